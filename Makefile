@@ -1,0 +1,36 @@
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+SOURCES := $(shell find src -name '*.py') pyproject.toml
+
+.PHONY: demo test lint types clean
+
+demo: $(VENV)/installed
+	$(BIN)/mh4 demo
+
+test: lint types
+	$(BIN)/pytest -n 2 --dist loadfile
+
+lint: $(VENV)/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+# mypy sees the package as users get it, not the source folders.
+types: $(VENV)/installed build/typed
+	MYPYPATH=build/typed $(BIN)/mypy -p mh4
+
+build/typed: $(SOURCES) $(VENV)/installed
+	rm -rf build/lib build/bdist* $@
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation --target $@ .
+	touch $@
+
+# An editable install: compiled kernels stay in the source folders' __pycache__ from run to run.
+$(VENV)/installed: pyproject.toml constraints.txt
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt setuptools torch
+	$(BIN)/pip install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,plots]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) build demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,220 @@
+"""The parts contract: what every decoder takes and returns.
+
+A sentence of n words has N = n + 2 positions: 0 is the root, 1…n the words, n + 1 the *end* position (the empty
+buffer of a transition system, "none" for a missing grandparent or sibling).
+"""
+
+from __future__ import annotations
+
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import cache
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
+
+
+class InfeasibleError(ValueError):
+    """No tree of the decoder's class avoids the forbidden (−inf) arcs."""
+
+
+class ChartTooLargeError(ValueError):
+    """The chart of this sentence would take more than the decoder's memory limit."""
+
+
+@dataclass(frozen=True, eq=False)
+class Derivation:
+    """The best derivation of a sentence of n words.
+
+    Attributes
+    ----------
+    heads : int32 (n + 1,)
+        ``heads[d]`` is the head of word d, 0 the root; ``heads[0] == -1``.
+    parts : int32 (P, 3)
+        Rows (channel, row, column): the scores this derivation collects. A part may occur more than once.
+    score : float
+        The sum of ``scores`` over ``parts`` plus the bonus of each arc.
+    """
+
+    heads: np.ndarray
+    parts: np.ndarray
+    score: float
+
+
+@njit(cache=True, nogil=True)
+def derivation_score(scores, arc_bonus, heads, parts):
+    """Sum of the parts and of the bonuses of the arcs, in float64. scores (C, N, N), arc_bonus (N, N)."""
+    total = 0.0
+    for p in range(parts.shape[0]):
+        total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+    for d in range(1, heads.shape[0]):
+        total += arc_bonus[heads[d], d]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _below_infinity(scores, arc_bonus):
+    """Whether every number is finite or −inf; NaN compares false. No branch in the loops, so that they vectorise."""
+    fine = True
+    for value in scores.ravel():
+        fine &= value < np.inf
+    for value in arc_bonus.ravel():
+        fine &= value < np.inf
+    return fine
+
+
+@cache
+def _thread_pool(threads: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(threads, thread_name_prefix="mh4-decode")
+
+
+class Decoder(ABC):
+    """An exact decoder for one class of trees and one factorisation.
+
+    Parameters
+    ----------
+    single_root : bool
+        Exactly one word is attached to the root (the default), or at least one.
+    memory_limit : int
+        Largest chart, in bytes, that one sentence may take.
+
+    Attributes
+    ----------
+    name : str
+    channels : tuple of str
+        Name of each score matrix, in order.
+    roles : tuple of (row role, column role)
+        What the rows and the columns of each matrix stand for: head, dependent, s1, s0, b0, …
+    """
+
+    name: ClassVar[str]
+    channels: ClassVar[tuple[str, ...]]
+    roles: ClassVar[tuple[tuple[str, str], ...]]
+
+    def __init__(self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
+        self.single_root = single_root
+        self.memory_limit = memory_limit
+
+    def __repr__(self) -> str:
+        return f"<{self.name} decoder, {'one root child' if self.single_root else 'any number of root children'}>"
+
+    @abstractmethod
+    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+        """Fill ``heads`` and the first rows of ``parts`` (3n of them at hand); return the number of parts.
+
+        A negative number says that there is no derivation. Runs in a thread pool: the work is a nogil kernel.
+        """
+
+    def chart_bytes(self, n: int) -> int:
+        """Bytes that the chart of a sentence of n words takes (0 when it is of no concern)."""
+        return 0
+
+    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+        """Best derivation under ``scores``.
+
+        Parameters
+        ----------
+        scores : float32 (C, N, N)
+            One matrix a channel, N = n + 2. −inf forbids a part.
+        arc_bonus : float32 (N, N), optional
+            ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
+
+        Raises
+        ------
+        InfeasibleError
+            Every derivation is forbidden.
+        ChartTooLargeError
+            A chart beyond the memory limit.
+        ValueError
+            Wrong shape, NaN or +inf among the scores.
+        """
+        scores = np.ascontiguousarray(scores, dtype=np.float32)
+        if scores.ndim != 3 or scores.shape[0] != len(self.channels) or scores.shape[1] != scores.shape[2]:
+            raise ValueError(
+                f"{self.name} wants scores of shape ({len(self.channels)}, N, N), channels "
+                f"{', '.join(self.channels)}; got {scores.shape}"
+            )
+        size = scores.shape[1]
+        if size < 3:
+            raise ValueError(f"a sentence of n words has N = n + 2 positions; N = {size} leaves no word")
+        if arc_bonus is None:
+            arc_bonus = np.zeros((size, size), np.float32)
+        else:
+            arc_bonus = np.ascontiguousarray(arc_bonus, dtype=np.float32)
+            if arc_bonus.shape != (size, size):
+                raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
+        if not _below_infinity(scores, arc_bonus):
+            raise ValueError("scores or arc_bonus hold NaN or +inf")
+        n = size - 2
+        self._check_memory(n)
+        heads = np.empty(n + 1, np.int32)
+        heads[0] = -1
+        parts = np.empty((3 * n, 3), np.int32)
+        count = self._run(scores, arc_bonus, heads, parts)
+        if count < 0:
+            raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
+        parts = parts[:count].copy()
+        return Derivation(heads, parts, derivation_score(scores, arc_bonus, heads, parts))
+
+    def fits(self, n: int) -> bool:
+        """Whether the chart of a sentence of n words stays within the memory limit."""
+        return self.chart_bytes(n) <= self.memory_limit
+
+    def _check_memory(self, n: int) -> None:
+        if not self.fits(n):
+            raise ChartTooLargeError(
+                f"{self.name}: the chart of {n} words takes {self.chart_bytes(n) / 2**30:.1f} GiB, "
+                f"the limit is {self.memory_limit / 2**30:.1f} GiB"
+            )
+
+    def decode_batch(
+        self,
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None = None,
+        threads: int | None = None,
+    ) -> list[Derivation]:
+        """Decode a padded batch; the result does not depend on ``threads``.
+
+        Parameters
+        ----------
+        scores : float32 (B, C, N, N)
+            Sentence b of n words occupies the first n + 2 positions, its end position being n + 1.
+        lengths : int (B,)
+            Words of each sentence.
+        arc_bonus : float32 (B, N, N), optional
+        threads : int, optional
+            Threads to use; by default one for each core.
+        """
+        counts = [int(n) for n in lengths]
+        if len(counts) != len(scores):
+            raise ValueError(f"{len(scores)} score tensors but {len(counts)} lengths")
+        if counts and max(counts) + 2 > scores.shape[-1]:
+            raise ValueError(f"a sentence of {max(counts)} words does not fit scores of shape {scores.shape}")
+
+        def one(b: int) -> Derivation:
+            size = counts[b] + 2
+            bonus = None if arc_bonus is None else arc_bonus[b, :size, :size]
+            return self.decode(scores[b, :, :size, :size], bonus)
+
+        threads = threads or os.cpu_count() or 1
+        if threads == 1 or len(counts) == 1:
+            return [one(b) for b in range(len(counts))]
+        return list(_thread_pool(threads).map(one, range(len(counts))))
+
+    def closest_tree(self, heads: np.ndarray) -> np.ndarray:
+        """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).
+
+        Zero scores and a bonus of 1 on every arc of ``heads``; ties are broken by the decoder's order of candidates.
+        """
+        size = len(heads) + 1
+        bonus = np.zeros((size, size), np.float32)
+        words = np.arange(1, len(heads))
+        bonus[np.asarray(heads)[1:], words] = 1.0
+        return self.decode(np.zeros((len(self.channels), size, size), np.float32), bonus).heads

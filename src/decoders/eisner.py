@@ -1,0 +1,125 @@
+"""First-order projective parsing (Eisner 1996, 2000) in O(n³) time and O(n²) space."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .decoder import Decoder
+from .lanes import lane_max, load, padded, splat, vmax
+
+W = 8  # lanes
+
+
+@njit(nogil=True, inline="always")
+def _best_sum(x, i, y, j, shift, start, stop):
+    """Largest x[i, k] + y[j, k + shift] for start <= k < stop; up to W - 1 sums beyond must be -inf or allowed too."""
+    best = splat(-np.inf, W)
+    for k in range(start, stop, W):
+        best = vmax(best, load(x, (i, k), W) + load(y, (j, k + shift), W))
+    return lane_max(best)
+
+
+@njit(cache=True, nogil=True)
+def _best_split(x, y):
+    """The first k where x[k] + y[k] is largest."""
+    split = 0
+    for k in range(1, x.shape[0]):
+        if x[k] + y[k] > x[split] + y[split]:
+            split = k
+    return split
+
+
+@njit(cache=True, nogil=True)
+def _eisner(scores, arc_bonus, single_root, heads, parts):
+    """Fill heads and parts with the best projective tree, return the number of parts; −1 if every tree is forbidden.
+
+    Spans are indexed by their head: full[h, e] is a span from h to e, on either side, in which h has all its
+    dependents (Eisner's triangles); half[h, d] is the arc h → d over all words between them (his trapezoids). So the
+    three maxima of the algorithm each run along two matrix rows; full_t is full transposed. One root child: the charts
+    leave the root out, it is put on top at the end.
+    """
+    n = heads.shape[0] - 1
+    first = 1 if single_root else 0
+    charts = np.empty((3, n + 1, padded(n + 1 + W)), np.float32)
+    full, full_t, half = charts[0], charts[1], charts[2]
+    # Spans ending beyond j stay −inf while those ending at j are made, so vectors may reach beyond j.
+    charts[:] = -np.inf
+    for i in range(first, n + 1):
+        full[i, i] = full_t[i, i] = 0.0
+    for j in range(first + 1, n + 1):
+        for i in range(j - 1, first - 1, -1):
+            between = _best_sum(full, i, full, j, 1, i, j)
+            half[i, j] = between + (scores[0, i, j] + arc_bonus[i, j])
+            if i > 0:
+                half[j, i] = between + (scores[0, j, i] + arc_bonus[j, i])
+            full[i, j] = full_t[j, i] = _best_sum(half, i, full_t, j, 0, i + 1, j + 1)
+            full[j, i] = full_t[i, j] = _best_sum(half, j, full_t, i, 0, i, j)
+
+    # Spans still to be taken apart, as (head, other end).
+    stack = np.empty((2 * n + 2, 2), np.int32)
+    if single_root:
+        best = -np.inf
+        child = 0
+        for d in range(1, n + 1):
+            total = full[d, 1] + full[d, n] + (scores[0, 0, d] + arc_bonus[0, d])
+            if total > best:
+                best = total
+                child = d
+        if child == 0:
+            return -1
+        heads[child] = 0
+        stack[0, 0], stack[0, 1] = child, 1
+        stack[1, 0], stack[1, 1] = child, n
+        size = 2
+    else:
+        if full[0, n] == -np.inf:
+            return -1
+        stack[0, 0], stack[0, 1] = 0, n
+        size = 1
+    while size > 0:
+        size -= 1
+        h, e = stack[size]
+        if h == e:
+            continue
+        if h < e:
+            d = h + 1 + _best_split(half[h, h + 1 : e + 1], full_t[e, h + 1 : e + 1])
+            left = h + _best_split(full[h, h:d], full[d, h + 1 : d + 1])
+            inner_h, inner_d = left, left + 1
+        else:
+            d = e + _best_split(half[h, e:h], full_t[e, e:h])
+            left = d + _best_split(full[d, d:h], full[h, d + 1 : h + 1])
+            inner_h, inner_d = left + 1, left
+        heads[d] = h
+        stack[size, 0], stack[size, 1] = d, e
+        stack[size + 1, 0], stack[size + 1, 1] = h, inner_h
+        stack[size + 2, 0], stack[size + 2, 1] = d, inner_d
+        size += 3
+
+    for d in range(1, n + 1):
+        parts[d - 1, 0] = 0
+        parts[d - 1, 1] = heads[d]
+        parts[d - 1, 2] = d
+    return n
+
+
+class Eisner(Decoder):
+    """Best projective tree for arc scores; O(n³) time, O(n²) space.
+
+    Channels: arc[h, d]. The end position, column 0 and the diagonal are not read. Sums are taken in float32.
+
+    References
+    ----------
+    Eisner (1996), "Three new probabilistic models for dependency parsing"; Eisner (2000), section 3, whose spans these
+    are.
+    """
+
+    name = "eisner"
+    channels = ("arc",)
+    roles = (("head", "dependent"),)
+
+    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+        return _eisner(scores, arc_bonus, self.single_root, heads, parts)
+
+    def chart_bytes(self, n: int) -> int:
+        return 12 * (n + 1) * padded(n + 1 + W)

@@ -1,0 +1,279 @@
+"""Vectors of float32 lanes as ordinary Numba values.
+
+The charts spend their time in loops of the form ``best[i] = max(best[i], x[i] + y[i] + z)``. Numba's own vectoriser
+gives most of it away (arrays might overlap, a ``max`` before a store becomes a masked store), so the chart kernels
+say what they mean: a value of type `Lanes` is `width` consecutive floats, held in vector registers.
+
+======================================  ==============================================================
+``load(array, index, width)``           ``width`` consecutive elements, the first at ``array[index]``
+``store(array, index, v)``              write them back
+``gather(array, index, step, width)``   elements ``step`` apart in memory (a column: step = row pitch)
+``broadcast(array, index, width)``      ``array[index]`` in every lane
+``splat(x, width)``                     the scalar ``x`` in every lane
+``v + w``, ``vmax(v, w)``               lane by lane
+``lane_max(v)``                         the largest lane, a float32
+======================================  ==============================================================
+
+Arrays are C-contiguous float32, ``index`` is an integer or a tuple with one integer for each axis, ``width`` a
+compile-time constant (a literal or a global, a power of two). Nothing is checked: indices are not negative, and the
+caller pads the last axis (`padded`) so that a load that begins inside a row stays inside the array. LLVM maps a vector
+to whatever registers the machine has; 8 lanes are one AVX register, 16 lanes are two.
+
+−inf is a value like any other; NaN and +inf must not occur. With ``NUMBA_DISABLE_JIT=1`` the same names are plain
+numpy functions, so kernels can be stepped through.
+
+`scratch` hands out the memory the charts live in.
+"""
+
+from __future__ import annotations
+
+import operator
+import threading
+
+import numpy as np
+from llvmlite import ir
+from numba import config, njit, types
+from numba.core import cgutils
+from numba.core.typing.templates import AbstractTemplate, infer_global, signature
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+ALIGNMENT = 64  # bytes: a cache line
+KEPT_BYTES = 64 << 20  # larger scratch memory goes back to the system after use
+
+_MAX_FLAGS = ("nnan", "nsz")  # makes llvm.maxnum one instruction; −inf stays legal
+_I32 = ir.IntType(32)
+_local = threading.local()
+
+
+class Lanes(types.Type):
+    """The Numba type of ``width`` float32 lanes."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        super().__init__(name=f"float32x{width}")
+
+
+@register_model(Lanes)
+class _LanesModel(models.PrimitiveModel):
+    def __init__(self, dmm, fe_type):
+        super().__init__(dmm, fe_type, ir.VectorType(ir.FloatType(), fe_type.width))
+
+
+def _element(context, builder, signature_, args):
+    """Pointer to ``array[index]`` of a C-contiguous array, (array, index) being the first two arguments."""
+    array_type, index_type = signature_.args[:2]
+    array = context.make_array(array_type)(context, builder, args[0])
+    if isinstance(index_type, types.BaseTuple):
+        indices = cgutils.unpack_tuple(builder, args[1])
+        index_types = list(index_type.types)
+    else:
+        indices, index_types = [args[1]], [index_type]
+    indices = [context.cast(builder, i, t, types.intp) for i, t in zip(indices, index_types, strict=True)]
+    shape = cgutils.unpack_tuple(builder, array.shape)
+    offset = indices[0]
+    for extent, index in zip(shape[1:], indices[1:], strict=True):
+        offset = builder.add(builder.mul(offset, extent), index)
+    return builder.gep(array.data, [offset])
+
+
+def _vector_pointer(builder, pointer, vector):
+    return builder.bitcast(pointer, vector.as_pointer())
+
+
+def _fill(builder, x, vector):
+    undefined = ir.Constant(vector, ir.Undefined)
+    first = builder.insert_element(undefined, x, ir.Constant(_I32, 0))
+    zeros = ir.Constant(ir.VectorType(_I32, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, undefined, zeros)
+
+
+def _maximum(builder, v, w):
+    vector = v.type
+    name = f"llvm.maxnum.v{vector.count}f32"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(vector, [vector, vector]), name)
+    return builder.call(function, [v, w], fastmath=_MAX_FLAGS)
+
+
+def _check_array(array, index) -> None:
+    if not (isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.float32):
+        raise TypeError(f"lanes live in C-contiguous float32 arrays, not in {array}")
+    axes = len(index) if isinstance(index, types.BaseTuple) else 1
+    if axes != array.ndim:
+        raise TypeError(f"{axes} indices for an array of {array.ndim} axes")
+
+
+def _check_width(width) -> int:
+    if not isinstance(width, types.IntegerLiteral):
+        raise TypeError("the number of lanes must be a compile-time constant")
+    return width.literal_value
+
+
+@intrinsic(prefer_literal=True)
+def load(typingctx, array, index, width):
+    """``width`` consecutive elements, the first at ``array[index]``."""
+    _check_array(array, index)
+    lanes = Lanes(_check_width(width))
+
+    def codegen(context, builder, sig, args):
+        vector = context.get_value_type(sig.return_type)
+        value = builder.load(_vector_pointer(builder, _element(context, builder, sig, args), vector))
+        value.align = 4
+        return value
+
+    return lanes(array, index, width), codegen
+
+
+@intrinsic
+def store(typingctx, array, index, v):
+    """Write the lanes of ``v`` to consecutive elements, the first at ``array[index]``."""
+    _check_array(array, index)
+
+    def codegen(context, builder, sig, args):
+        pointer = _vector_pointer(builder, _element(context, builder, sig, args), args[2].type)
+        builder.store(args[2], pointer).align = 4
+        return context.get_dummy_value()
+
+    return types.void(array, index, v), codegen
+
+
+@intrinsic(prefer_literal=True)
+def gather(typingctx, array, index, step, width):
+    """``width`` elements that lie ``step`` elements apart in memory, the first at ``array[index]``."""
+    _check_array(array, index)
+    lanes = Lanes(_check_width(width))
+
+    def codegen(context, builder, sig, args):
+        vector = context.get_value_type(sig.return_type)
+        value = ir.Constant(vector, ir.Undefined)
+        pointer = _element(context, builder, sig, args)
+        distance = context.cast(builder, args[2], sig.args[2], types.intp)
+        for lane in range(vector.count):
+            value = builder.insert_element(value, builder.load(pointer), ir.Constant(_I32, lane))
+            pointer = builder.gep(pointer, [distance])
+        return value
+
+    return lanes(array, index, step, width), codegen
+
+
+@intrinsic(prefer_literal=True)
+def broadcast(typingctx, array, index, width):
+    """``array[index]`` in each of ``width`` lanes."""
+    _check_array(array, index)
+    lanes = Lanes(_check_width(width))
+
+    def codegen(context, builder, sig, args):
+        x = builder.load(_element(context, builder, sig, args))
+        return _fill(builder, x, context.get_value_type(sig.return_type))
+
+    return lanes(array, index, width), codegen
+
+
+@intrinsic(prefer_literal=True)
+def splat(typingctx, x, width):
+    """The scalar ``x`` in each of ``width`` lanes."""
+    lanes = Lanes(_check_width(width))
+
+    def codegen(context, builder, sig, args):
+        x = context.cast(builder, args[0], sig.args[0], types.float32)
+        return _fill(builder, x, context.get_value_type(sig.return_type))
+
+    return lanes(x, width), codegen
+
+
+@intrinsic
+def vmax(typingctx, v, w):
+    """The larger of ``v`` and ``w``, lane by lane."""
+    if not isinstance(v, Lanes) or v != w:
+        raise TypeError(f"vmax wants two vectors of one width, not {v} and {w}")
+
+    def codegen(context, builder, sig, args):
+        return _maximum(builder, *args)
+
+    return v(v, w), codegen
+
+
+@intrinsic
+def lane_max(typingctx, v):
+    """The largest lane."""
+    if not isinstance(v, Lanes):
+        raise TypeError(f"lane_max wants a vector, not {v}")
+
+    def codegen(context, builder, sig, args):
+        value = args[0]
+        while value.type.count > 1:  # fold the upper half onto the lower
+            half = value.type.count // 2
+            halves = [
+                builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))))
+                for at in (0, half)
+            ]
+            value = _maximum(builder, *halves)
+        return builder.extract_element(value, ir.Constant(_I32, 0))
+
+    return types.float32(v), codegen
+
+
+@infer_global(operator.add)
+class _AddLanes(AbstractTemplate):
+    def generic(self, args, kws):
+        if len(args) == 2 and isinstance(args[0], Lanes) and args[0] == args[1]:
+            return signature(args[0], *args)
+        return None
+
+
+@lower_builtin(operator.add, Lanes, Lanes)
+def _add_lanes(context, builder, sig, args):
+    return builder.fadd(*args)
+
+
+if config.DISABLE_JIT:
+
+    def _flat(array, index):
+        """The array as one row, and the position of ``array[index]`` in it."""
+        index = index if isinstance(index, tuple) else (index,)
+        return array.reshape(-1), int(np.ravel_multi_index(index, array.shape))
+
+    def load(array, index, width):
+        row, at = _flat(array, index)
+        return row[at : at + width].copy()
+
+    def store(array, index, v):
+        row, at = _flat(array, index)
+        row[at : at + len(v)] = v
+
+    def gather(array, index, step, width):
+        row, at = _flat(array, index)
+        return row[at : at + width * step : step].copy()
+
+    def broadcast(array, index, width):
+        return np.full(width, array[index], np.float32)
+
+    def splat(x, width):
+        return np.full(width, x, np.float32)
+
+    vmax = np.maximum
+    lane_max = np.max
+
+
+@njit(nogil=True)
+def padded(length):
+    """Row pitch for ``length`` floats: an odd number of cache lines.
+
+    Rows a power of two apart would compete for few cache sets.
+    """
+    return ((length + 15) // 16 | 1) * 16
+
+
+def scratch(count: int) -> np.ndarray:
+    """Float32 memory of this thread, uninitialised, aligned to a cache line.
+
+    The same memory is handed out again at the next call in the same thread, so that decoding a stream of sentences
+    does not fault the pages in anew each time.
+    """
+    size = count * 4 + ALIGNMENT
+    memory = getattr(_local, "memory", None)
+    if memory is None or memory.size < size:
+        memory = np.empty(size, np.uint8)
+        if size <= KEPT_BYTES:
+            _local.memory = memory
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + count * 4].view(np.float32)

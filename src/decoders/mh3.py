@@ -1,0 +1,125 @@
+"""Exact decoding for the arc-hybrid transition system (MH3): projective trees in O(n³) time and O(n²) space.
+
+Sources: Gómez-Rodríguez, Shi and Lee (2018), "Global Transition-based Non-projective Dependency Parsing", section 3;
+Shi, Huang and Lee (2017), "Fast(er) Exact Decoding and Global Training for Transition-Based Dependency Parsing via a
+Minimal Feature Set", for the (s0, b0) scores.
+
+An item [i, l] says: i is on the stack, l is first in the buffer, the words between are attached already. With i < j < l
+and C[i, l] the best value of the item:
+
+- axiom: C[i, i+1] = 0
+- combine, then link: C[i, l] = max over j of C[i, j] + shift(i, j) + C[j, l] + max(ra(j, l) + arc(i → j),
+  la(j, l) + arc(l → j))
+- goal: C[0, n + 1]
+
+One root child. The end position heads nothing, so the last move is always ra on [0, j, n + 1]: the root has exactly one
+child if and only if no earlier move took an arc from the root.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+import numpy as np
+from numba import njit
+
+from .decoder import Decoder
+from .lanes import load, padded, scratch, splat, store, vmax
+
+SHIFT, LA, RA = range(3)
+W = 8  # lanes
+NEG = np.float32(-np.inf)
+
+
+@njit(nogil=True)
+def _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
+    """C[l, i] is item [i, l]; the other two hold, at [j, i], the left half of an item [i, j, l].
+
+    ``reduced_by_l[j, i]`` = C[i, j] + shift(i, j), ``reduced_by_i[j, i]`` = the same + arc(i → j).
+    """
+    end = scores.shape[1] - 1
+    C[:] = NEG
+    reduced_by_l[:] = NEG
+    reduced_by_i[:] = NEG
+    for l in range(1, end + 1):
+        C[l, l - 1] = 0
+        if l == end and single_root:  # the last move: the root is open
+            for j in range(1, end):
+                reduced_by_i[j, 0] = reduced_by_l[j, 0] + arc_bonus[0, j]
+        for j in range(l - 1, 0, -1):
+            right = C[l, j]
+            ra = splat(right + scores[RA, j, l], W)
+            la = splat(right + (scores[LA, j, l] + (NEG if l == end else arc_bonus[l, j])), W)
+            for i in range(0, j, W):
+                best = vmax(load(reduced_by_i, (j, i), W) + ra, load(reduced_by_l, (j, i), W) + la)
+                store(C, (l, i), vmax(load(C, (l, i), W), best))
+        if l < end:
+            for i in range(l):
+                x = C[l, i] + scores[SHIFT, i, l]
+                reduced_by_l[l, i] = x
+                reduced_by_i[l, i] = x + arc_bonus[i, l]
+            if single_root:
+                reduced_by_i[l, 0] = NEG
+
+
+@njit(nogil=True)
+def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts):
+    """Follow the best derivation from the goal, recomputing which rule gave each value; returns the number of parts."""
+    end = scores.shape[1] - 1
+    stack = np.empty((end + 1, 2), np.int64)
+    stack[0] = (0, end)
+    size = 1
+    count = 0
+    while size > 0:
+        size -= 1
+        i, l = stack[size]
+        if l == i + 1:
+            continue
+        best, split, move = NEG, 0, 0
+        for j in range(i + 1, l):
+            right = C[l, j]
+            x = reduced_by_l[j, i] + (right + (scores[LA, j, l] + (NEG if l == end else arc_bonus[l, j])))
+            if x > best:
+                best, split, move = x, j, LA
+            if i == 0 and single_root and l < end:
+                continue
+            x = reduced_by_i[j, i] + (right + scores[RA, j, l])
+            if x > best:
+                best, split, move = x, j, RA
+        if split == 0:
+            return -1
+        heads[split] = l if move == LA else i
+        parts[count] = (SHIFT, i, split)
+        parts[count + 1] = (move, split, l)
+        count += 2
+        stack[size] = (i, split)
+        stack[size + 1] = (split, l)
+        size += 2
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _decode(scores, arc_bonus, single_root, memory, heads, parts):
+    N = scores.shape[1]
+    P = padded(N)
+    charts = memory[: 3 * N * P].reshape(3, N, P)
+    C, reduced_by_l, reduced_by_i = charts[0], charts[1], charts[2]
+    _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i)
+    if C[N - 1, 0] == NEG:
+        return -1
+    return _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
+
+
+class MH3(Decoder):
+    """The arc-hybrid decoder: every move scored by (s0, b0)."""
+
+    name: ClassVar[str] = "mh3"
+    channels: ClassVar[tuple[str, ...]] = ("shift", "la", "ra")
+    roles: ClassVar[tuple[tuple[str, str], ...]] = (("s0", "b0"),) * 3
+
+    def chart_bytes(self, n: int) -> int:
+        return 4 * 3 * (n + 2) * padded(n + 2)
+
+    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+        memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
+        return _decode(scores, arc_bonus, self.single_root, memory, heads, parts)

@@ -1,0 +1,287 @@
+"""Approximate search: the MH3 and MH4 transition systems run left to right with a beam.
+
+For sentences beyond the chart's memory, and to see what exactness is worth. The scores are those of the chart decoders,
+the trees a superset of theirs: from the stack [0] and the buffer 1…n, n + 1, a derivation takes n shifts and n reduces
+to the stack [0] and the buffer [n + 1].
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, Derivation, InfeasibleError
+
+SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
+
+# Reduces in the order of `_arc`, for each its channel over [s0, b0] and its channel over [s1, s0]; −1: there is none.
+_REDUCES = {
+    "mh3": np.array([[-1, -1], [2, -1], [1, -1], [-1, -1], [-1, -1], [-1, -1]]),
+    "mh4-two": np.array([[1, -1], [2, -1], [3, -1], [4, -1], [5, -1], [6, -1]]),
+    "mh4-hybrid": np.array([[7, 1], [8, 2], [9, 3], [10, 4], [11, 5], [12, 6]]),
+}
+_SHIFT = 6  # the move after the six reduces
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _arc(reduce, s2, s1, s0, b0):
+    """Head and dependent of ra2, ra, la, ra', la', la2; the dependent leaves the stack."""
+    if reduce == 0:
+        return s2, s0
+    if reduce == 1:
+        return s1, s0
+    if reduce == 2:
+        return b0, s0
+    if reduce == 3:
+        return s2, s1
+    if reduce == 4:
+        return s0, s1
+    return b0, s1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _push_key(key, word):
+    """Hash of a stack or configuration, from the hash of what it adds a word to."""
+    mixed = (key ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed ^ (mixed >> np.uint64(29))
+
+
+@njit(cache=True, nogil=True)
+def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
+    """Fill heads and parts with the best derivation found, return the number of parts; −1 if the beam died out.
+
+    One root child. The word removed last can only be attached to the root, so the root takes no other: an arc from it
+    is legal in the very last move alone. Some move is then always legal: shift while there is a word in the buffer,
+    afterwards s1 → s0. Only forbidden parts lead into dead ends.
+
+    Configurations that agree in stack and buffer have the same future, so only the best of them stays in the beam.
+    """
+    n = heads.shape[0] - 1
+    end = n + 1
+    # States of all steps in a row; a state that puts a word on the stack owns the stack cell of the same number.
+    most = 2 * n * width + 1
+    parent = np.empty(most, np.int32)
+    move = np.empty(most, np.int8)
+    top = np.empty(most, np.int32)
+    cell_word = np.empty(most, np.int32)
+    cell_below = np.empty(most, np.int32)
+    cell_key = np.empty(most, np.uint64)  # hash of the stack from this cell down
+    first_in_buffer = np.empty(most, np.int32)
+    total = np.empty(most)
+    key = np.empty(most, np.uint64)
+    seen = 4
+    while seen < 2 * width:
+        seen *= 2
+    table = np.full(seen, -1, np.int32)  # open hash table of the states of one step; older entries count as free
+
+    candidate_score = np.empty(7 * width)
+    candidate_state = np.empty(7 * width, np.int32)
+    candidate_move = np.empty(7 * width, np.int8)
+
+    top[0] = cell_word[0] = 0
+    cell_below[0] = parent[0] = -1
+    cell_key[0] = np.uint64(1)
+    first_in_buffer[0] = 1
+    total[0] = 0.0
+    start = 0
+    stop = 1
+    for _ in range(2 * n):
+        count = 0
+        for state in range(start, stop):
+            s0 = cell_word[top[state]]
+            b0 = first_in_buffer[state]
+            if b0 < end:
+                candidate_score[count] = total[state] + scores[0, s0, b0]
+                candidate_state[count] = state
+                candidate_move[count] = _SHIFT
+                count += 1
+            if s0 == 0:
+                continue
+            below = cell_below[top[state]]
+            s1 = cell_word[below]
+            s2 = cell_word[cell_below[below]] if s1 > 0 else -1
+            last = s1 == 0 and b0 == end
+            for reduce in range(6):
+                if reduces[reduce, 0] < 0:
+                    continue
+                h, d = _arc(reduce, s2, s1, s0, b0)
+                if h < 0 or h == end or d == 0 or (single_root and h == 0 and not last):
+                    continue
+                score = total[state] + scores[reduces[reduce, 0], s0, b0] + arc_bonus[h, d]
+                if reduces[reduce, 1] >= 0:
+                    score += scores[reduces[reduce, 1], s1, s0]
+                candidate_score[count] = score
+                candidate_state[count] = state
+                candidate_move[count] = reduce
+                count += 1
+
+        order = np.argsort(-candidate_score[:count], kind="mergesort")  # stable: ties stay in order of generation
+        start = stop
+        for c in order:
+            if stop - start == width or candidate_score[c] == -np.inf:
+                break
+            old = candidate_state[c]
+            kind = candidate_move[c]
+            new_word = -1
+            new_below = top[old]
+            new_buffer = first_in_buffer[old]
+            if kind == _SHIFT:
+                new_word = new_buffer
+                new_buffer += 1
+            elif kind < 3:
+                new_below = cell_below[new_below]
+            else:
+                new_word = cell_word[new_below]
+                new_below = cell_below[cell_below[new_below]]
+            stack_key = cell_key[new_below] if new_word < 0 else _push_key(cell_key[new_below], new_word)
+            new_key = _push_key(stack_key, new_buffer)
+            slot = np.int64(new_key & np.uint64(seen - 1))
+            while table[slot] >= start and key[table[slot]] != new_key:
+                slot = (slot + 1) & (seen - 1)
+            if table[slot] >= start:
+                continue
+            table[slot] = stop
+            key[stop] = new_key
+            parent[stop] = old
+            move[stop] = kind
+            first_in_buffer[stop] = new_buffer
+            total[stop] = candidate_score[c]
+            if new_word < 0:
+                top[stop] = new_below
+            else:
+                top[stop] = stop
+                cell_word[stop] = new_word
+                cell_below[stop] = new_below
+                cell_key[stop] = stack_key
+            stop += 1
+        if stop == start:
+            return -1
+
+    moves = np.empty(2 * n, np.int8)
+    state = start  # each step is sorted: its first state is its best
+    for step in range(2 * n - 1, -1, -1):
+        moves[step] = move[state]
+        state = parent[state]
+    return _replay(moves, reduces, heads, parts)
+
+
+@njit(cache=True, nogil=True)
+def _replay(moves, reduces, heads, parts):
+    """Heads and parts of a sequence of moves; returns the number of parts."""
+    stack = np.empty(heads.shape[0], np.int32)
+    stack[0] = 0
+    size = 1
+    b0 = 1
+    count = 0
+    for kind in moves:
+        s0 = stack[size - 1]
+        if kind == _SHIFT:
+            parts[count, 0], parts[count, 1], parts[count, 2] = 0, s0, b0
+            count += 1
+            stack[size] = b0
+            size += 1
+            b0 += 1
+            continue
+        s1 = stack[size - 2]
+        s2 = stack[size - 3] if size > 2 else -1
+        h, d = _arc(kind, s2, s1, s0, b0)
+        heads[d] = h
+        if reduces[kind, 1] >= 0:
+            parts[count, 0], parts[count, 1], parts[count, 2] = reduces[kind, 1], s1, s0
+            count += 1
+        parts[count, 0], parts[count, 1], parts[count, 2] = reduces[kind, 0], s0, b0
+        count += 1
+        size -= 1
+        if kind >= 3:
+            stack[size - 1] = s0
+    return count
+
+
+def beam_width(search: str) -> int | None:
+    """Beam width that a search is asked for by name: None for "exact", 1 for "greedy", K for "beam:K".
+
+    Raises
+    ------
+    ValueError
+        Anything else; the message lists the forms.
+    """
+    if search == "exact":
+        return None
+    if search == "greedy":
+        return 1
+    form, _, digits = search.partition(":")
+    if form == "beam" and digits.isascii() and digits.isdigit() and int(digits) > 0:
+        return int(digits)
+    raise ValueError(f"unknown search {search!r}; known: {SEARCH_FORMS}")
+
+
+class BeamSearch(Decoder):
+    """Beam search with the scores of a chart decoder; O(n · width) time and space.
+
+    The derivation is a real one and its score exact, but it need not be the best; with −inf scores the beam may die out
+    where a derivation exists. A beam that holds every configuration finds at least the chart's score.
+
+    Parameters
+    ----------
+    chart : type of Decoder
+        `MH3`, `MH4Two` or `MH4Hybrid`; name and channels are taken over.
+    width : int
+        Configurations kept after each move, ranked by their score so far; 1 is greedy search.
+
+    Raises
+    ------
+    ValueError
+        A decoder without a transition system.
+    """
+
+    def __init__(
+        self,
+        chart: type[Decoder],
+        width: int,
+        single_root: bool = True,
+        memory_limit: int = DEFAULT_MEMORY_LIMIT,
+    ) -> None:
+        if chart.name not in _REDUCES:
+            raise ValueError(
+                f"{chart.name} has no transition system to search with a beam; these do: {', '.join(_REDUCES)}"
+            )
+        if width < 1:
+            raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
+        super().__init__(single_root, memory_limit)
+        self.name = chart.name  # type: ignore[misc]  # one class serves all charts
+        self.channels = chart.channels  # type: ignore[misc]
+        self.roles = chart.roles  # type: ignore[misc]
+        self.width = width
+        self._chart = chart(single_root, memory_limit)
+        self._reduces = _REDUCES[chart.name]
+
+    def __repr__(self) -> str:
+        return f"{super().__repr__()[:-1]}, {'greedy' if self.width == 1 else f'beam of {self.width}'}>"
+
+    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+        """Best derivation found; see `Decoder.decode`.
+
+        Raises
+        ------
+        InfeasibleError
+            The beam died out: every derivation is forbidden, or the beam too narrow to find one.
+        ValueError
+            Wrong shape, NaN or +inf among the scores, or a beam beyond the memory limit.
+        """
+        try:
+            return super().decode(scores, arc_bonus)
+        except InfeasibleError as error:
+            raise InfeasibleError(
+                f"the beam of {self.width} {self.name} configurations died out: there is no derivation without "
+                "forbidden parts, or only a wider beam finds it"
+            ) from error
+
+    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+        return _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
+
+    def chart_bytes(self, n: int) -> int:
+        return (2 * n * self.width + 1) * 45 + 7 * self.width * 21
+
+    def closest_tree(self, heads: np.ndarray) -> np.ndarray:
+        """As `Decoder.closest_tree`, by the chart where it fits, by the beam (so not always the closest) elsewhere."""
+        return self._chart.closest_tree(heads) if self._chart.fits(len(heads) - 1) else super().closest_tree(heads)

@@ -1,0 +1,21 @@
+"""mh4: exact global dependency parsing."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .parser import Parser as Parser
+
+__version__ = "0.1.0"
+
+_LAZY = {"Parser": "mh4.parser"}  # `import mh4.decoders` must stay free of PyTorch
+
+__all__ = ["Parser", "__version__"]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
+    raise AttributeError(f"module 'mh4' has no attribute {name!r}")

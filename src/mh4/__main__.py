@@ -1,0 +1,5 @@
+"""``python -m mh4``."""
+
+from .cli import main
+
+main()

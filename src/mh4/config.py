@@ -1,0 +1,110 @@
+"""Settings of a model and of its training, saved beside the weights."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any
+
+from mh4.models.network import NetworkConfig
+
+FORMAT = 1  # of the model folder
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """Optimisation; the defaults are the published settings (Gómez-Rodríguez, Shi & Lee 2018).
+
+    Attributes
+    ----------
+    batch_words
+        A minibatch holds sentences up to this many words; the summed loss is divided by it.
+    evaluation_steps
+        Evaluate on dev every so many steps, and not more often than every quarter epoch.
+    patience, decays, decay_factor
+        After `patience` evaluations without improvement the learning rate is multiplied by `decay_factor`, at most
+        `decays` times; then training stops.
+    word_unknown, character_unknown
+        A word (character) seen c times is taken for unknown with probability x / (x + c).
+    """
+
+    seed: int = 1
+    learning_rate: float = 0.002
+    beta1: float = 0.9
+    beta2: float = 0.999
+    epsilon: float = 1e-8
+    gradient_clip: float = 5.0
+    batch_words: int = 100
+    evaluation_steps: int = 500
+    patience: int = 5
+    decays: int = 3
+    decay_factor: float = 0.25
+    max_steps: int = 100_000
+    word_unknown: float = 2.5
+    character_unknown: float = 0.25
+
+
+@dataclass(frozen=True)
+class Config:
+    """Everything that defines a model apart from its vocabulary and weights."""
+
+    decoder: str = "mh4-hybrid"
+    single_root: bool = True
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready content; `from_dict` reads it back."""
+        return {"format": FORMAT, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Config:
+        """Inverse of `as_dict`.
+
+        Raises
+        ------
+        ValueError
+            An unknown format or an unknown option; the message lists the known ones.
+        """
+        if data.get("format") != FORMAT:
+            raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
+        data = {key: value for key, value in data.items() if key != "format"}
+        network = _build(NetworkConfig, data.pop("network", {}))
+        training = _build(TrainingConfig, data.pop("training", {}))
+        return _build(cls, {**data, "network": network, "training": training})
+
+
+def make_config(decoder: str, single_root: bool = True, settings: Sequence[str] = ()) -> Config:
+    """The default configuration with some settings changed.
+
+    Parameters
+    ----------
+    settings : sequence of "NAME=VALUE"
+        Names are those of `NetworkConfig` and `TrainingConfig`.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, the message listing the known ones; a value of the wrong type.
+    """
+    types: dict[str, type] = {f.name: type(f.default) for part in (NetworkConfig, TrainingConfig) for f in fields(part)}
+    values: dict[str, Any] = {}
+    for setting in settings:
+        name, _, value = setting.partition("=")
+        if name not in types:
+            raise ValueError(f"unknown setting {name!r}; known: {', '.join(sorted(types))}")
+        try:
+            values[name] = types[name](value)
+        except ValueError:
+            raise ValueError(f"setting {name} must be of type {types[name].__name__}; got {value!r}") from None
+    network = {f.name: values[f.name] for f in fields(NetworkConfig) if f.name in values}
+    training = {f.name: values[f.name] for f in fields(TrainingConfig) if f.name in values}
+    return Config(decoder, single_root, NetworkConfig(**network), TrainingConfig(**training))
+
+
+def _build(cls: Any, values: dict[str, Any]) -> Any:
+    known = {f.name for f in fields(cls)}
+    unknown = sorted(set(values) - known)
+    if unknown:
+        raise ValueError(f"unknown option {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+    return cls(**values)

@@ -1,0 +1,132 @@
+"""Opening inputs and writing outputs that are either complete or not there at all."""
+
+import os
+import secrets
+import stat
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO
+
+__all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "open_input"]
+
+STDIN_NAME = "standard input"
+STDOUT_NAME = "standard output"
+
+
+class DataError(ValueError):
+    """Something is wrong with a user's file.
+
+    The message is one line, ``FILE:LINE: sentence ID: what is wrong (what to do)``, with as much of the location
+    as is known. It can be shown as it is, without a traceback.
+    """
+
+    def __init__(self, message: str) -> None:
+        # Names from a file may hold line separators such as U+2028, or a terminal's control characters.
+        super().__init__("".join(character if character.isprintable() else " " for character in message))
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or type(error).__name__).lower()
+
+
+@contextmanager
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes; ``-`` is standard input, which is left open afterwards.
+
+    Raises
+    ------
+    DataError
+        The file is missing, is a folder or may not be read.
+    """
+    if str(path) == "-":
+        yield sys.stdin.buffer
+        return
+    try:
+        stream = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file (check the path)") from None
+    except IsADirectoryError:
+        raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+    with stream:
+        yield stream
+
+
+@contextmanager
+def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
+    """Write a file so that other programs see either the old content or all of the new one.
+
+    The bytes go to a hidden temporary file in the same folder. When the block ends well it is flushed to the disk and
+    renamed to `path`; when the block raises, it is removed and an older file at `path` stays as it was. A process
+    killed inside the block leaves the old file whole (and the temporary file behind). The permissions of a replaced
+    file are kept; a new file gets those of the umask. A symbolic link stays a link: its target is replaced.
+
+    ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. A device or a named
+    pipe cannot be replaced by a file, so it is written directly.
+
+    Raises
+    ------
+    DataError
+        The folder does not exist, `path` is a folder, or the file may not be written.
+    OSError
+        The disk is full, or another failure while writing; no file is left behind.
+    """
+    if str(path) in ("-", "/dev/stdout"):  # the latter may be redirected to a file, not to be replaced
+        sys.stdout.flush()  # keeps the order of text printed earlier
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    target = Path(os.path.realpath(path))
+    mode = _checked_mode(path, target)
+    if mode is not None and not stat.S_ISREG(mode):
+        with _open_output(path, path, os.O_WRONLY) as stream:
+            yield stream
+        return
+
+    temporary = target.parent / f".mh4-{secrets.token_hex(8)}.tmp"
+    stream = _open_output(path, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    try:
+        with stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if mode is not None:
+            temporary.chmod(stat.S_IMODE(mode))
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def _checked_mode(path: str | Path, target: Path) -> int | None:
+    """The mode of an existing output file, None for a new one.
+
+    Refuses early, before hours of work, what the final rename would refuse, and also what it would wrongly allow.
+    """
+    try:
+        # Not of `target`: the link /dev/fd/N of a pipe can be followed by the system, but its text leads nowhere.
+        mode = os.stat(path).st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        if not target.parent.is_dir():
+            raise DataError(f"{path}: the folder {target.parent} does not exist (create it first)") from None
+        return None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {_reason(error)}") from error
+    if stat.S_ISDIR(mode):
+        raise DataError(f"{path}: is a folder, not a file (name a file in it)")
+    # A rename needs no permission on the replaced file itself, but a write-protected file is not ours to replace.
+    if not os.access(path, os.W_OK):
+        raise DataError(f"{path}: is write-protected (remove it or choose another name)")
+    return mode
+
+
+def _open_output(path: str | Path, actual: str | Path, flags: int) -> BinaryIO:
+    try:
+        # Mode 0o666 lets the system apply the umask; O_BINARY exists on Windows only.
+        descriptor = os.open(actual, flags | getattr(os, "O_BINARY", 0), 0o666)
+    except OSError as error:
+        raise DataError(f"{path}: cannot be written: {_reason(error)}") from error
+    return os.fdopen(descriptor, "wb")

@@ -1,0 +1,101 @@
+"""A model on disk: a folder of JSON and safetensors files, each replaced as a whole. Loading runs no code from it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load_file, save
+from torch import Tensor
+
+from .config import Config
+from .files import DataError, atomic_output
+from .vocabulary import Vocabulary
+
+CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
+    "config.json",
+    "vocab.json",
+    "weights.safetensors",
+    "training.safetensors",
+    "log.jsonl",
+)
+_METADATA = "state"
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically."""
+    with atomic_output(path) as stream:
+        stream.write((json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read JSON; a missing or damaged file is a `DataError` that names it."""
+    try:
+        return json.loads(path.read_bytes())
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
+    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: not valid JSON: {error}") from None
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
+    """Write tensors, and JSON in the header, atomically as one safetensors file."""
+    metadata = None if state is None else {_METADATA: json.dumps(state)}
+    payload = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
+    with atomic_output(path) as stream:
+        stream.write(payload)
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
+    try:
+        return load_file(path)
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
+    except SafetensorError as error:
+        raise DataError(f"{path}: not a whole safetensors file: {error}") from None
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The JSON in the header of a file that `write_tensors` wrote with a state."""
+    with safe_open(path, "pt") as stream:
+        return json.loads(stream.metadata()[_METADATA])
+
+
+def write_definition(folder: Path, config: Config, vocabulary: Vocabulary) -> None:
+    """Write what is fixed before training starts."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / CONFIG, config.as_dict())
+    write_json(folder / VOCABULARY, vocabulary.as_dict())
+
+
+def read_definition(folder: Path) -> tuple[Config, Vocabulary]:
+    """Read configuration and vocabulary."""
+    try:
+        config = Config.from_dict(read_json(folder / CONFIG))
+    except (ValueError, TypeError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{folder / CONFIG}: {error}") from None
+    try:
+        return config, Vocabulary.from_dict(read_json(folder / VOCABULARY))
+    except KeyError as error:
+        raise DataError(f"{folder / VOCABULARY}: {error} is missing") from None
+
+
+def random_state() -> dict[str, Tensor]:
+    """State of the random generators that training draws from."""
+    states = {"random.cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["random.cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def restore_random_state(states: dict[str, Tensor]) -> None:
+    """Inverse of `random_state`."""
+    torch.set_rng_state(states["random.cpu"])
+    if "random.cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["random.cuda"])

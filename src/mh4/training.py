@@ -1,0 +1,421 @@
+"""Training: the loop, evaluation on dev, the learning-rate schedule, exact resumption."""
+
+from __future__ import annotations
+
+import json
+import logging
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.models.encoder import WordBatch
+from mh4.models.loss import find_violations, multiclass_hinge
+
+from .config import Config
+from .evaluation import attachment_scores
+from .files import DataError
+from .model_folder import (
+    CONFIG,
+    LOG,
+    STATE,
+    WEIGHTS,
+    random_state,
+    read_definition,
+    read_state,
+    read_tensors,
+    restore_random_state,
+    write_definition,
+    write_tensors,
+)
+from .parser import Parser, StageTimes
+from .treebank import Sentence, read_treebank
+from .vocabulary import Vocabulary, tag_pair_names
+
+log = logging.getLogger("mh4")
+
+WINDOW = 128  # sentences among which those of similar length are batched together
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A training sentence: what the losses need, as arrays.
+
+    `heads` (n + 1,) is the gold tree or, outside the decoder's class, the closest tree within; `gold_heads` is always
+    the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,).
+    """
+
+    sentence: Sentence
+    heads: np.ndarray
+    gold_heads: np.ndarray
+    relations: np.ndarray
+    tags: np.ndarray
+    tag_pairs: np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatch:
+    """Words, trees and the classes of all M words, as tensors on the device."""
+
+    words: WordBatch
+    heads: list[np.ndarray]
+    sentence_of: Tensor
+    head_of: Tensor
+    dependent: Tensor
+    relations: Tensor
+    tags: Tensor
+    tag_pairs: Tensor
+
+
+@dataclass
+class Progress:
+    """Where training stands; saved with every checkpoint."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches done in this epoch
+    learning_rate: float = 0.0
+    best_uas: float = -1.0
+    best_las: float = -1.0
+    best_step: int = 0
+    waited: int = 0  # evaluations since the last improvement or decay
+    decays: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+
+
+@dataclass
+class Recent:
+    """Sums since the last evaluation."""
+
+    words: int = 0
+    loss: float = 0.0
+    times: StageTimes = field(default_factory=StageTimes)
+
+
+class Trainer:
+    """Trains one parser; `run` is the whole story."""
+
+    def __init__(
+        self,
+        parser: Parser,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence],
+        folder: Path,
+        on_step: Callable[[Progress, Recent], None] | None = None,
+        on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+    ) -> None:
+        self.parser = parser
+        self.settings = parser.config.training
+        self.folder = folder
+        self.dev = dev
+        self.on_step = on_step
+        self.on_evaluation = on_evaluation
+        self.progress = Progress(learning_rate=self.settings.learning_rate)
+        self.recent = Recent()
+        self.examples = self._examples(train)
+        self.optimizer = torch.optim.Adam(
+            parser.network.parameters(),
+            lr=self.settings.learning_rate,
+            betas=(self.settings.beta1, self.settings.beta2),
+            eps=self.settings.epsilon,
+            fused=True,
+        )
+
+    def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
+        vocabulary, decoder = self.parser.vocabulary, self.parser.decoder
+        examples, replaced = [], 0
+        for sentence in sentences:
+            heads = decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else sentence.heads
+            replaced += bool((heads != sentence.heads).any())
+            examples.append(
+                Example(
+                    sentence,
+                    heads,
+                    sentence.heads,
+                    np.array([vocabulary.relation_index[name] for name in sentence.relations]),
+                    np.array([vocabulary.tag_index[name] for name in sentence.upos]),
+                    np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
+                )
+            )
+        if replaced:
+            log.info(
+                "%d of %d training trees are outside the class of %s; the closest tree stands in for each",
+                replaced, len(examples), decoder.name,
+            )
+        return examples
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Indices of the sentences of each batch: shuffled, similar lengths together within a window."""
+        generator = np.random.default_rng([self.settings.seed, epoch])
+        lengths = np.array([len(example.sentence) for example in self.examples])
+        order = generator.permutation(len(lengths))
+        batches: list[list[int]] = []
+        for start in range(0, len(order), WINDOW):
+            window = order[start : start + WINDOW]
+            batch: list[int] = []
+            words = 0
+            for i in window[np.argsort(lengths[window], kind="stable")].tolist():
+                if batch and words + lengths[i] > self.settings.batch_words:
+                    batches.append(batch)
+                    batch, words = [], 0
+                batch.append(i)
+                words += int(lengths[i])
+            batches.append(batch)
+        return [batches[k] for k in generator.permutation(len(batches))]
+
+    def collate(self, indices: Sequence[int]) -> TrainingBatch:
+        """Tensors of one batch."""
+        examples = [self.examples[i] for i in indices]
+        device = self.parser.device
+        lengths = [len(example.sentence) for example in examples]
+
+        def joined(arrays: list[np.ndarray]) -> Tensor:
+            return torch.from_numpy(np.concatenate(arrays).astype(np.int64)).to(device)
+
+        return TrainingBatch(
+            self.parser.vocabulary.batch([example.sentence for example in examples]).to(device),
+            [example.heads for example in examples],
+            joined([np.repeat(np.arange(len(examples)), lengths)]),
+            joined([example.gold_heads[1:] for example in examples]),
+            joined([np.arange(1, n + 1) for n in lengths]),
+            joined([example.relations for example in examples]),
+            joined([example.tags for example in examples]),
+            joined([example.tag_pairs for example in examples]),
+        )
+
+    def step(self, batch: TrainingBatch) -> float:
+        """One update; returns the loss, summed over the words of the batch."""
+        network, decoder, config = self.parser.network, self.parser.decoder, self.parser.config.network
+        times = self.recent.times
+        network.train()
+        encoded = network.encode(batch.words)
+        times.stop("encode")
+        with torch.no_grad():
+            scores = network.scorer(encoded.roles).cpu().numpy()
+        times.stop("score")
+        violations = find_violations(decoder, scores, batch.heads, self.parser.threads)
+        times.stop("decode")
+        device = self.parser.device
+        sentences, parts, weights = (torch.from_numpy(a).to(device) for a in violations[:3])
+        structured = (network.scorer.score_parts(encoded.roles, sentences, parts) * weights).sum() + violations.cost
+        words = encoded.states[batch.sentence_of, batch.dependent]
+        heads = encoded.states[batch.sentence_of, batch.head_of]
+        labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
+        tagged = sum(
+            multiclass_hinge(tagger(words), gold)
+            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+        )
+        loss = structured + config.labeler_weight * labeled + config.tagger_weight * tagged
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss / self.settings.batch_words).backward()
+        torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
+        self.optimizer.step()
+        times.stop("backward")
+        return float(loss.detach())
+
+    def run(self) -> Progress:
+        """Train until the schedule ends; the best model on dev is in the folder.
+
+        An interruption (Ctrl-C) passes on, but not before there is a model to keep.
+        """
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            if not self.progress.best_step and self.progress.step:
+                self.evaluate()
+            raise
+
+    def _run(self) -> Progress:
+        progress, settings = self.progress, self.settings
+        start = time.perf_counter() - progress.seconds
+        self.recent.times.start()
+        while not progress.finished:
+            batches = self.batches(progress.epoch)
+            interval = max(settings.evaluation_steps, -(-len(batches) // 4))
+            while progress.batch < len(batches) and not progress.finished:
+                batch = self.collate(batches[progress.batch])
+                self.recent.times.stop("collate")
+                self.recent.loss += self.step(batch)
+                self.recent.words += len(batch.dependent)
+                progress.step += 1
+                progress.batch += 1
+                if self.on_step is not None:
+                    self.on_step(progress, self.recent)
+                if progress.step % interval == 0 or progress.step == settings.max_steps:
+                    progress.seconds = time.perf_counter() - start
+                    self.evaluate()
+                    progress.seconds = time.perf_counter() - start
+                    self.recent.times.start()
+            if progress.batch == len(batches):
+                progress.epoch += 1
+                progress.batch = 0
+        return progress
+
+    def evaluate(self) -> None:
+        """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
+        progress, settings, recent = self.progress, self.settings, self.recent
+        uas, las = self.dev_scores()
+        improved = las > progress.best_las
+        if improved:
+            progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
+            progress.waited = 0
+            write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
+        else:
+            progress.waited += 1
+        busy = sum(recent.times.seconds.values())
+        report = {
+            "step": progress.step,
+            "epoch": progress.epoch + progress.batch / len(self.batches(progress.epoch)),
+            "seconds": round(progress.seconds, 1),
+            "loss": round(recent.loss / recent.words, 4),
+            "words_per_second": round(recent.words / busy, 1),
+            "share": {stage: round(recent.times.share(stage), 4) for stage in recent.times.seconds},
+            "learning_rate": progress.learning_rate,
+            "dev_uas": round(uas, 2),
+            "dev_las": round(las, 2),
+            "best": improved,
+        }
+        if progress.waited >= settings.patience:
+            progress.waited = 0
+            progress.decays += 1
+            progress.learning_rate *= settings.decay_factor
+            for group in self.optimizer.param_groups:
+                group["lr"] = progress.learning_rate
+        progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
+        self.save_state()
+        with open(self.folder / LOG, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(report) + "\n")
+        self.recent = Recent()
+        if self.on_evaluation is not None:
+            self.on_evaluation(report)
+
+    def dev_scores(self) -> tuple[float, float]:
+        """UAS and LAS on dev, in percent."""
+        predictions = self.parser.predict(self.dev)
+        return attachment_scores(
+            [sentence.heads for sentence in self.dev],
+            [sentence.relations for sentence in self.dev],
+            [prediction.heads for prediction in predictions],
+            [prediction.relations for prediction in predictions],
+        )
+
+    def save_state(self) -> None:
+        """Write everything that resumption needs, in one file."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.parser.network.state_dict().items()}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        write_tensors(self.folder / STATE, tensors | random_state(), asdict(self.progress))
+
+    def load_state(self) -> None:
+        """Continue where `save_state` was last called."""
+        path = self.folder / STATE
+        tensors = read_tensors(path)
+        self.progress = Progress(**read_state(path))
+        prefix = "network."
+        self.parser.network.load_state_dict(
+            {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        )
+        state = self.optimizer.state_dict()
+        state["state"] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimizer."):
+                _, index, key = name.split(".")
+                state["state"].setdefault(int(index), {})[key] = tensor
+        self.optimizer.load_state_dict(state)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.learning_rate
+        restore_random_state(tensors)
+        self._cut_log()
+
+    def _cut_log(self) -> None:
+        """Drop lines of the log that lie beyond the saved state."""
+        path = self.folder / LOG
+        if path.exists():
+            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+            kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.progress.step]
+            path.write_text("".join(kept), encoding="utf-8")
+
+
+def read_gold(path: str | Path, skip_bad: bool) -> list[Sentence]:
+    """All sentences of a treebank with gold trees; what is skipped or odd is counted in one warning each."""
+    skipped: list[DataError] = []
+    sentences = list(read_treebank(path, gold=True, skip_bad=skip_bad, on_skip=skipped.append))
+    if skipped:
+        log.warning("%s: %d bad sentences skipped; the first: %s", path, len(skipped), skipped[0])
+    several = sum(len(sentence.roots) > 1 for sentence in sentences)
+    if several:
+        log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))
+    if not sentences:
+        raise DataError(f"{path}: holds no usable sentences")
+    return sentences
+
+
+def train(
+    train: str | Path,
+    dev: str | Path,
+    output: str | Path,
+    config: Config | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    skip_bad: bool = False,
+    on_step: Callable[[Progress, Recent], None] | None = None,
+    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+) -> Progress:
+    """Train a parser and leave the model that was best on ``dev`` in the folder ``output``.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files with gold trees.
+    config : Config, optional
+        Decoder, sizes and schedule; on resumption it must equal the saved one.
+    device : {"auto", "cpu", "cuda"}
+    threads : int, optional
+        Threads for decoding; by default one a core.
+    resume : bool
+        Continue from the last evaluation; the result is the same as without the interruption.
+    overwrite : bool
+        Start again in a folder that holds a model.
+    skip_bad : bool
+        Count and leave out sentences that are not valid.
+    on_step, on_evaluation
+        Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
+        with the line that goes to log.jsonl.
+
+    Raises
+    ------
+    DataError
+        Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
+    """
+    config = config or Config()
+    folder = Path(output)
+    exists = (folder / CONFIG).exists()
+    if exists and not (resume or overwrite):
+        raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
+    torch.manual_seed(config.training.seed)
+    sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+    vocabulary = Vocabulary.from_sentences(sentences)
+    if resume and exists:
+        saved_config, saved_vocabulary = read_definition(folder)
+        if saved_config != config:
+            raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
+        if saved_vocabulary != vocabulary:
+            raise DataError(f"{folder}: was trained on another treebank than {train}")
+    else:
+        for name in (STATE, LOG, WEIGHTS):
+            (folder / name).unlink(missing_ok=True)
+        write_definition(folder, config, vocabulary)
+    parser = Parser(config, vocabulary, device)
+    parser.threads = threads
+    trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation)
+    if resume and (folder / STATE).exists():
+        trainer.load_state()
+    return trainer.run()

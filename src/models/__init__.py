@@ -1,0 +1,1 @@
+"""PyTorch modules: encoder, scorers, labeler, taggers and the structured hinge loss."""

@@ -1,0 +1,127 @@
+"""From a batch of words to one context vector a position."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from .layers import BiLSTM
+
+UNKNOWN = 0  # index of the unknown word and of the unknown character
+BEGIN, END = 1, 2  # characters around every word
+SMALL = 0.15  # embeddings start uniform in ±SMALL, as in the published model
+
+
+@dataclass(frozen=True)
+class WordBatch:
+    """The words of B sentences, padded to T; all tensors on one device.
+
+    Attributes
+    ----------
+    lengths : int64 (B,)
+        Words of each sentence.
+    words : int64 (B, T)
+        Vocabulary index of each word, `UNKNOWN` for unknown words and padding.
+    forms : int64 (B, T)
+        Index of each word's form among the F distinct forms of the batch; 0 at padding.
+    characters : int64 (F, M)
+        Characters of each distinct form, `BEGIN` and `END` included, padded.
+    character_lengths : int64 (F,)
+    """
+
+    lengths: Tensor
+    words: Tensor
+    forms: Tensor
+    characters: Tensor
+    character_lengths: Tensor
+
+    def to(self, device: torch.device) -> WordBatch:
+        """The same batch on ``device``."""
+        return WordBatch(
+            *(t.to(device) for t in (self.lengths, self.words, self.forms, self.characters, self.character_lengths))
+        )
+
+    @property
+    def mask(self) -> Tensor:
+        """bool (B, T): True at words, False at padding."""
+        return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
+
+
+def _embedding(count: int, size: int) -> nn.Embedding:
+    embedding = nn.Embedding(count, size)
+    nn.init.uniform_(embedding.weight, -SMALL, SMALL)
+    return embedding
+
+
+class WordEncoder(nn.Module):
+    """One vector a word: its embedding if it is frequent, else predicted from its characters.
+
+    In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character with
+    ``character_unknown[c]``, and whole vectors are dropped with probability ``block_dropout``.
+    """
+
+    def __init__(
+        self,
+        word_unknown: Tensor,
+        character_unknown: Tensor,
+        size: int,
+        character_size: int,
+        character_hidden: int,
+        character_layers: int,
+        lstm_dropout: float,
+        block_dropout: float,
+    ) -> None:
+        super().__init__()
+        self.block_dropout = block_dropout
+        self.words = _embedding(len(word_unknown), size)
+        self.characters = _embedding(len(character_unknown), character_size)
+        self.character_lstm = BiLSTM(character_size, character_hidden // 2, character_layers, lstm_dropout)
+        self.from_characters = nn.Linear(character_hidden, size)
+        nn.init.xavier_uniform_(self.from_characters.weight)
+        nn.init.zeros_(self.from_characters.bias)
+        self.register_buffer("word_unknown", word_unknown, persistent=False)
+        self.register_buffer("character_unknown", character_unknown, persistent=False)
+        self.word_unknown: Tensor
+        self.character_unknown: Tensor
+
+    def forward(self, batch: WordBatch) -> Tensor:
+        """Word vectors (B, T, size)."""
+        vectors = self.words(batch.words)
+        mask = batch.mask
+        predicted = mask & (batch.words == UNKNOWN)
+        if self.training:
+            predicted |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
+        needed, which = torch.unique(batch.forms[predicted], return_inverse=True)
+        if len(needed):
+            vectors = vectors.masked_scatter(predicted[..., None], self.predict(batch, needed)[which])
+        if self.training and self.block_dropout:
+            keep = 1.0 - self.block_dropout
+            vectors = vectors * (torch.rand(mask.shape, device=mask.device) < keep)[..., None] / keep
+        return vectors
+
+    def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
+        """Vectors (K, size) of the forms with indices ``forms`` (K,), from their characters alone."""
+        lengths = batch.character_lengths[forms]
+        characters = batch.characters[forms, : int(lengths.max())]
+        if self.training:
+            unknown = torch.rand(characters.shape, device=characters.device) < self.character_unknown[characters]
+            characters = characters.masked_fill(unknown, UNKNOWN)
+        _, last = self.character_lstm(self.characters(characters.t()), lengths)
+        return torch.tanh(self.from_characters(last))
+
+
+class SentenceEncoder(nn.Module):
+    """A learned root vector, the word vectors, and a BiLSTM over both."""
+
+    def __init__(self, word_size: int, hidden: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.root = nn.Parameter(torch.empty(word_size).uniform_(-SMALL, SMALL))
+        self.lstm = BiLSTM(word_size, hidden // 2, layers, dropout)
+
+    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
+        """(B, T, word_size) → (B, T + 1, hidden); position 0 is the root."""
+        root = self.root.expand(1, words.shape[0], -1)
+        states, _ = self.lstm(torch.cat([root, words.transpose(0, 1)]), lengths + 1)
+        return states.transpose(0, 1)

@@ -1,0 +1,90 @@
+"""The whole network: encoder, channel scorer, labeler and taggers, trained jointly."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from .encoder import SentenceEncoder, WordBatch, WordEncoder
+from .layers import Classifier
+from .scorer import ChannelScorer
+
+
+@dataclass(frozen=True)
+class NetworkConfig:
+    """Sizes and dropout rates; the defaults are the published settings."""
+
+    word_size: int = 128
+    character_size: int = 64
+    character_hidden: int = 128
+    character_layers: int = 2
+    hidden: int = 192
+    layers: int = 2
+    mlp: int = 192
+    lstm_dropout: float = 0.3
+    mlp_dropout: float = 0.3
+    block_dropout: float = 0.1
+    tagger_weight: float = 0.2
+    labeler_weight: float = 1.0
+
+
+class Encoded(NamedTuple):
+    """What one pass over a batch of sentences yields: context vectors and role vectors."""
+
+    states: Tensor  # (B, T + 1, hidden)
+    roles: Tensor  # (B, T + 2, R, mlp + 1)
+
+
+class ParserNetwork(nn.Module):
+    """Scores for a decoder, labels for its arcs, tags as auxiliary tasks.
+
+    Parameters
+    ----------
+    config : NetworkConfig
+    roles : sequence of (row role, column role), one a channel
+    word_unknown : (V,), probability that a word is taken for unknown in training
+    character_unknown : (K,), likewise for characters
+    relations, tags, tag_pairs : int
+        Number of relations, of UPOS tags and of UPOS|XPOS pairs; 0 leaves that head out.
+    """
+
+    def __init__(
+        self,
+        config: NetworkConfig,
+        roles: Sequence[tuple[str, str]],
+        word_unknown: Tensor,
+        character_unknown: Tensor,
+        relations: int,
+        tags: int,
+        tag_pairs: int,
+    ) -> None:
+        super().__init__()
+        self.words = WordEncoder(
+            word_unknown,
+            character_unknown,
+            config.word_size,
+            config.character_size,
+            config.character_hidden,
+            config.character_layers,
+            config.lstm_dropout,
+            config.block_dropout,
+        )
+        self.sentence = SentenceEncoder(config.word_size, config.hidden, config.layers, config.lstm_dropout)
+        self.scorer = ChannelScorer(config.hidden, roles, config.mlp, config.mlp_dropout)
+        self.labeler = Classifier(2 * config.hidden, config.mlp, relations, config.mlp_dropout)
+        self.taggers = nn.ModuleList(
+            Classifier(config.hidden, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)
+        )
+
+    def encode(self, batch: WordBatch) -> Encoded:
+        """Context and role vectors of a batch."""
+        states = self.sentence(self.words(batch), batch.lengths)
+        return Encoded(states, self.scorer.role_vectors(states, batch.lengths))
+
+    def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
+        """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""
+        return self.labeler(torch.cat([states[sentences, heads], states[sentences, dependents]], dim=-1))

@@ -1,0 +1,102 @@
+"""One biaffine form a channel: context vectors in, a stack of square score matrices out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor, nn
+
+from .layers import MLP
+
+
+class ChannelScorer(nn.Module):
+    """Scores of every channel of a decoder.
+
+    Each role (head, dependent, s0, b0, …) has its MLP, each channel a matrix U, and part (c, i, j) scores
+    [xᵢ; 1]ᵀ U_c [yⱼ; 1] with x and y the vectors of i and j in the roles of the channel's rows and columns.
+
+    Parameters
+    ----------
+    size : int
+        Size of the context vectors.
+    roles : sequence of (row role, column role)
+        One pair a channel: `mh4.decoders.Decoder.roles`.
+    hidden, dropout
+        Size and dropout of the role MLPs.
+    """
+
+    def __init__(self, size: int, roles: Sequence[tuple[str, str]], hidden: int, dropout: float) -> None:
+        super().__init__()
+        names = list(dict.fromkeys(role for pair in roles for role in pair))
+        self.hidden = hidden
+        pairs = [(names.index(row), names.index(column)) for row, column in roles]
+        self.register_buffer("row_role", torch.tensor([row for row, _ in pairs]), persistent=False)
+        self.register_buffer("column_role", torch.tensor([column for _, column in pairs]), persistent=False)
+        self.row_role: Tensor
+        self.column_role: Tensor
+        self.end = nn.Parameter(torch.empty(size).uniform_(-0.15, 0.15))
+        self.mlp = MLP(size, hidden * len(names), dropout)
+        for role in range(len(names)):
+            nn.init.xavier_uniform_(self.mlp.linear.weight.data[role * hidden : (role + 1) * hidden])
+        self.matrices = nn.Parameter(torch.empty(len(roles), hidden + 1, hidden + 1))
+        for matrix in self.matrices.data:
+            nn.init.orthogonal_(matrix)
+        self.groups: list[tuple[tuple[int, int], list[int]]] = []
+        for channel, pair in enumerate(pairs):
+            if self.groups and self.groups[-1][0] == pair:
+                self.groups[-1][1].append(channel)
+            else:
+                self.groups.append((pair, [channel]))
+
+    def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors of every position in every role, a constant 1 appended.
+
+        Parameters
+        ----------
+        states : (B, T + 1, size)
+            Context vectors of the root and the words.
+        lengths : int64 (B,)
+
+        Returns
+        -------
+        (B, N, R, hidden + 1) with N = T + 2; position ``lengths[b] + 1`` is the learned end position.
+        """
+        batch, positions, size = states.shape
+        padded = torch.cat([states, states.new_zeros(batch, 1, size)], dim=1)
+        is_end = torch.arange(positions + 1, device=states.device) == (lengths + 1)[:, None]
+        padded = torch.where(is_end[..., None], self.end, padded)
+        hidden = self.mlp(padded).view(batch, positions + 1, -1, self.hidden)
+        return torch.cat([hidden, hidden.new_ones(*hidden.shape[:3], 1)], dim=-1)
+
+    def forward(self, vectors: Tensor) -> Tensor:
+        """All scores (B, C, N, N) from `role_vectors`."""
+        batch, size, _, width = vectors.shape
+        blocks = []
+        for (row, column), channels in self.groups:
+            matrices = self.matrices[channels[0] : channels[-1] + 1]
+            left = vectors[:, :, row] @ matrices.transpose(0, 1).reshape(width, -1)
+            left = left.view(batch, size, len(channels), width).transpose(1, 2).reshape(batch, -1, width)
+            scores = left @ vectors[:, :, column].transpose(1, 2)
+            blocks.append(scores.view(batch, len(channels), size, size))
+        return torch.cat(blocks, dim=1)
+
+    def score_parts(self, vectors: Tensor, sentences: Tensor, parts: Tensor) -> Tensor:
+        """Scores (P,) of single parts: ``forward(vectors)[sentences, *parts.T]``, up to rounding.
+
+        The gradient of the structured loss touches a few parts only; this spares the backward pass through the
+        full matrices.
+
+        Parameters
+        ----------
+        vectors : (B, N, R, hidden + 1)
+        sentences : int64 (P,)
+        parts : int64 (P, 3)
+            Rows (channel, row, column), sorted by channel.
+        """
+        channels, rows, columns = parts.unbind(1)
+        left = vectors[sentences, rows, self.row_role[channels]]
+        right = vectors[sentences, columns, self.column_role[channels]]
+        counts = torch.bincount(channels, minlength=len(self.matrices)).tolist()
+        products = [chunk @ matrix for chunk, matrix in zip(left.split(counts), self.matrices, strict=True)]
+        return (torch.cat(products) * right).sum(-1)

@@ -1,0 +1,275 @@
+"""What every decoder promises, whatever its trees and its scores."""
+
+from functools import cache
+
+import naive
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+from mh4.decoders import InfeasibleError, decoder_names, get_decoder
+from mh4.decoders.trees import is_projective, is_tree
+
+NAMES = decoder_names()
+PROJECTIVE = [name for name in ("eisner", "mh3") if name in NAMES]
+NONPROJECTIVE = [name for name in NAMES if name not in PROJECTIVE]
+SEARCHES = [(name, "exact") for name in NAMES] + [("mh3", "greedy"), ("mh4-two", "beam:4"), ("mh4-hybrid", "beam:4")]
+
+every_decoder = pytest.mark.parametrize("name", NAMES)
+every_search = pytest.mark.parametrize(("name", "search"), SEARCHES)
+lengths = st.integers(1, 9)
+seeds = st.integers(0, 2**32 - 1)
+
+
+def random_scores(decoder, n, seed, ties=False):
+    rng = np.random.default_rng(seed)
+    shape = (len(decoder.channels), n + 2, n + 2)
+    return (rng.integers(-2, 3, shape) if ties else rng.normal(size=shape)).astype(np.float32)
+
+
+def random_bonus(n, seed, forbid=0.0):
+    rng = np.random.default_rng([seed, 1])
+    bonus = rng.integers(-3, 4, (n + 2, n + 2)).astype(np.float32)
+    bonus[rng.random(bonus.shape) < forbid] = -np.inf
+    return bonus
+
+
+def only(heads, otherwise=-np.inf, there=0.0):
+    """An arc bonus of ``there`` on the arcs of a tree and of ``otherwise`` on all others."""
+    bonus = np.full((len(heads) + 1, len(heads) + 1), otherwise, np.float32)
+    bonus[heads[1:], np.arange(1, len(heads))] = there
+    return bonus
+
+
+@every_search
+@given(n=lengths, seed=seeds, ties=st.booleans(), single_root=st.booleans(), forbid=st.sampled_from([0, 0.1, 0.4]))
+def test_a_derivation_is_a_tree_and_its_score_the_sum_of_its_parts(name, search, n, seed, ties, single_root, forbid):
+    decoder = get_decoder(name, single_root, search=search)
+    scores, bonus = random_scores(decoder, n, seed, ties), random_bonus(n, seed, forbid)
+    try:
+        found = decoder.decode(scores, bonus)
+    except InfeasibleError:
+        assume(False)
+    assert found.heads.dtype == found.parts.dtype == np.int32
+    assert found.heads.shape == (n + 1,)
+    assert found.parts.shape[1:] == (3,)
+    assert is_tree(found.heads, single_root)
+    if name in PROJECTIVE:
+        assert is_projective(found.heads)
+    arcs = [bonus[h, d] for d, h in enumerate(found.heads) if d > 0]
+    assert np.isfinite(arcs).all()
+    assert found.score == pytest.approx(sum(float(scores[tuple(p)]) for p in found.parts) + sum(map(float, arcs)))
+
+
+@every_decoder
+@given(n=lengths, seed=seeds, single_root=st.booleans())
+def test_no_bonus_is_a_bonus_of_zero(name, n, seed, single_root):
+    decoder = get_decoder(name, single_root)
+    scores = random_scores(decoder, n, seed)
+    plain, zero = decoder.decode(scores), decoder.decode(scores, np.zeros((n + 2, n + 2)))
+    assert (plain.heads == zero.heads).all()
+    assert plain.score == zero.score
+
+
+@every_decoder
+def test_any_number_of_root_children_on_request(name):
+    bonus = only(np.zeros(6, np.int32), otherwise=0.0, there=1.0)
+    scores = random_scores(get_decoder(name), 5, 0) * 0
+    assert get_decoder(name, single_root=False).decode(scores, bonus).heads.tolist() == [-1, 0, 0, 0, 0, 0]
+    assert get_decoder(name).decode(scores, bonus).score == 1
+
+
+@given(n=lengths, seed=seeds, single_root=st.booleans(), forbid=st.sampled_from([0, 0.3]))
+def test_a_larger_class_of_trees_has_a_better_best_tree(n, seed, single_root, forbid):
+    """Scores on arcs alone, which every decoder takes as a bonus: mst ≥ mh4 ≥ mh3 = eisner."""
+    bonus = random_bonus(n, seed, forbid) + random_scores(get_decoder("mst"), n, seed)[0]
+    best = {}
+    for name in ("mst", "mh4-two", "mh4-hybrid", "mh3", "eisner"):
+        decoder = get_decoder(name, single_root)
+        try:
+            best[name] = decoder.decode(np.zeros((len(decoder.channels), n + 2, n + 2), np.float32), bonus).score
+        except InfeasibleError:
+            best[name] = -np.inf
+    assert best["mst"] >= best["mh4-two"] - 1e-5
+    assert best["mh4-two"] >= best["mh3"] - 1e-5
+    assert best["mh4-two"] == pytest.approx(best["mh4-hybrid"], abs=1e-5)
+    assert best["mh3"] == pytest.approx(best["eisner"], abs=1e-5)
+
+
+@cache
+def transition_trees(n):
+    return {heads for heads, _ in naive.transition_sequences("mh4-two", n)}
+
+
+@pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
+@given(n=st.integers(1, 5), seed=seeds, single_root=st.booleans())
+def test_mh4_trees_are_trees_of_the_transition_system(name, n, seed, single_root):
+    decoder = get_decoder(name, single_root)
+    assert tuple(decoder.decode(random_scores(decoder, n, seed)).heads) in transition_trees(n)
+
+
+@pytest.mark.parametrize("name", NONPROJECTIVE)
+def test_crossing_arcs_are_in_reach(name):
+    heads = np.array([-1, 3, 0, 2])
+    decoder = get_decoder(name)
+    assert decoder.decode(random_scores(decoder, 3, 0), only(heads)).heads.tolist() == heads.tolist()
+
+
+@every_decoder
+@given(n=lengths, seed=seeds, single_root=st.booleans())
+def test_decoding_restricted_to_a_tree_returns_it(name, n, seed, single_root):
+    decoder = get_decoder(name, single_root)
+    gold = decoder.decode(random_scores(decoder, n, seed)).heads
+    scores = random_scores(decoder, n, seed + 1)
+    found = decoder.decode(scores, only(gold))
+    assert (found.heads == gold).all()
+    assert found.score <= decoder.decode(scores).score + 1e-5
+
+
+@every_decoder
+@given(n=lengths, seed=seeds, single_root=st.booleans())
+def test_the_closest_tree_of_a_tree_in_the_class_is_itself(name, n, seed, single_root):
+    decoder = get_decoder(name, single_root)
+    heads = decoder.decode(random_scores(decoder, n, seed)).heads
+    assert (decoder.closest_tree(heads) == heads).all()
+
+
+@pytest.mark.parametrize("name", PROJECTIVE)
+@given(n=st.integers(3, 5), seed=seeds, single_root=st.booleans())
+def test_the_closest_projective_tree_shares_most_arcs(name, n, seed, single_root):
+    trees = naive.all_trees(n)
+    heads = trees[seed % len(trees)]
+    found = get_decoder(name, single_root).closest_tree(heads)
+    shared = (naive.all_trees(n, single_root, projective=True)[:, 1:] == heads[1:]).sum(axis=1).max()
+    assert (found[1:] == heads[1:]).sum() == shared
+
+
+@every_search
+@pytest.mark.parametrize("threads", [1, 2, 3, None])
+def test_a_batch_decodes_as_its_sentences_do(name, search, threads):
+    decoder = get_decoder(name, search=search)
+    sizes = [4, 9, 1, 7, 9, 2]
+    rng = np.random.default_rng(7)
+    scores = rng.normal(size=(len(sizes), len(decoder.channels), 11, 11)).astype(np.float32)
+    bonus = rng.integers(-2, 3, (len(sizes), 11, 11)).astype(np.float32)
+    for b, n in enumerate(sizes):  # rubbish in the padding
+        scores[b, :, n + 2 :] = scores[b, :, :, n + 2 :] = 1e6
+        bonus[b, n + 2 :] = bonus[b, :, n + 2 :] = 1e6
+    batch = decoder.decode_batch(scores, sizes, bonus, threads=threads)
+    for b, n in enumerate(sizes):
+        alone = decoder.decode(scores[b, :, : n + 2, : n + 2], bonus[b, : n + 2, : n + 2])
+        assert (batch[b].heads == alone.heads).all()
+        assert (batch[b].parts == alone.parts).all()
+        assert batch[b].score == alone.score
+    plain = decoder.decode_batch(scores, np.array(sizes), threads=threads)
+    assert [len(d.heads) for d in plain] == [n + 1 for n in sizes]
+
+
+@every_decoder
+def test_an_empty_batch(name):
+    decoder = get_decoder(name)
+    assert decoder.decode_batch(np.zeros((0, len(decoder.channels), 5, 5), np.float32), []) == []
+
+
+@every_search
+def test_an_error_in_a_batch_is_not_swallowed(name, search):
+    decoder = get_decoder(name, search=search)
+    bonus = np.zeros((3, 6, 6), np.float32)
+    bonus[1] = -np.inf
+    with pytest.raises(InfeasibleError):
+        decoder.decode_batch(np.zeros((3, len(decoder.channels), 6, 6), np.float32), [4, 4, 4], bonus, threads=2)
+
+
+@every_search
+@pytest.mark.parametrize("single_root", [True, False])
+def test_a_word_without_a_head_is_infeasible(name, search, single_root):
+    decoder = get_decoder(name, single_root, search=search)
+    bonus = np.zeros((6, 6), np.float32)
+    bonus[:, 2] = -np.inf
+    with pytest.raises(InfeasibleError, match=name):
+        decoder.decode(random_scores(decoder, 4, 0), bonus)
+
+
+@every_decoder
+def test_two_words_that_only_the_root_may_head_are_infeasible_with_one_root_child(name):
+    heads = np.array([-1, 0, 0])
+    scores = random_scores(get_decoder(name), 2, 0)
+    with pytest.raises(InfeasibleError):
+        get_decoder(name).decode(scores, only(heads))
+    assert (get_decoder(name, single_root=False).decode(scores, only(heads)).heads == heads).all()
+
+
+@every_decoder
+def test_a_cycle_is_infeasible(name):
+    with pytest.raises(InfeasibleError):
+        get_decoder(name).decode(random_scores(get_decoder(name), 3, 0), only(np.array([-1, 2, 1, 0])))
+
+
+@every_decoder
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_nan_and_infinity_are_refused(name, value):
+    decoder = get_decoder(name)
+    scores, bonus = random_scores(decoder, 4, 0), random_bonus(4, 0)
+    for array in (scores[-1], bonus):
+        kept, array[1, 2] = array[1, 2], value
+        array[2, 1] = -np.inf  # together with +inf the sum would be NaN
+        with pytest.raises(ValueError, match="NaN or"):
+            decoder.decode(scores, bonus)
+        array[1, 2] = kept
+    assert is_tree(decoder.decode(scores, bonus).heads)
+
+
+@every_decoder
+def test_wrong_shapes_name_what_is_wanted(name):
+    decoder = get_decoder(name)
+    count = len(decoder.channels)
+    for shape in [(count + 1, 5, 5), (count, 5, 6), (5, 5)]:
+        with pytest.raises(ValueError, match="shape") as caught:
+            decoder.decode(np.zeros(shape, np.float32))
+        assert ", ".join(decoder.channels) in str(caught.value)
+    with pytest.raises(ValueError, match="no word"):
+        decoder.decode(np.zeros((count, 2, 2), np.float32))
+    with pytest.raises(ValueError, match="arc_bonus"):
+        decoder.decode(np.zeros((count, 5, 5), np.float32), np.zeros((4, 4), np.float32))
+    batch = np.zeros((2, count, 5, 5), np.float32)
+    with pytest.raises(ValueError, match="2 score tensors but 1 lengths"):
+        decoder.decode_batch(batch, [3])
+    with pytest.raises(ValueError, match="4 words does not fit"):
+        decoder.decode_batch(batch, [3, 4])
+
+
+@every_decoder
+@pytest.mark.parametrize("dtype", [np.float64, np.float16])
+def test_other_number_types_and_layouts_are_converted(name, dtype):
+    decoder = get_decoder(name)
+    scores = random_scores(decoder, 6, 0, ties=True)
+    expected = decoder.decode(scores)
+    strange = np.asfortranarray(scores.astype(dtype))
+    assert (decoder.decode(strange).heads == expected.heads).all()
+
+
+@every_decoder
+def test_the_input_is_left_alone(name):
+    decoder = get_decoder(name)
+    scores, bonus = random_scores(decoder, 6, 0), random_bonus(6, 0)
+    before = scores.copy(), bonus.copy()
+    decoder.decode(scores, bonus)
+    assert (scores == before[0]).all()
+    assert (bonus == before[1]).all()
+
+
+@every_decoder
+def test_name_channels_and_roles(name):
+    decoder = get_decoder(name)
+    assert decoder.name == name
+    assert len(set(decoder.channels)) == len(decoder.channels) == len(decoder.roles)
+    assert all(len(pair) == 2 for pair in decoder.roles)
+    assert repr(decoder) == f"<{name} decoder, one root child>"
+    assert decoder.fits(20)
+    assert get_decoder(name, memory_limit=0).fits(20) == (decoder.chart_bytes(20) == 0)
+
+
+def test_an_unknown_decoder_lists_the_known_ones():
+    with pytest.raises(ValueError, match="unknown decoder 'mh5'") as caught:
+        get_decoder("mh5")
+    assert all(name in str(caught.value) for name in NAMES)

@@ -1,0 +1,95 @@
+"""Losses against their definitions, by enumeration of all trees."""
+
+import itertools
+
+import numpy as np
+import pytest
+import torch
+
+from mh4.decoders import get_decoder
+from mh4.models.loss import cost_bonus, find_violations, gold_bonus, multiclass_hinge
+
+
+def single_root_trees(n):
+    """All head vectors (n + 1,) of trees over n words with one child of the root."""
+    for heads in itertools.product(range(n + 1), repeat=n):
+        tree = np.array([-1, *heads])
+        if heads.count(0) != 1 or any(head == word for word, head in enumerate(heads, start=1)):
+            continue
+        if all(_reaches_root(tree, word) for word in range(1, n + 1)):
+            yield tree
+
+
+def _reaches_root(tree, word):
+    for _ in range(len(tree)):
+        if word == 0:
+            return True
+        word = tree[word]
+    return False
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_structured_hinge_by_enumeration(seed):
+    n = 4
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(1, 1, n + 2, n + 2)).astype(np.float32)
+    trees = list(single_root_trees(n))
+    gold = trees[generator.integers(len(trees))]
+    words = np.arange(1, n + 1)
+
+    def score(tree):
+        return float(scores[0, 0, tree[1:], words].sum())
+
+    best = max(trees, key=lambda tree: score(tree) + np.count_nonzero(tree != gold))
+    difference = find_violations(get_decoder("mst"), scores, [gold], threads=1)
+    loss = float((scores[0][tuple(difference.parts.T)] * difference.weights).sum()) + difference.cost
+    assert loss == pytest.approx(score(best) + np.count_nonzero(best != gold) - score(gold), abs=1e-4)
+    assert loss >= -1e-6
+    assert difference.cost == np.count_nonzero(best != gold)
+    assert set(difference.weights.tolist()) <= {1.0, -1.0}
+
+
+@pytest.mark.parametrize("name", ["eisner", "mh3", "mh4-two", "mh4-hybrid"])
+def test_no_violation_where_gold_wins_by_the_margin(name):
+    """With scores that favour the gold derivation by far, both decodes agree and no part is left."""
+    gold = np.array([-1, 2, 0, 2, 3])
+    decoder = get_decoder(name)
+    size = len(gold) + 1
+    zeros = np.zeros((len(decoder.channels), size, size), np.float32)
+    derivation = decoder.decode(zeros, gold_bonus([gold], size)[0])
+    scores = zeros - 10.0
+    scores[tuple(derivation.parts.T)] = 10.0
+    difference = find_violations(decoder, scores[None], [gold], threads=1)
+    assert len(difference.parts) == 0
+    assert difference.cost == 0.0
+
+
+def test_parts_are_sorted_by_channel_and_batches_add_up():
+    decoder = get_decoder("mh4-hybrid")
+    generator = np.random.default_rng(7)
+    golds = [np.array([-1, 2, 0, 2]), np.array([-1, 0, 1, 1, 3, 1])]
+    scores = generator.normal(size=(2, 13, 7, 7)).astype(np.float32)
+    both = find_violations(decoder, scores, golds)
+    assert (np.diff(both.parts[:, 0]) >= 0).all()
+    alone = [find_violations(decoder, scores[b : b + 1, :, : len(g) + 1, : len(g) + 1], [g]) for b, g in enumerate(golds)]
+    assert both.cost == sum(d.cost for d in alone)
+    for b, difference in enumerate(alone):
+        np.testing.assert_array_equal(both.parts[both.sentences == b], difference.parts)
+        np.testing.assert_array_equal(both.weights[both.sentences == b], difference.weights)
+
+
+def test_bonuses():
+    gold = np.array([-1, 2, 0])
+    cost, restriction = cost_bonus([gold], 4)[0], gold_bonus([gold], 4)[0]
+    assert cost[2, 1] == cost[0, 2] == 0.0
+    assert cost.sum() == 14.0
+    assert restriction[2, 1] == restriction[0, 2] == 0.0
+    assert np.isneginf(restriction).sum() == 14
+
+
+def test_multiclass_hinge():
+    scores = torch.tensor([[2.0, 0.5, 1.5], [0.0, 3.0, 0.0]])
+    gold = torch.tensor([0, 1])
+    assert multiclass_hinge(scores, gold).item() == pytest.approx(0.5)
+    assert multiclass_hinge(scores, torch.tensor([1, 0])).item() == pytest.approx(1 + 2 - 0.5 + 1 + 3)
+    assert multiclass_hinge(torch.zeros(4, 1), torch.zeros(4, dtype=torch.long)).item() == 0.0

@@ -1,0 +1,66 @@
+"""The channel scorer against the formula of its docstring."""
+
+import pytest
+import torch
+
+from mh4.decoders import decoder_names, get_decoder
+from mh4.models.scorer import ChannelScorer
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_scores_follow_the_formula(name):
+    torch.manual_seed(1)
+    roles = get_decoder(name).roles
+    assert len(roles) == len(get_decoder(name).channels)
+    scorer = ChannelScorer(6, roles, hidden=5, dropout=0.3).eval()
+    lengths = torch.tensor([3, 2])
+    vectors = scorer.role_vectors(torch.randn(2, 4, 6), lengths)
+    scores = scorer(vectors)
+    assert scores.shape == (2, len(roles), 5, 5)
+    names = list(dict.fromkeys(role for pair in roles for role in pair))
+    for channel, (row, column) in enumerate(roles):
+        expected = torch.einsum(
+            "bih,hg,bjg->bij",
+            vectors[:, :, names.index(row)],
+            scorer.matrices[channel],
+            vectors[:, :, names.index(column)],
+        )
+        torch.testing.assert_close(scores[:, channel], expected)
+
+
+def test_end_position_follows_each_sentence():
+    torch.manual_seed(2)
+    scorer = ChannelScorer(6, [("s0", "b0")], hidden=5, dropout=0.0).eval()
+    states = torch.randn(2, 4, 6)
+    vectors = scorer.role_vectors(states, torch.tensor([3, 1]))
+    torch.testing.assert_close(vectors[0, 4], vectors[1, 2])  # positions n + 1
+    alone = scorer.role_vectors(states[1:, :2], torch.tensor([1]))
+    torch.testing.assert_close(vectors[1:, :3], alone)
+
+
+def test_single_parts_equal_the_full_matrices_and_their_gradients():
+    torch.manual_seed(3)
+    roles = get_decoder("mh4-hybrid").roles
+    scorer = ChannelScorer(6, roles, hidden=5, dropout=0.0)
+    states = torch.randn(3, 5, 6, requires_grad=True)
+    lengths = torch.tensor([4, 2, 3])
+    sentences = torch.tensor([0, 1, 2, 0, 0])
+    parts = torch.tensor([[0, 0, 5], [0, 1, 2], [3, 2, 1], [3, 2, 1], [12, 4, 5]])
+    weights = torch.tensor([1.0, -1.0, 2.0, -1.0, 0.5])
+
+    def gradients(total):
+        return torch.autograd.grad(total, [states, *scorer.parameters()], retain_graph=True)
+
+    vectors = scorer.role_vectors(states, lengths)
+    single = scorer.score_parts(vectors, sentences, parts)
+    full = scorer(vectors)[sentences, parts[:, 0], parts[:, 1], parts[:, 2]]
+    torch.testing.assert_close(single, full)
+    for one, other in zip(gradients((single * weights).sum()), gradients((full * weights).sum()), strict=True):
+        torch.testing.assert_close(one, other, atol=1e-5, rtol=1e-4)
+
+
+def test_no_parts_no_score():
+    scorer = ChannelScorer(6, [("head", "dependent")], hidden=5, dropout=0.0)
+    vectors = scorer.role_vectors(torch.randn(1, 3, 6), torch.tensor([2]))
+    none = scorer.score_parts(vectors, torch.zeros(0, dtype=torch.long), torch.zeros(0, 3, dtype=torch.long))
+    assert none.shape == (0,)
