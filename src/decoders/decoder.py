@@ -60,12 +60,18 @@ def derivation_score(scores, arc_bonus, heads, parts):
 
 @njit(cache=True, nogil=True)
 def _below_infinity(scores, arc_bonus):
-    """Whether every number is finite or −inf; NaN compares false. No branch in the loops, so that they vectorise."""
+    """Whether every number is finite or −inf; NaN compares false.
+
+    No branch and a bound of the numbers' own type, so that the loops vectorise.
+    """
+    bound = np.float32(np.inf)
     fine = True
-    for value in scores.ravel():
-        fine &= value < np.inf
-    for value in arc_bonus.ravel():
-        fine &= value < np.inf
+    flat = scores.reshape(-1)
+    for at in range(flat.size):
+        fine &= flat[at] < bound
+    flat = arc_bonus.reshape(-1)
+    for at in range(flat.size):
+        fine &= flat[at] < bound
     return fine
 
 

@@ -110,8 +110,8 @@ class Eisner(Decoder):
 
     References
     ----------
-    Eisner (1996), "Three new probabilistic models for dependency parsing"; Eisner (2000), section 3, whose spans these
-    are.
+    Eisner (1996), "Three new probabilistic models for dependency parsing"; Eisner (2000), "Bilexical grammars and their
+    cubic-time parsing algorithms".
     """
 
     name = "eisner"

@@ -16,6 +16,8 @@ One root child. The end position heads nothing, so the last move is always ra on
 child if and only if no earlier move took an arc from the root.
 """
 
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
 from __future__ import annotations
 
 from typing import ClassVar

@@ -132,8 +132,8 @@ class MST(Decoder):
 
     References
     ----------
-    Chu and Liu (1965); Edmonds (1967); Gabow, Galil, Spencer and Tarjan (1986), section 3; one root child as the
-    objective of Zmigrod, Vieira and Cotterell (2020), found here by ordering root arcs behind all others.
+    Chu and Liu (1965); Edmonds (1967); Gabow, Galil, Spencer and Tarjan (1986). That one root child is a constraint to
+    be met exactly: Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root"; here by ordering root arcs last.
     """
 
     name = "mst"

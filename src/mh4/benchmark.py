@@ -72,8 +72,11 @@ def time_training(
         parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
-        order = [batch for epoch in range(1 + (steps + steps // 10) // len(trainer.batches(0)))
-                 for batch in trainer.batches(epoch)]
+        order = [
+            batch
+            for epoch in range(1 + (steps + steps // 10) // len(trainer.batches(0)))
+            for batch in trainer.batches(epoch)
+        ]
         warm_up = max(1, steps // 10)
         for indices in order[:warm_up]:
             trainer.recent.times.start()

@@ -35,6 +35,7 @@ output = Console()
 messages = Console(stderr=True)
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
+DEFAULT_DECODER = DecoderName("mh4-hybrid")
 
 
 class Device(StrEnum):
@@ -85,9 +86,7 @@ def _set_threads(threads: int | None) -> None:
 def train(
     treebank: Annotated[Path, typer.Argument(help="Training treebank, CoNLL-U with gold trees.", metavar="TRAIN")],
     dev: Annotated[Path, typer.Option(help="Development treebank: picks the best model, ends training.")],
-    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DecoderName(
-        "mh4-hybrid"
-    ),
+    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
     output_folder: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Model folder; default: models/TREEBANK-DECODER-SEED."),
@@ -117,7 +116,17 @@ def train(
     with _training_display() as (on_step, on_evaluation):
         try:
             progress = run(
-                treebank, dev, folder, config, device.value, threads, resume, overwrite, skip_bad, on_step, on_evaluation
+                treebank,
+                dev,
+                folder,
+                config,
+                device.value,
+                threads,
+                resume,
+                overwrite,
+                skip_bad,
+                on_step,
+                on_evaluation,
             )
         except KeyboardInterrupt:
             kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
@@ -154,11 +163,11 @@ class _training_display:  # noqa: N801 (a context manager, used like a function)
     def on_step(self, progress: Any, recent: Any) -> None:
         busy = sum(recent.times.seconds.values())
         dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
-        self.bar.update(
-            self.task,
-            description=f"step {progress.step}  loss {recent.loss / recent.words:.3f}  {recent.words / busy:.0f} words/s"
-            f"  decoding {recent.times.share('decode'):.0%}  {dev}  lr {progress.learning_rate:.2g}",
+        line = (
+            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  {recent.words / busy:.0f} words/s"
+            f"  decoding {recent.times.share('decode'):.0%}  {dev}  lr {progress.learning_rate:.2g}"
         )
+        self.bar.update(self.task, description=line)
 
     def on_evaluation(self, report: dict[str, Any]) -> None:
         messages.print(
@@ -268,7 +277,9 @@ def demo(
 
 @bench_app.command(name="decoders")
 def bench_decoders(
-    lengths: Annotated[str, typer.Option(help="Sentence lengths in words, separated by commas.")] = "10,20,40,60,80,100",
+    lengths: Annotated[
+        str, typer.Option(help="Sentence lengths in words, separated by commas.")
+    ] = "10,20,40,60,80,100",
     decoders: Annotated[str, typer.Option(help="Decoders, separated by commas; default: all.")] = "",
     repeats: Annotated[int, typer.Option(min=3, help="Timed decodes of each sentence length.")] = 101,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -293,7 +304,7 @@ def bench_train(
     treebank: Annotated[
         Path | None, typer.Argument(help="Training treebank; default: the sample.", metavar="TRAIN")
     ] = None,
-    decoder: Annotated[DecoderName, typer.Option()] = DecoderName("mh4-hybrid"),
+    decoder: Annotated[DecoderName, typer.Option()] = DEFAULT_DECODER,
     steps: Annotated[int, typer.Option(min=1, help="Timed minibatches.")] = 100,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -310,7 +321,7 @@ def bench_train(
 def bench_parse(
     model: Annotated[Path | None, typer.Argument(help="Model folder; default: an untrained model.")] = None,
     treebank: Annotated[Path | None, typer.Argument(help="CoNLL-U to parse; default: the sample.")] = None,
-    decoder: Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")] = DecoderName("mh4-hybrid"),
+    decoder: Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")] = DEFAULT_DECODER,
     repeats: Annotated[int, typer.Option(min=1)] = 3,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,

@@ -23,9 +23,7 @@ from .sample import write_sample
 from .treebank import Sentence, read_treebank
 
 # Short and steep: enough to see what each decoder is good for, not what it can reach.
-DEMO_TRAINING = TrainingConfig(
-    learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=450, patience=10
-)
+DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=450, patience=10)
 SHOWN_WORDS = 16  # longest sentence to draw
 
 
@@ -84,7 +82,8 @@ def run_demo(folder: Path, console: Console) -> None:
     console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
     console.print(draw_text(sentence.forms, heads, relations), markup=False, highlight=False, soft_wrap=True)
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
-    console.print(f"Parse your own text: mh4 parse {folder / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu", highlight=False)
+    command = f"mh4 parse {folder / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
+    console.print(f"Parse your own text: {command}", highlight=False)
 
 
 def _example(gold: Path, parsed: Path) -> tuple[Sentence, np.ndarray, tuple[str, ...]]:

@@ -27,7 +27,7 @@ ROOT_RELATION = "root"
 FALLBACK_SEARCH = "beam:16"  # for sentences whose exact chart would not fit into memory
 WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
 BATCH_WORDS = 1_500  # words a prediction batch
-BATCH_CELLS = 4_000_000  # positions squared a prediction batch: bounds the score matrices
+BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 
 
 def choose_device(device: str) -> torch.device:
@@ -180,9 +180,7 @@ class Parser:
         """Parse sentences given as lists of words."""
         return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])
 
-    def _parse_stream(
-        self, sentences: Iterable[Sentence], keep_heads: bool
-    ) -> Iterator[tuple[Sentence, Prediction]]:
+    def _parse_stream(self, sentences: Iterable[Sentence], keep_heads: bool) -> Iterator[tuple[Sentence, Prediction]]:
         window: list[Sentence] = []
         words = 0
         for sentence in sentences:
@@ -214,17 +212,18 @@ class Parser:
         self.times.stop("score")
         trees = self._decode(scores, sentences, keep_heads)
         self.times.stop("decode")
-        words = [np.arange(1, len(heads)) for heads in trees]
-        sentence_of = np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees])
-        heads = np.concatenate([heads[1:] for heads in trees])
-        indices = [torch.from_numpy(a.astype(np.int64)).to(self.device) for a in (sentence_of, heads, np.concatenate(words))]
+        arcs = (
+            np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees]),
+            np.concatenate([heads[1:] for heads in trees]),
+            np.concatenate([np.arange(1, len(heads)) for heads in trees]),
+        )
+        indices = [torch.from_numpy(array.astype(np.int64)).to(self.device) for array in arcs]
         label_scores = self.network.label_scores(encoded.states, *indices)
         best = self._best_relations(label_scores, indices[1]).cpu().numpy()
         names = np.array(self.vocabulary.relations, dtype=object)[best]
         cuts = np.cumsum([len(heads) - 1 for heads in trees])[:-1]
         predictions = [
-            Prediction(tree, tuple(relations))
-            for tree, relations in zip(trees, np.split(names, cuts), strict=True)
+            Prediction(tree, tuple(relations)) for tree, relations in zip(trees, np.split(names, cuts), strict=True)
         ]
         if keep_heads:
             predictions = [keep_relations(s, p) for s, p in zip(sentences, predictions, strict=True)]
@@ -242,28 +241,34 @@ class Parser:
     def _decode(self, scores: np.ndarray, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         lengths = [len(sentence) for sentence in sentences]
         bonus = known_heads_bonus(sentences, scores.shape[-1]) if keep_heads else None
+        if all(map(self.decoder.fits, lengths)):
+            try:
+                return [d.heads for d in self.decoder.decode_batch(scores, lengths, bonus, self.threads)]
+            except InfeasibleError:
+                if bonus is None:
+                    raise
+        # One by one, for the sentence that is too long for the chart or has no tree with the given heads.
+        trees = []
+        for b, sentence in enumerate(sentences):
+            size = len(sentence) + 2
+            known = None if bonus is None else bonus[b, :size, :size]
+            trees.append(self._decode_one(scores[b, :, :size, :size], sentence, known))
+        return trees
+
+    def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray:
         decoder = self.decoder
-        if not decoder.fits(max(lengths)):  # only ever a batch of its own
+        if not decoder.fits(len(sentence)):
+            log.warning(
+                "%s: %s: the exact %s chart of %d words would not fit into memory; parsed with %s",
+                *(sentence.source, sentence.name, decoder.name, len(sentence), FALLBACK_SEARCH),
+            )
             decoder = get_decoder(decoder.name, single_root=decoder.single_root, search=FALLBACK_SEARCH)
-            for sentence in sentences:
-                log.warning(
-                    "%s: %s: %d words are too many for the exact %s chart in memory; parsed with --search %s",
-                    sentence.source, sentence.name, len(sentence), decoder.name, FALLBACK_SEARCH,
-                )
         try:
-            return [d.heads for d in decoder.decode_batch(scores, lengths, bonus, self.threads)]
-        except InfeasibleError:
-            if bonus is None:
-                raise
-            for b, sentence in enumerate(sentences):  # find the sentence to blame
-                size = len(sentence) + 2
-                try:
-                    decoder.decode(scores[b, :, :size, :size], bonus[b, :size, :size])
-                except InfeasibleError:
-                    raise sentence.error(
-                        f"no {decoder.name} tree has all the given heads (drop some, or use a model with a larger class)"
-                    ) from None
-            raise
+            return decoder.decode(scores, bonus).heads
+        except InfeasibleError as error:
+            raise sentence.error(
+                f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
+            ) from None
 
 
 def keep_relations(sentence: Sentence, prediction: Prediction) -> Prediction:
@@ -290,7 +295,7 @@ def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
     batch: list[int] = []
     for i in sorted(range(len(lengths)), key=lengths.__getitem__):
         count = len(batch) + 1
-        if batch and (count * lengths[i] > BATCH_WORDS or count * (lengths[i] + 2) ** 2 > BATCH_CELLS // 10):
+        if batch and (count * lengths[i] > BATCH_WORDS or count * (lengths[i] + 2) ** 2 > BATCH_CELLS):
             yield batch
             batch = []
         batch.append(i)

@@ -146,7 +146,9 @@ class Trainer:
         if replaced:
             log.info(
                 "%d of %d training trees are outside the class of %s; the closest tree stands in for each",
-                replaced, len(examples), decoder.name,
+                replaced,
+                len(examples),
+                decoder.name,
             )
         return examples
 

@@ -44,7 +44,7 @@ class LSTMLayer(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """(T, B, input_size) → (T, B, hidden_size)."""
         start = x.new_zeros(1, x.shape[1], self.hidden_size)
-        recurrent = self.recurrent_weight
+        recurrent: Tensor = self.recurrent_weight
         if self.training and self.dropout:
             recurrent = recurrent * dropout_mask(recurrent.shape, self.dropout, recurrent)
         weights = [self.input_weight, recurrent, self.bias, self._no_bias]

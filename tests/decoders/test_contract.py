@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_projective, is_tree
 

@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from test_mst import arc_scores, check_against_all_trees, check_against_golden, kinds
+
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import is_projective
-from test_mst import arc_scores, check_against_all_trees, check_against_golden, kinds
 
 GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "eisner.npz")
 

@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.trees import is_tree
 

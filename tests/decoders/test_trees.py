@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from mh4.decoders.trees import crossed_arcs, is_projective, is_tree
 
 

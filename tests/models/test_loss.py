@@ -71,7 +71,9 @@ def test_parts_are_sorted_by_channel_and_batches_add_up():
     scores = generator.normal(size=(2, 13, 7, 7)).astype(np.float32)
     both = find_violations(decoder, scores, golds)
     assert (np.diff(both.parts[:, 0]) >= 0).all()
-    alone = [find_violations(decoder, scores[b : b + 1, :, : len(g) + 1, : len(g) + 1], [g]) for b, g in enumerate(golds)]
+    alone = [
+        find_violations(decoder, scores[b : b + 1, :, : len(g) + 1, : len(g) + 1], [g]) for b, g in enumerate(golds)
+    ]
     assert both.cost == sum(d.cost for d in alone)
     for b, difference in enumerate(alone):
         np.testing.assert_array_equal(both.parts[both.sentences == b], difference.parts)

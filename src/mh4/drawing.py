@@ -1,0 +1,355 @@
+"""Drawings of dependency trees, for the terminal (`draw_text`) and as pictures (`draw_svg`).
+
+Both mark the arcs that are crossed by another one, since they are what non-projective parsing is about: with double
+lines in the terminal, dashed and in another colour in a picture.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+import numpy as np
+
+from mh4.decoders.trees import crossed_arcs
+
+
+def draw_text(
+    forms: Sequence[str],
+    heads: np.ndarray | Sequence[int],
+    relations: Sequence[str] | None = None,
+    width: int | None = None,
+    markup: bool = False,
+) -> str:
+    """A tree in box-drawing characters, one word a line.
+
+    A head carries a vertical line, its trunk, that starts with ┬, ┴ or ┼ in the line of the head; from there a
+    horizontal line leads to each dependent and ends in an arrow. Where a trunk runs over a horizontal line (─│─) they
+    do not touch. Arcs crossed by another arc have a double line (═), the root comes from ●. The heads can always be
+    read off the drawing.
+
+    Parameters
+    ----------
+    forms : n words
+    heads : int (n + 1,)
+        ``heads[0] == -1``, 0 is the root.
+    relations : n relations, optional
+        Shown behind the words.
+    width : int, optional
+        Lines should not be longer: trunks are set closer, then words are cut off, down to four columns.
+    markup : bool
+        Return console markup for `rich`, with crossed arcs in colour, instead of plain text.
+
+    Raises
+    ------
+    ValueError
+        The heads are not a tree, or the numbers of words, heads and relations differ.
+    """
+    heads, crossed = _checked(forms, heads, relations)
+    words = [_printable(form) for form in forms]
+    labels = [""] * len(words) if relations is None else [_printable(relation) for relation in relations]
+    lanes, spans = _lanes(heads)
+    count = max(lanes.values()) + 1  # lane 0 is next to the words; the root has the outermost
+    label_space = max(map(_columns, labels)) + 2 if any(labels) else 0
+    word_space = max(map(_columns, words))
+    spacing = 2
+    if width is not None:
+        if 2 * count + 2 + word_space + label_space > width:
+            spacing = 1
+        word_space = min(word_space, max(4, width - spacing * (count - 1) - 4 - label_space))
+    lines = []
+    for d, (word, label) in enumerate(zip(words, labels, strict=True), 1):
+        arc = _text_arc(d, heads, crossed, lanes, spans, count, spacing)
+        word = _cut(word, word_space)
+        padding = " " * (word_space - _columns(word) + 2) if label else ""
+        if markup:
+            from rich.markup import escape as escape_markup
+
+            # `escape` doubles a backslash at the very end, which is for a tag to follow; here a line end follows.
+            text = escape_markup(f"{word}{padding}{label} ")
+            colour = "bold magenta" if crossed[d] else "cyan"
+            lines.append(f"[{colour}]{arc}[/] {text}")
+        else:
+            lines.append(f"{arc} {word}{padding}{label}")
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def _text_arc(
+    d: int,
+    heads: np.ndarray,
+    crossed: np.ndarray,
+    lanes: dict[int, int],
+    spans: dict[int, tuple[int, int]],
+    count: int,
+    spacing: int,
+) -> str:
+    """The line of word d up to its arrow: the trunks that pass, its arc, the beginning of its own trunk."""
+    line = "═" if crossed[d] else "─"
+    cells = [" "] * ((count - 1) * spacing + 2)  # the last one, before the arrow, always shows the kind of line
+
+    def column(lane: int) -> int:
+        return (count - 1 - lane) * spacing
+
+    start = column(lanes[heads[d]])
+    cells[start:] = line * (len(cells) - start)
+    for head, (top, bottom) in spans.items():
+        if head and top <= d <= bottom:
+            cells[column(lanes[head])] = "│"
+    if heads[d] == 0:
+        cells[start] = "●"
+    else:
+        top, bottom = spans[heads[d]]
+        ends = "╒╘╞" if crossed[d] else "╭╰├"
+        cells[start] = ends[0] if d == top else ends[1] if d == bottom else ends[2]
+    if d in spans:
+        top, bottom = spans[d]
+        joints = "╤╧╪" if crossed[d] else "┬┴┼"
+        cells[column(lanes[d])] = joints[0] if d == top else joints[1] if d == bottom else joints[2]
+    return "".join(cells) + "▶"
+
+
+def _lanes(heads: np.ndarray) -> tuple[dict[int, int], dict[int, tuple[int, int]]]:
+    """Lane and extent (first and last line) of the trunk of each head.
+
+    Trunks in a lane do not overlap, and a head's lane is outside those of its dependents, so that no line runs past
+    the trunk it comes from.
+    """
+    spans: dict[int, tuple[int, int]] = {}
+    for d, h in enumerate(heads.tolist()):
+        if d:
+            top, bottom = spans.get(h, (h, h) if h else (d, d))
+            spans[h] = (min(top, d), max(bottom, d))
+    lanes: dict[int, int] = {}
+    occupied: list[list[tuple[int, int]]] = []
+    for h in reversed(_breadth_first(heads)):
+        if h not in spans or h == 0:
+            continue
+        top, bottom = spans[h]
+        lane = max((lanes[d] + 1 for d in range(1, len(heads)) if heads[d] == h and d in lanes), default=0)
+        while lane < len(occupied) and any(t <= bottom and top <= b for t, b in occupied[lane]):
+            lane += 1
+        while lane >= len(occupied):
+            occupied.append([])
+        occupied[lane].append((top, bottom))
+        lanes[h] = lane
+    lanes[0] = len(occupied)
+    return lanes, spans
+
+
+def _breadth_first(heads: np.ndarray) -> list[int]:
+    order = [0]
+    for h in order:
+        order.extend(d for d in range(1, len(heads)) if heads[d] == h)
+    return order
+
+
+# Pictures: sizes in pixels, colours that keep their contrast on the light background.
+WORD_SIZE, LABEL_SIZE = 17, 12
+MARGIN, WORD_GAP, LEVEL = 28, 22, 30
+ARROW, PORT, LABEL_ROOM = 6, 8, 46  # length of an arrow head; distance of arcs at a word; arc beside its label
+BACKGROUND, INK, ARC, CROSSED = "#fdfcf9", "#1f2933", "#52687d", "#c2410c"
+STYLE = f"""
+text {{ font-family: 'Source Sans 3', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; text-anchor: middle; }}
+.word {{ font-size: {WORD_SIZE}px; fill: {INK}; }}
+.label {{ font-size: {LABEL_SIZE}px; fill: {ARC}; }}
+.label.crossed {{ fill: {CROSSED}; }}
+.arc {{ fill: none; stroke: {ARC}; stroke-width: 1.5; }}
+.arc.crossed {{ stroke: {CROSSED}; stroke-dasharray: 6 3.5; }}
+.head {{ fill: {ARC}; }}
+.head.crossed {{ fill: {CROSSED}; }}
+.ground {{ fill: {BACKGROUND}; }}
+.legend {{ font-size: {LABEL_SIZE}px; fill: {ARC}; text-anchor: start; }}
+"""
+
+
+def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations: Sequence[str] | None = None) -> str:
+    """A tree as a stand-alone SVG picture, arcs above the words, for 1 to about 60 words.
+
+    Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks those that
+    another arc crosses. A legend explains them where there are any.
+
+    Parameters
+    ----------
+    forms : n words
+    heads : int (n + 1,)
+        ``heads[0] == -1``, 0 is the root.
+    relations : n relations, optional
+
+    Raises
+    ------
+    ValueError
+        The heads are not a tree, or the numbers of words, heads and relations differ.
+    """
+    heads, crossed = _checked(forms, heads, relations)
+    n = len(forms)
+    words = [_printable(form) for form in forms]
+    labels = ["", *map(_printable, relations)] if relations is not None else [""] * (n + 1)
+    levels = _levels(heads)
+    centres, right = _centres(words, heads, labels, levels)
+    ports = _ports(heads, levels, centres)
+    baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
+    height = baseline + WORD_SIZE + 14 + MARGIN + (24 if crossed.any() else 0)
+    arcs, texts = [], []
+    for d in range(1, n + 1):
+        h = int(heads[d])
+        kind = " crossed" if crossed[d] else ""
+        x, y = ports[h, d, d], baseline - levels[d] * LEVEL
+        if h == 0:
+            path, label_x, label_y = f"M{x:.1f} {y}V{baseline - ARROW}", x, y - 4
+        else:
+            path = _curve(ports[h, d, h], x, baseline, y)
+            label_x, label_y = _label_place(d, heads, levels, ports, labels), y + 4
+        arcs.append(f'<path class="arc{kind}" data-head="{h}" data-dependent="{d}" d="{path}"/>')
+        arcs.append(f'<path class="head{kind}" d="M{x:.1f} {baseline}l-4 -{ARROW + 2}q4 2 8 0z"/>')
+        if labels[d]:
+            half = _extent(labels[d], LABEL_SIZE) / 2 + 3
+            texts.append(
+                f'<rect class="ground" x="{label_x - half:.1f}" y="{label_y - 11}" width="{2 * half:.1f}" height="14"/>'
+                f'<text class="label{kind}" x="{label_x:.1f}" y="{label_y}">{escape(labels[d])}</text>'
+            )
+    for word, x in zip(words, centres[1:], strict=True):
+        texts.append(f'<text class="word" x="{x:.1f}" y="{baseline + WORD_SIZE + 5}">{escape(word)}</text>')
+    if crossed.any():
+        y = height - MARGIN + 6
+        texts.append(
+            f'<path class="arc crossed" d="M{MARGIN} {y - 4}h30"/>'
+            f'<text class="legend" x="{MARGIN + 38}" y="{y}">crossed by another arc</text>'
+        )
+        right = max(right, 2 * MARGIN + 38 + _extent("crossed by another arc", LABEL_SIZE))
+    size = f'width="{right:.0f}" height="{height}" viewBox="0 0 {right:.0f} {height}"'
+    body = "\n".join([*arcs, *texts])
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(" ".join(words))}>\n'
+        f"<title>Dependency tree</title>\n<style>{STYLE}</style>\n"
+        f'<rect class="ground" width="100%" height="100%" rx="10"/>\n{body}\n</svg>\n'
+    )
+
+
+def _levels(heads: np.ndarray) -> list[int]:
+    """Height of the arc of each word: above all shorter arcs that it shares a stretch of words with."""
+    n = len(heads) - 1
+    levels = [0] * (n + 1)
+    ends = {d: (min(int(heads[d]), d), max(int(heads[d]), d)) for d in range(1, n + 1) if heads[d] != 0}
+    done: list[int] = []
+    for d in sorted(ends, key=lambda d: (ends[d][1] - ends[d][0], d)):
+        left, right = ends[d]
+        levels[d] = 1 + max((levels[e] for e in done if ends[e][0] < right and left < ends[e][1]), default=0)
+        done.append(d)
+    top = max(levels) + 1
+    return [top if d and heads[d] == 0 else level for d, level in enumerate(levels)]
+
+
+def _centres(words: list[str], heads: np.ndarray, labels: list[str], levels: list[int]) -> tuple[list[float], float]:
+    """x of the centre of each word (index 0 unused) and the width of the picture.
+
+    Words move apart where an arc between them needs room for its label.
+    """
+    widths = [0.0] + [max(_extent(word, WORD_SIZE), 2 * ARROW) for word in words]
+    centres = [0.0] * len(widths)
+    for d in range(1, len(widths)):
+        x = MARGIN + widths[1] / 2 if d == 1 else centres[d - 1] + (widths[d - 1] + widths[d]) / 2 + WORD_GAP
+        for other in range(1, d):
+            for dependent, head in ((d, other), (other, d)):
+                if heads[dependent] == head:
+                    x = max(x, centres[other] + _extent(labels[dependent], LABEL_SIZE) + LABEL_ROOM)
+        centres[d] = x
+    return centres, centres[-1] + widths[-1] / 2 + MARGIN
+
+
+def _ports(heads: np.ndarray, levels: list[int], centres: list[float]) -> dict[tuple[int, int, int], float]:
+    """x where arc (head, dependent) meets a word, the third entry of the key.
+
+    From left to right: arcs to the left, low ones first, the root arrow, arcs to the right, high ones first. So arcs
+    of a word do not cross each other.
+    """
+    ports = {}
+    for word in range(1, len(heads)):
+        slots = []
+        for d in range(1, len(heads)):
+            h = int(heads[d])
+            if word in (h, d):
+                other = h + d - word
+                side = 0 if other == 0 else -1 if other < word else 1
+                slots.append((side, -side * levels[d], h, d))
+        slots.sort()
+        for i, (_, _, h, d) in enumerate(slots):
+            ports[h, d, word] = centres[word] + (i - (len(slots) - 1) / 2) * PORT
+    return ports
+
+
+def _curve(start: float, end: float, baseline: float, top: float) -> str:
+    """Up from the head, along at the height of the arc, down to the dependent."""
+    way = 1 if end > start else -1
+    bend = way * min(abs(end - start) / 2, 10 + 0.3 * (baseline - top))
+    rise = top + 0.25 * (baseline - top)
+    return (
+        f"M{start:.1f} {baseline}C{start:.1f} {rise:.1f} {start + 0.3 * bend:.1f} {top} {start + bend:.1f} {top}"
+        f"H{end - bend:.1f}C{end - 0.3 * bend:.1f} {top} {end:.1f} {rise:.1f} {end:.1f} {baseline - ARROW}"
+    )
+
+
+def _label_place(
+    d: int,
+    heads: np.ndarray,
+    levels: list[int],
+    ports: dict[tuple[int, int, int], float],
+    labels: list[str],
+) -> float:
+    """x of the label of an arc: its middle, or the nearest place that no rising part of a higher arc runs through."""
+    h = int(heads[d])
+    left, right = sorted((ports[h, d, h], ports[h, d, d]))
+    rising = [x for (_, dependent, _), x in ports.items() if levels[dependent] > levels[d]]
+    half = _extent(labels[d], LABEL_SIZE) / 2 + 10
+    for shift in (0.0, 0.06, -0.06, 0.12, -0.12, 0.18, -0.18, 0.24, -0.24, 0.3, -0.3):
+        x = (left + right) / 2 + shift * (right - left)
+        if left + half < x < right - half and all(abs(x - other) > half for other in rising):
+            return x
+    return (left + right) / 2
+
+
+def _checked(
+    forms: Sequence[str], heads: np.ndarray | Sequence[int], relations: Sequence[str] | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The heads as an array and which arcs are crossed."""
+    heads = np.asarray(heads, np.int32)
+    if not forms or heads.shape != (len(forms) + 1,):
+        raise ValueError(
+            f"{len(forms)} words need heads of shape ({len(forms) + 1},), at least one word; got {heads.shape}"
+        )
+    if relations is not None and len(relations) != len(forms):
+        raise ValueError(f"{len(forms)} words but {len(relations)} relations")
+    return heads, crossed_arcs(heads)
+
+
+def _printable(text: str) -> str:
+    """Without control characters, which would break lines or make invalid XML."""
+    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+
+
+def _columns(text: str) -> int:
+    """Columns of a terminal that the text takes."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def _cut(text: str, columns: int) -> str:
+    if _columns(text) <= columns:
+        return text
+    while _columns(text) > columns - 1:
+        text = text[:-1]
+    return text + "…"
+
+
+def _extent(text: str, size: int) -> float:
+    """Approximate width of a text in a sans-serif font, in pixels."""
+    return size * sum(_em(c) for c in text)
+
+
+def _em(character: str) -> float:
+    if unicodedata.combining(character):
+        return 0.0
+    if unicodedata.east_asian_width(character) in "WF":
+        return 1.0
+    if character in "ijlIftr.,:;'|!()[] “”":
+        return 0.34
+    return 0.88 if character in "mwMW@—…" else 0.68 if character.isupper() else 0.56

@@ -1,0 +1,214 @@
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from naive_mh import best_score, derivations, enumerated_scores, run_transitions
+
+from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders.trees import is_tree
+
+NAMES = ("mh4-two", "mh4-hybrid")
+GOLDEN = {name: np.load(Path(__file__).parents[1] / "golden" / f"{name.replace('-', '_')}.npz") for name in NAMES}
+CASES = [(name, f"c{case:02}_") for name in NAMES for case in range(int(GOLDEN[name]["count"]))]
+TWO_CHANNEL = np.array([0, 4, 5, 6, 1, 2, 3])  # golden action of mh4_two -> our channel
+
+
+def golden_problem(name, case):
+    """Scores and arc bonus in the contract's layout."""
+    data = GOLDEN[name]
+    if name == "mh4-two":
+        scores = np.empty((7, *data[case + "scores"].shape[:2]))
+        scores[TWO_CHANNEL] = data[case + "scores"].transpose(2, 0, 1)
+    else:
+        a, b = data[case + "A"].transpose(2, 0, 1), data[case + "B"].transpose(2, 0, 1)
+        scores = np.concatenate([data[case + "shift"][None], a, b])
+    bonus = np.zeros(scores.shape[1:], np.float32)
+    bonus[:-1, :-1] = data[case + "arc"]
+    return scores.astype(np.float32), bonus
+
+
+def golden_parts(name, trace):
+    if name == "mh4-two":
+        return [(TWO_CHANNEL[t], s0, b0) for s0, b0, t in trace]
+    shifts = [(0, s0, b0) for _, s0, b0, t in trace if t < 0]
+    return shifts + [part for s1, s0, b0, t in trace if t >= 0 for part in ((1 + t, s1, s0), (7 + t, s0, b0))]
+
+
+def random_problem(name, seed, n, forbidden=0.0, integers=False):
+    rng = np.random.default_rng(seed)
+    shape = (len(get_decoder(name).channels) + 1, n + 2, n + 2)
+    numbers = rng.integers(-2, 3, shape) if integers else rng.normal(size=shape)
+    numbers = np.where(rng.random(shape) < forbidden, -np.inf, numbers).astype(np.float32)
+    return numbers[:-1], numbers[-1]
+
+
+@pytest.mark.parametrize(("name", "case"), CASES)
+def test_golden(name, case):
+    scores, bonus = golden_problem(name, case)
+    decoder = get_decoder(name, single_root=False)
+    data = GOLDEN[name]
+    if data[case + "value"] == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.decode(scores, bonus)
+        return
+    found = decoder.decode(scores, bonus)
+    assert found.score == pytest.approx(float(data[case + "value"]), abs=1e-4)
+    assert found.heads.tolist() == data[case + "heads"].tolist()
+    parts = np.array(golden_parts(name, data[case + "trace"]))
+    rescored = scores[tuple(parts.T)].sum() + bonus[found.heads[1:], np.arange(1, len(found.heads))].sum()
+    assert rescored == pytest.approx(found.score, abs=1e-3)
+    assert len(found.parts) == len(parts)
+
+
+@pytest.mark.parametrize(
+    ("n", "sequences", "trees", "one_root"),
+    [(1, 1, 1, 1), (2, 6, 3, 2), (3, 64, 16, 9), (4, 840, 118, 60), (5, 12096, 1019, 485)],
+)
+def test_the_naive_enumeration_has_the_known_counts(n, sequences, trees, one_root):
+    heads, _ = derivations("mh4-two", n)
+    distinct = np.unique(heads, axis=0)
+    assert (len(heads), len(distinct), ((distinct == 0).sum(axis=1) == 1).sum()) == (sequences, trees, one_root)
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(1, 5),
+    forbidden=st.sampled_from([0.0, 0.1, 0.4]),
+    integers=st.booleans(),
+    single_root=st.booleans(),
+)
+@settings(max_examples=300)
+def test_best_of_all_derivations(name, seed, n, forbidden, integers, single_root):
+    scores, bonus = random_problem(name, seed, n, forbidden, integers)
+    heads, totals = enumerated_scores(name, scores, bonus, single_root)
+    decoder = get_decoder(name, single_root)
+    if totals.max() == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.decode(scores, bonus)
+        return
+    found = decoder.decode(scores, bonus)
+    assert found.score == pytest.approx(totals.max(), abs=1e-4)
+    assert found.heads.tolist() in heads.tolist()
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_root_child_builds_every_such_tree(name):
+    """Of the trees of 5 words exactly those with one root child are feasible."""
+    heads, _ = derivations(name, 5)
+    decoder = get_decoder(name)
+    scores = np.zeros((len(decoder.channels), 7, 7), np.float32)
+    for tree in np.unique(heads, axis=0):
+        only = np.full((7, 7), -np.inf, np.float32)
+        only[tree[1:], np.arange(1, 6)] = 0
+        if (tree == 0).sum() == 1:
+            assert decoder.decode(scores, only).heads.tolist() == tree.tolist()
+        else:
+            with pytest.raises(InfeasibleError):
+                decoder.decode(scores, only)
+
+
+@given(
+    name=st.sampled_from(NAMES),
+    seed=st.integers(0, 2**32 - 1),
+    n=st.integers(6, 14),
+    forbidden=st.sampled_from([0.0, 0.05, 0.3]),
+    single_root=st.booleans(),
+)
+@settings(max_examples=40)
+def test_same_score_as_the_plain_twin(name, seed, n, forbidden, single_root):
+    scores, bonus = random_problem(name, seed, n, forbidden)
+    expected = best_score(name, scores, bonus, single_root)
+    decoder = get_decoder(name, single_root)
+    if expected == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.decode(scores, bonus)
+        return
+    found = decoder.decode(scores, bonus)
+    assert found.score == pytest.approx(expected, abs=1e-3)
+    assert is_tree(found.heads, single_root)
+
+
+@pytest.mark.parametrize("n", [15, 16, 17, 18, 24, 33])
+def test_whole_panels_and_remainders(n):
+    """Sizes around multiples of the lanes, where a word more begins a new panel."""
+    scores, bonus = random_problem("mh4-hybrid", n, n, forbidden=0.02)
+    found = get_decoder("mh4-hybrid").decode(scores, bonus)
+    assert found.score == pytest.approx(best_score_by_rows(scores, bonus), abs=1e-3)
+
+
+def best_score_by_rows(scores, bonus):
+    """The recurrences in float64 for mh4-hybrid with one root child: the recursion over items would take too long."""
+    end = scores.shape[1] - 1
+    shift, a, b = scores[0].astype(float), scores[1:7].astype(float), scores[7:].astype(float)
+    arc = bonus.astype(float)
+    arc[end] = -np.inf
+    c2 = np.full((end + 1, end + 1), -np.inf)
+    c3 = np.full((end + 1,) * 3, -np.inf)
+    ra2, ra, la, ra1, la1, la2 = range(6)
+    closed = arc.copy()
+    closed[0] = -np.inf  # the root's row before the last move
+    for l in range(1, end + 1):
+        c2[l - 1, l] = 0
+        for j in range(l - 1, -1, -1):
+            for i in range(j - 1, -1, -1):
+                c3[i, j, l] = max(c3[i, j, l], c2[i, j] + shift[i, j] + c2[j, l])
+                for k in range(j + 1, l):
+                    v = max(c3[i, j, k] + shift[j, k] + c2[k, l], c2[i, j] + shift[i, j] + c3[j, k, l])
+                    score = a[:, j, k] + b[:, k, l]
+                    without_k = max(score[ra2] + closed[i, k], score[ra] + closed[j, k], score[la] + closed[l, k])
+                    without_j = max(score[ra1] + closed[i, j], score[la1] + closed[k, j], score[la2] + closed[l, j])
+                    c3[i, j, l] = max(c3[i, j, l], v + without_k)
+                    c3[i, k, l] = max(c3[i, k, l], v + without_j)
+            if j > 0:  # every [j - 1, ·, l] is final
+                arcs = arc if j == 1 and l == end else closed
+                for k in range(j, l):
+                    link = max(
+                        a[ra, j - 1, k] + b[ra, k, l] + arcs[j - 1, k], a[la, j - 1, k] + b[la, k, l] + arcs[l, k]
+                    )
+                    c2[j - 1, l] = max(c2[j - 1, l], c3[j - 1, k, l] + link)
+    return c2[0, end]
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("n", [1, 2, 8, 40, 100])
+def test_parts_are_a_shift_and_a_reduce_for_each_word(name, n):
+    scores, bonus = random_problem(name, n, n)
+    found = get_decoder(name).decode(scores, bonus)
+    per_word = 3 if name == "mh4-hybrid" else 2
+    assert (len(found.parts), (found.parts[:, 0] == 0).sum()) == (per_word * n, n)
+    assert is_tree(found.heads, True)
+    total = (
+        scores[tuple(found.parts.T)].astype(float).sum()
+        + bonus[found.heads[1:], np.arange(1, n + 1)].astype(float).sum()
+    )
+    assert found.score == pytest.approx(total, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_scratch_memory_carries_nothing_over(name):
+    """Sentences of changing length, with and without forbidden parts, give the same in any order."""
+    problems = [random_problem(name, *numbers) for numbers in [(0, 40, 0.0), (1, 7, 0.02), (3, 23, 0.01)]]
+    decoder = get_decoder(name)
+    first = [decoder.decode(*problem) for problem in problems]
+    again = [decoder.decode(*problem) for problem in reversed(problems)][::-1]
+    assert [d.parts.tolist() for d in first] == [d.parts.tolist() for d in again]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_some_trees_of_the_transition_system_are_not_in_the_chart(name):
+    """Section 3.2: the deduction system cannot interleave these moves, though the transition system can."""
+    moves = ["shift"] * 3 + ["la2"] + ["shift"] * 2 + ["la2", "shift", "ra", "ra", "ra"]
+    heads = run_transitions(5, moves)
+    assert heads == [-1, 3, 0, 5, 2, 4]
+    closest = get_decoder(name).closest_tree(np.array(heads))
+    assert (closest[1:] != heads[1:]).sum() == 1
+    assert heads not in derivations(name, 5)[0].tolist()
+
+
+def test_chart_of_100_words_fits_10_megabytes():
+    assert get_decoder("mh4-hybrid").chart_bytes(100) < 10e6

@@ -1,0 +1,163 @@
+"""The parser as a Python object: files in, files out, known heads, sentences of every length."""
+
+import logging
+
+import numpy as np
+import pytest
+from small import small_config
+
+from mh4.decoders import decoder_names, get_decoder
+from mh4.decoders.trees import is_tree
+from mh4.files import DataError
+from mh4.model_folder import CONFIG, VOCABULARY, WEIGHTS
+from mh4.parser import Parser, choose_device, prediction_batches
+from mh4.treebank import Sentence, read_treebank
+from mh4.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def parser(small_model):
+    return Parser.load(small_model, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def dev(small_treebanks):
+    return list(read_treebank(small_treebanks[1], gold=True))
+
+
+def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_path):
+    parser.parse(small_treebanks[1], tmp_path / "out.conllu")
+    before = small_treebanks[1].read_text(encoding="utf-8").splitlines()
+    after = (tmp_path / "out.conllu").read_text(encoding="utf-8").splitlines()
+    assert len(before) == len(after)
+    changed = 0
+    for one, other in zip(before, after, strict=True):
+        if not one.partition("\t")[0].isdigit():
+            assert one == other
+            continue
+        columns, others = one.split("\t"), other.split("\t")
+        assert columns[:6] + columns[8:] == others[:6] + others[8:]
+        changed += columns[6:8] != others[6:8]
+    assert changed
+    assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
+
+
+def test_batching_does_not_change_trees(parser, dev):
+    together = parser.predict(dev)
+    for sentence, prediction in zip(dev, together, strict=True):
+        np.testing.assert_array_equal(parser.predict([sentence])[0].heads, prediction.heads)
+
+
+def test_prediction_batches_cover_everything_once():
+    lengths = [5, 300, 1, 7, 2000, 7, 40] * 40
+    batches = list(prediction_batches(lengths))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 1500
+
+
+def test_root_relation_belongs_to_the_root(parser, dev):
+    for prediction in parser.predict(dev):
+        for head, relation in zip(prediction.heads[1:], prediction.relations, strict=True):
+            assert (head == 0) == (relation == "root")
+
+
+def test_tokens(parser):
+    one, other = parser.parse_tokens([["Topebon", "rupo"], ["ju"]])
+    assert is_tree(one.heads, single_root=True)
+    np.testing.assert_array_equal(other.heads, [-1, 0])
+    assert other.relations == ("root",)
+    with pytest.raises(TypeError):
+        parser.parse_tokens(["not", "lists"])
+
+
+def test_nothing_in_nothing_out(parser, tmp_path):
+    (tmp_path / "empty.conllu").write_text("")
+    parser.parse(tmp_path / "empty.conllu", tmp_path / "out.conllu")
+    assert (tmp_path / "out.conllu").read_bytes() == b""
+    assert parser.parse_tokens([]) == []
+
+
+def test_all_heads_given_come_back(small_treebanks, dev):
+    """With mst every tree is possible, so keeping all heads reproduces the gold trees and their relations."""
+    parser = Parser(small_config("mst"), Vocabulary.from_sentences(dev), device="cpu")
+    for sentence, prediction in zip(dev, parser.predict(dev, keep_heads=True), strict=True):
+        np.testing.assert_array_equal(prediction.heads, sentence.heads)
+        assert prediction.relations == sentence.relations
+
+
+@pytest.mark.parametrize("decoder", decoder_names())
+def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
+    parser = Parser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
+    generator = np.random.default_rng(1)
+    for sentence in dev:
+        tree = get_decoder(decoder).closest_tree(sentence.heads)
+        known = np.where(generator.random(len(tree)) < 0.3, tree, -1)
+        partial = Sentence.from_tokens(sentence.forms)
+        object.__setattr__(partial, "heads", known.astype(np.int32))
+        heads = parser.predict([partial], keep_heads=True)[0].heads
+        assert (heads[known >= 0] == known[known >= 0]).all()
+        assert is_tree(heads, single_root=True)
+
+
+def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parser, tmp_path):
+    path = tmp_path / "cycle.conllu"
+    fine = "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    cycle = "# sent_id = bad\n1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t1\t_\t_\t_\n\n"
+    path.write_text(fine + cycle)
+    with pytest.raises(DataError, match=r"cycle\.conllu:3: sentence bad: .*given heads cannot"):
+        parser.parse(path, tmp_path / "out.conllu", keep_heads=True)
+    assert not (tmp_path / "out.conllu").exists()
+    assert parser.parse(path, tmp_path / "out.conllu") is None
+
+
+def test_too_long_for_the_chart_falls_back_to_a_beam_with_one_warning(small_model, caplog):
+    parser = Parser.load(small_model, device="cpu")
+    parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
+    words = ["Topebon", "rupo"] * 60
+    sentence = Sentence.from_tokens(words, source="long.txt", number=7)
+    with caplog.at_level(logging.WARNING):
+        heads = parser.predict([Sentence.from_tokens(["ju"]), sentence])[1].heads
+    assert is_tree(heads, single_root=True)
+    assert [record.message for record in caplog.records] == [
+        "long.txt: sentence 7: the exact mh4-hybrid chart of 120 words would not fit into memory; parsed with beam:16"
+    ]
+
+
+@pytest.mark.parametrize("length", [1, 300, 2000])
+def test_any_length(parser, length):
+    prediction = parser.parse_tokens([["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"]])[0]
+    assert is_tree(prediction.heads, single_root=True)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam:4"])
+def test_approximate_search(small_model, dev, search):
+    parser = Parser.load(small_model, device="cpu", search=search)
+    assert parser.decoder.fits(100_000)  # no chart
+    assert all(is_tree(prediction.heads, single_root=True) for prediction in parser.predict(dev))
+
+
+def test_damaged_model_folders(small_model, tmp_path):
+    with pytest.raises(DataError, match="model folder"):
+        Parser.load(tmp_path)
+    for name in (CONFIG, VOCABULARY, WEIGHTS):
+        (tmp_path / name).write_bytes((small_model / name).read_bytes())
+    (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes()[:5000])
+    with pytest.raises(DataError, match=r"weights\.safetensors: not a whole"):
+        Parser.load(tmp_path)
+    (tmp_path / CONFIG).write_text((small_model / CONFIG).read_text().replace('"hidden": 24', '"hidden": 30'))
+    (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes())
+    with pytest.raises(DataError, match="does not fit"):
+        Parser.load(tmp_path)
+    (tmp_path / CONFIG).write_text('{"format": 99}')
+    with pytest.raises(DataError, match="format 99"):
+        Parser.load(tmp_path)
+    (tmp_path / CONFIG).write_text('{"format": 1, "decoders": "mst"}')
+    with pytest.raises(DataError, match=r"unknown option decoders; known: decoder"):
+        Parser.load(tmp_path)
+
+
+def test_devices():
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="known: auto, cpu, cuda"):
+        choose_device("tpu")

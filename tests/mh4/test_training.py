@@ -1,0 +1,161 @@
+"""The training loop: it learns, repeats itself exactly, and survives being killed."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from small import small_config
+
+from mh4.decoders import decoder_names
+from mh4.files import DataError
+from mh4.parser import Parser
+from mh4.training import Trainer, read_gold, train
+from mh4.treebank import read_treebank
+from mh4.vocabulary import Vocabulary
+
+RUN = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from small import small_config
+from mh4.training import train
+train(sys.argv[2], sys.argv[3], sys.argv[4], small_config(max_steps=40), device="cpu", resume=True,
+      on_step=lambda *_: time.sleep(float(sys.argv[5])))
+"""
+
+
+def log_of(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def same_weights(one, other):
+    one, other = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.mark.parametrize("decoder", decoder_names())
+def test_every_decoder_learns(decoder, small_treebanks, tmp_path):
+    config = small_config(decoder, max_steps=60, evaluation_steps=20, learning_rate=0.02)
+    progress = train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    reports = log_of(tmp_path / "m")
+    assert [report["step"] for report in reports] == [20, 40, 60]
+    assert reports[-1]["loss"] < reports[0]["loss"]
+    assert progress.best_las == pytest.approx(max(report["dev_las"] for report in reports), abs=0.01)
+    parser = Parser.load(tmp_path / "m", device="cpu")
+    for _, prediction in parser.parse(small_treebanks[1]):
+        assert (prediction.heads[1:] == 0).sum() == 1
+
+
+def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
+    train(*small_treebanks, tmp_path / "again", small_config(), device="cpu")
+    train(*small_treebanks, tmp_path / "other", small_config(seed=2), device="cpu")
+    assert same_weights(small_model, tmp_path / "again")
+    assert not same_weights(small_model, tmp_path / "other")
+
+
+def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_path):
+    """Killed twice at arbitrary moments, then finished: weights and log are those of a quiet run."""
+    train(*small_treebanks, tmp_path / "quiet", small_config(max_steps=40), device="cpu")
+    folder = tmp_path / "killed"
+
+    def command(pause):
+        arguments = [str(p) for p in (__file__.rsplit("/", 1)[0], *small_treebanks, folder, pause)]
+        return [sys.executable, "-c", RUN, *arguments]
+
+    for wanted in (4, 16):
+        with subprocess.Popen(command(0.05)) as process:
+            deadline = time.monotonic() + 120
+            while time.monotonic() < deadline and process.poll() is None:
+                if (folder / "log.jsonl").exists() and log_of(folder) and log_of(folder)[-1]["step"] >= wanted:
+                    break
+                time.sleep(0.02)
+            assert process.poll() is None, "finished before it could be killed"
+            process.send_signal(signal.SIGKILL)
+        Parser.load(folder, device="cpu")  # the last good model is whole
+    subprocess.run(command(0), check=True, timeout=120)
+    assert same_weights(tmp_path / "quiet", folder)
+    keys = ("step", "loss", "dev_uas", "dev_las", "learning_rate", "best")
+    assert [[r[k] for k in keys] for r in log_of(folder)] == [[r[k] for k in keys] for r in log_of(tmp_path / "quiet")]
+
+
+def test_interruption_keeps_the_best_model(small_treebanks, tmp_path):
+    def interrupt(progress, _):
+        if progress.step == 2:  # before the first evaluation
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", on_step=interrupt)
+    Parser.load(tmp_path / "m", device="cpu")
+
+
+def test_schedule(small_treebanks, tmp_path, monkeypatch):
+    """No improvement for `patience` evaluations: decay; after the last decay, stop."""
+    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0))
+    config = small_config(patience=2, decays=2, evaluation_steps=2, max_steps=1000)
+    config = replace(config, training=replace(config.training, decay_factor=0.5))
+    progress = train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    interval = log_of(tmp_path / "m")[0]["step"]  # a quarter epoch may be longer than two steps
+    assert progress.step == interval * (1 + 2 * 3)
+    assert [report["learning_rate"] for report in log_of(tmp_path / "m")] == [0.01] * 3 + [0.005] * 2 + [0.0025] * 2
+    assert progress.best_step == interval
+
+
+def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(small_config("eisner"), Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    changed = [e for e in trainer.examples if (e.heads != e.gold_heads).any()]
+    assert changed
+    for example in changed:
+        np.testing.assert_array_equal(example.gold_heads, example.sentence.heads)
+        np.testing.assert_array_equal(example.heads, parser.decoder.closest_tree(example.sentence.heads))
+
+
+def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    for epoch in range(2):
+        batches = trainer.batches(epoch)
+        assert sorted(i for batch in batches for i in batch) == list(range(len(sentences)))
+        assert all(sum(len(sentences[i]) for i in batch) <= 60 for batch in batches if len(batch) > 1)
+    assert trainer.batches(0) != trainer.batches(1)
+    assert trainer.batches(0) == trainer.batches(0)
+
+
+def test_folder_is_not_overwritten_by_accident(small_treebanks, small_model):
+    with pytest.raises(DataError, match="--resume"):
+        train(*small_treebanks, small_model, small_config(), device="cpu")
+    with pytest.raises(DataError, match="other settings"):
+        train(*small_treebanks, small_model, small_config(seed=9), device="cpu", resume=True)
+    with pytest.raises(DataError, match="another treebank"):
+        train(small_treebanks[1], small_treebanks[1], small_model, small_config(), device="cpu", resume=True)
+
+
+def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, caplog):
+    good = small_treebanks[0].read_text(encoding="utf-8")
+    two_roots = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n2\tb\tb\tX\t_\t_\t0\troot\t_\t_\n\n"
+    cycle = "1\ta\ta\tX\t_\t_\t2\tdep\t_\t_\n2\tb\tb\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    path = tmp_path / "t.conllu"
+    path.write_text(good + two_roots + cycle, encoding="utf-8")
+    with pytest.raises(DataError, match=r"t\.conllu:\d+: sentence 42"):
+        read_gold(path, skip_bad=False)
+    assert len(read_gold(path, skip_bad=True)) == len(list(read_treebank(small_treebanks[0], gold=True))) + 1
+    assert "1 bad sentences skipped" in caplog.text
+    assert "1 of 41 sentences have several roots" in caplog.text
+
+
+@pytest.mark.cuda
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_training_on_cuda(small_treebanks, tmp_path):
+    progress = train(*small_treebanks, tmp_path / "m", small_config(), device="cuda")
+    assert progress.step == 12
+    on_cuda = Parser.load(tmp_path / "m", device="cuda").parse_tokens([["a", "b", "c"]])
+    on_cpu = Parser.load(tmp_path / "m", device="cpu").parse_tokens([["a", "b", "c"]])
+    np.testing.assert_array_equal(on_cuda[0].heads, on_cpu[0].heads)
