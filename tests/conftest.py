@@ -1,11 +1,36 @@
-"""Settings for all tests."""
+"""Settings for all tests; small treebanks and a small trained model."""
 
 import os
+from pathlib import Path
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported; test processes run side by side
 
+import pytest
 from hypothesis import settings
+from small import small_config
+
+from mh4.sample import generate_sample
+from mh4.training import train
 
 # The first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)
 settings.load_profile("mh4")
+
+
+@pytest.fixture(scope="session")
+def small_treebanks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """Training and development files of 40 and 12 sentences of the sample."""
+    folder = tmp_path_factory.mktemp("treebanks")
+    sample = generate_sample(1)
+    paths = folder / "train.conllu", folder / "dev.conllu"
+    for path, sentences in zip(paths, (sample["train"][:40], sample["dev"][:12]), strict=True):
+        path.write_text("".join(sentences), encoding="utf-8")
+    return paths
+
+
+@pytest.fixture(scope="session")
+def small_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder, briefly trained with mh4-hybrid."""
+    folder = tmp_path_factory.mktemp("model") / "mh4-hybrid"
+    train(*small_treebanks, folder, small_config(), device="cpu")
+    return folder
