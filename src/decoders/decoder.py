@@ -10,9 +10,8 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -28,8 +27,7 @@ class ChartTooLargeError(ValueError):
     """The chart of this sentence would take more than the decoder's memory limit."""
 
 
-@dataclass(frozen=True, eq=False)
-class Derivation:
+class Derivation(NamedTuple):
     """The best derivation of a sentence of n words.
 
     Attributes
@@ -165,7 +163,7 @@ class Decoder(ABC):
         count = self._run(scores, arc_bonus, heads, parts)
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
-        parts = parts[:count].copy()
+        parts = parts[:count]
         return Derivation(heads, parts, derivation_score(scores, arc_bonus, heads, parts))
 
     def fits(self, n: int) -> bool:

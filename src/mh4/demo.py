@@ -80,7 +80,7 @@ def run_demo(folder: Path, console: Console) -> None:
     svg = folder / "tree.svg"
     svg.write_text(draw_svg(sentence.forms, heads, relations), encoding="utf-8")
     console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
-    console.print(draw_text(sentence.forms, heads, relations), markup=False, highlight=False, soft_wrap=True)
+    console.print(draw_text(sentence.forms, heads, relations, markup=True), highlight=False, soft_wrap=True)
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
     command = f"mh4 parse {folder / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
     console.print(f"Parse your own text: {command}", highlight=False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -417,6 +418,9 @@ def train(
         write_definition(folder, config, vocabulary)
     parser = Parser(config, vocabulary, device)
     parser.threads = threads
+    if parser.device.type == "cuda":  # so that a seed means the same model here, too
+        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+        torch.use_deterministic_algorithms(True, warn_only=True)
     trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation)
     if resume and (folder / STATE).exists():
         trainer.load_state()
