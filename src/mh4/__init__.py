@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -9,6 +10,8 @@ if TYPE_CHECKING:
     from .parser import Parser as Parser
 
 __version__ = "0.1.0"
+
+IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts from here
 
 _LAZY = {"Parser": "mh4.parser"}  # `import mh4.decoders` must stay free of PyTorch
 

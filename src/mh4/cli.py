@@ -5,14 +5,11 @@ Heavy modules are imported by the command that needs them, so that ``mh4 --help`
 
 from __future__ import annotations
 
-import time
-
-_STARTED = time.perf_counter()  # before the imports that take most of the start-up time
-
 import json
 import logging
 import os
 import sys
+import time
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -22,6 +19,7 @@ import typer
 from rich.console import Console
 from rich.logging import RichHandler
 
+from . import IMPORTED_AT
 from .decoders import decoder_names
 
 app = typer.Typer(
@@ -218,7 +216,7 @@ def parse(
     if skipped:
         messages.print(f"{len(skipped)} bad sentences skipped; the first: {skipped[0]}", markup=False, highlight=False)
     messages.print(
-        f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - _STARTED:.1f} s",
+        f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
         highlight=False,
     )
 
