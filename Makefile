@@ -26,7 +26,7 @@ build/typed: $(SOURCES) $(VENV)/installed
 
 # An editable install: compiled kernels stay in the source folders' __pycache__ from run to run.
 $(VENV)/installed: pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt setuptools torch
 	$(BIN)/pip install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,plots]'
 	touch $@

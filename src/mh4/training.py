@@ -132,7 +132,9 @@ class Trainer:
         vocabulary, decoder = self.parser.vocabulary, self.parser.decoder
         examples, replaced = [], 0
         for sentence in sentences:
-            heads = decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else sentence.heads
+            if not decoder.fits(len(sentence)):
+                continue
+            heads = decoder.closest_tree(sentence.heads)
             replaced += bool((heads != sentence.heads).any())
             examples.append(
                 Example(
@@ -143,6 +145,11 @@ class Trainer:
                     np.array([vocabulary.tag_index[name] for name in sentence.upos]),
                     np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
                 )
+            )
+        if len(examples) < len(sentences):
+            log.warning(
+                "%d training sentences are left out: their %s charts would not fit into memory",
+                *(len(sentences) - len(examples), decoder.name),
             )
         if replaced:
             log.info(

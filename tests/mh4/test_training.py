@@ -118,6 +118,21 @@ def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
         np.testing.assert_array_equal(example.heads, parser.decoder.closest_tree(example.sentence.heads))
 
 
+def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_treebanks, caplog):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(small_config("mh4-two"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser.decoder.memory_limit = parser.decoder.chart_bytes(12)
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    long = sum(len(sentence) > 12 for sentence in sentences)
+    assert 0 < long == len(sentences) - len(trainer.examples)
+    assert f"{long} training sentences are left out" in caplog.text
+
+
+def test_training_from_python(small_treebanks, tmp_path):
+    parser = Parser.train(*small_treebanks, tmp_path / "m", config=small_config("eisner"), device="cpu")
+    assert len(parser.parse_tokens([["Topebon", "rupo"]])[0].relations) == 2
+
+
 def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
     sentences = read_gold(small_treebanks[0], skip_bad=False)
     parser = Parser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
