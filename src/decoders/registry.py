@@ -7,9 +7,13 @@ from .eisner import Eisner
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
 from .mst import MST
+from .one_endpoint_crossing import OneEndpointCrossing
+from .one_endpoint_crossing_first_order import OneEndpointCrossingFirstOrder
 from .search import BeamSearch, beam_width
 
-_DECODERS: dict[str, type[Decoder]] = {d.name: d for d in (MST, Eisner, MH3, MH4Two, MH4Hybrid)}
+_DECODERS: dict[str, type[Decoder]] = {
+    d.name: d for d in (MST, Eisner, MH3, MH4Two, MH4Hybrid, OneEndpointCrossing, OneEndpointCrossingFirstOrder)
+}
 
 
 def decoder_names() -> tuple[str, ...]:

@@ -137,6 +137,7 @@ def train(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}, "
         f"after {progress.seconds / 60:.1f} minutes in all; model in {folder}",
         highlight=False,
+        soft_wrap=True,
     )
 
 
@@ -177,6 +178,7 @@ class _training_display:  # noqa: N801 (a context manager, used like a function)
             f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
             f"{'  *' if report['best'] else ''}",
             highlight=False,
+            soft_wrap=True,
         )
 
 

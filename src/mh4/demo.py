@@ -66,7 +66,7 @@ def run_demo(folder: Path, console: Console) -> None:
         table.add_column(column, justify="left" if column == "decoder" else "right")
     context = multiprocessing.get_context("spawn")
     with (
-        console.status("Training five parsers, about two minutes on two cores …"),
+        console.status("Training a parser with each decoder, about three minutes on two cores …"),
         ProcessPoolExecutor(cores, mp_context=context) as pool,
     ):
         futures = [pool.submit(train_one, name, files, folder, 1) for name in decoder_names()]

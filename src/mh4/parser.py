@@ -258,11 +258,17 @@ class Parser:
     def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray:
         decoder = self.decoder
         if not decoder.fits(len(sentence)):
+            if "arc" in decoder.channels:  # no transition system: any tree, by its arc scores alone
+                instead, search = "mst", "exact"
+                scores = scores[decoder.channels.index("arc") :][:1]
+            else:
+                instead, search = decoder.name, FALLBACK_SEARCH
             log.warning(
                 "%s: %s: the exact %s chart of %d words would not fit into memory; parsed with %s",
-                *(sentence.source, sentence.name, decoder.name, len(sentence), FALLBACK_SEARCH),
+                *(sentence.source, sentence.name, decoder.name, len(sentence)),
+                search if instead == decoder.name else instead,
             )
-            decoder = get_decoder(decoder.name, single_root=decoder.single_root, search=FALLBACK_SEARCH)
+            decoder = get_decoder(instead, single_root=decoder.single_root, search=search)
         try:
             return decoder.decode(scores, bonus).heads
         except InfeasibleError as error:

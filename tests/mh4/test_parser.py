@@ -111,16 +111,18 @@ def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parse
     assert parser.parse(path, tmp_path / "out.conllu") is None
 
 
-def test_too_long_for_the_chart_falls_back_to_a_beam_with_one_warning(small_model, caplog):
-    parser = Parser.load(small_model, device="cpu")
+@pytest.mark.parametrize(
+    ("decoder", "instead"), [("mh4-hybrid", "beam:16"), ("mh3", "beam:16"), ("1ec", "mst"), ("1ec-first-order", "mst")]
+)
+def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, dev, caplog):
+    parser = Parser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
     parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
-    words = ["Topebon", "rupo"] * 60
-    sentence = Sentence.from_tokens(words, source="long.txt", number=7)
+    sentence = Sentence.from_tokens(["Topebon", "rupo"] * 60, source="long.txt", number=7)
     with caplog.at_level(logging.WARNING):
         heads = parser.predict([Sentence.from_tokens(["ju"]), sentence])[1].heads
     assert is_tree(heads, single_root=True)
     assert [record.message for record in caplog.records] == [
-        "long.txt: sentence 7: the exact mh4-hybrid chart of 120 words would not fit into memory; parsed with beam:16"
+        f"long.txt: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; parsed with {instead}"
     ]
 
 
