@@ -20,12 +20,14 @@ from .sample import write_sample
 from .treebank import read_treebank
 from .vocabulary import Vocabulary
 
+BLOCK = 10  # decodes in a row
+
 
 def time_decoders(names: Sequence[str], lengths: Sequence[int], repeats: int) -> dict[str, dict[str, float]]:
     """Median milliseconds a sentence, by decoder and length: ``{"mst": {"10": 0.01, …}, …}``.
 
-    One thread, random normal scores, `repeats` decodes a length. The decoders take turns, so that a drift in the
-    machine's speed touches all of them.
+    One thread, random normal scores, `repeats` decodes a length. The decoders take turns, `BLOCK` decodes each, so that
+    a drift in the machine's speed touches all of them; the first decode of a turn is not counted.
     """
     generator = np.random.default_rng(0)
     decoders = [get_decoder(name) for name in names]
@@ -35,11 +37,12 @@ def time_decoders(names: Sequence[str], lengths: Sequence[int], repeats: int) ->
             generator.standard_normal((len(decoder.channels), n + 2, n + 2), dtype=np.float32) for decoder in decoders
         ]
         seconds: list[list[float]] = [[] for _ in decoders]
-        for repeat in range(repeats + 2):
+        for turn in range(0, repeats, BLOCK):
             for decoder, matrices, taken in zip(decoders, scores, seconds, strict=True):
-                start = time.perf_counter()
                 decoder.decode(matrices)
-                if repeat >= 2:  # the first rounds compile and warm the caches
+                for _ in range(min(BLOCK, repeats - turn)):
+                    start = time.perf_counter()
+                    decoder.decode(matrices)
                     taken.append(time.perf_counter() - start)
         for name, taken in zip(names, seconds, strict=True):
             times[name][str(n)] = 1e3 * statistics.median(taken)

@@ -17,7 +17,6 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.logging import RichHandler
 
 from . import IMPORTED_AT
 from .decoders import decoder_names
@@ -54,10 +53,16 @@ DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there i
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
 
 
+class _ConsoleHandler(logging.Handler):
+    """Log messages as plain lines that stay clear of the progress display."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        messages.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+
+
 def main() -> None:
     """Entry point: an error that the user can mend is one line on stderr and exit status 1, without a traceback."""
-    handler = RichHandler(console=messages, show_time=False, show_path=False, markup=False, highlighter=None)
-    logging.basicConfig(level=logging.INFO, format="%(message)s", handlers=[handler])
+    logging.basicConfig(level=logging.INFO, format="mh4: %(message)s", handlers=[_ConsoleHandler()])
     try:
         app()
     except ValueError as error:  # DataError, InfeasibleError, unknown options and names

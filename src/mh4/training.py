@@ -243,11 +243,11 @@ class Trainer:
 
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
+        interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
         start = time.perf_counter() - progress.seconds
         self.recent.times.start()
         while not progress.finished:
             batches = self.batches(progress.epoch)
-            interval = max(settings.evaluation_steps, -(-len(batches) // 4))
             while progress.batch < len(batches) and not progress.finished:
                 batch = self.collate(batches[progress.batch])
                 self.recent.times.stop("collate")
