@@ -73,7 +73,7 @@ def main(folders: list[str]) -> None:
             f"{statistics.median(speed for *_, speed, _ in results):.0f}",
             f"{statistics.median(decoding for *_, decoding in results):.1%}",
         )
-    Console().print(table)
+    Console(width=120).print(table)
 
 
 if __name__ == "__main__":

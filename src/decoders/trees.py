@@ -94,3 +94,75 @@ def is_projective(heads: np.ndarray) -> bool:
         ``heads`` is not a tree.
     """
     return not crossed_arcs(heads).any()
+
+
+def is_planar(heads: np.ndarray) -> bool:
+    """Whether no two arcs between words cross; arcs from the root do not count (Kuhlmann and Nivre 2006).
+
+    Raises
+    ------
+    ValueError
+        ``heads`` is not a tree.
+    """
+    heads = np.asarray(heads)
+    if not _is_tree(heads):
+        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    without_root = np.where(heads == 0, np.arange(len(heads)), heads)  # an arc to oneself crosses nothing
+    return not _crossed_arcs(without_root).any()
+
+
+def _yields(heads: np.ndarray) -> list[int]:
+    """For each position the words at or below it, as the bits of a number."""
+    if not _is_tree(heads):
+        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    above = heads.tolist()
+    yields = [1 << d for d in range(len(above))]
+    for d in range(1, len(above)):
+        h = above[d]
+        while h >= 0:
+            yields[h] |= 1 << d
+            h = above[h]
+    return yields
+
+
+def gap_degree(heads: np.ndarray) -> int:
+    """The largest number of gaps in the yield of a word: the words at or below it (Kuhlmann and Nivre 2006).
+
+    Raises
+    ------
+    ValueError
+        ``heads`` is not a tree.
+    """
+    # A block of the yield begins at a member whose left neighbour is none.
+    return max((words & ~(words << 1)).bit_count() - 1 for words in _yields(np.asarray(heads)))
+
+
+def is_well_nested(heads: np.ndarray) -> bool:
+    """Whether no two disjoint subtrees interleave (Kuhlmann and Nivre 2006).
+
+    Two subtrees interleave if words i < j < k < l exist with i, k in the one and j, l in the other.
+
+    Raises
+    ------
+    ValueError
+        ``heads`` is not a tree.
+    """
+    heads = np.asarray(heads)
+    yields = _yields(heads)
+    for a, words in enumerate(yields):
+        if a == 0 or (words & ~(words << 1)).bit_count() == 1:
+            continue
+        # A disjoint subtree that interleaves with that of a lies on both sides of one of its blocks, so an arc of it
+        # does too. The blocks are passed from left to right; before the first and after the last is the same side.
+        side, sides = 0, []
+        blocks = (words & ~(words << 1)).bit_count()
+        for d in range(len(heads)):
+            if words >> d & 1 and not words >> (d - 1) & 1:
+                side = (side + 1) % blocks
+            sides.append(side)
+        for d in range(1, len(heads)):
+            h = heads[d]
+            outside = not words >> d & 1 and not yields[h] >> a & 1
+            if outside and sides[h] != sides[d]:
+                return False
+    return True

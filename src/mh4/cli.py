@@ -1,4 +1,4 @@
-"""Command line: ``mh4 train | parse | eval | sample | demo | bench``.
+"""Command line: ``mh4 train | parse | eval | coverage | transform | sample | demo | bench``.
 
 Heavy modules are imported by the command that needs them, so that ``mh4 --help`` answers at once.
 """
@@ -46,10 +46,19 @@ class Device(StrEnum):
     cuda = "cuda"
 
 
+class TreeClass(StrEnum):
+    """Classes of trees that have a closest tree."""
+
+    projective = "projective"
+    mh4 = "mh4"
+    one_endpoint_crossing = "1ec"
+
+
 ThreadsOption = Annotated[
     int | None, typer.Option(min=1, help="CPU threads for the network and for decoding; default: one a core.")
 ]
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
+DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: one a core.")]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
 
 
@@ -258,6 +267,82 @@ def evaluate(
             str(score.gold_total),
         )
     output.print(table)
+
+
+@app.command()
+def coverage(
+    treebanks: Annotated[list[str], typer.Argument(help="CoNLL-U with gold trees.", metavar="FILE...")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a sentence with --per-sentence.")] = False,
+    per_sentence: Annotated[
+        bool, typer.Option("--per-sentence", help="Arcs kept of every sentence, separated by tabs, instead of totals.")
+    ] = False,
+    threads: DecodingThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
+    from .coverage import coverage_table, iterate_coverage, measure_coverage
+    from .files import DataError
+    from .transform import TREE_CLASSES
+
+    skipped: list[DataError] = []
+    if per_sentence:
+        if not as_json:
+            typer.echo("\t".join(("treebank", "sentence", "words", *TREE_CLASSES)))
+        for path in treebanks:
+            for sentence in iterate_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append):
+                if as_json:
+                    typer.echo(json.dumps({"treebank": path, **sentence.as_dict()}, ensure_ascii=False))
+                else:
+                    typer.echo("\t".join(map(str, (path, sentence.name, sentence.words, *sentence.kept.values()))))
+    else:
+        results = {
+            path: measure_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append)
+            for path in treebanks
+        }
+        if as_json:
+            typer.echo(json.dumps({path: result.as_dict() for path, result in results.items()}, indent=1))
+        else:
+            output.print(coverage_table(results))
+    _report_skipped(skipped)
+
+
+@app.command()
+def transform(
+    tree_class: Annotated[TreeClass, typer.Option("--to", help="Class of trees.")],
+    source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    mark_arcs: Annotated[
+        bool, typer.Option("--arcs", help="OldHead=H in MISC of every word whose head changes; OldDeprel=L likewise.")
+    ] = False,
+    threads: DecodingThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
+    from .files import DataError
+    from .transform import transform_file
+
+    skipped: list[DataError] = []
+    totals = transform_file(
+        source,
+        target,
+        tree_class.value,
+        mark_arcs=mark_arcs,
+        threads=threads,
+        skip_bad=skip_bad,
+        on_skip=skipped.append,
+    )
+    _report_skipped(skipped)
+    messages.print(
+        f"{totals.sentences} sentences, {totals.words} words; "
+        f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
+        highlight=False,
+    )
+
+
+def _report_skipped(skipped: list[Any]) -> None:
+    if skipped:
+        count = f"{len(skipped)} bad sentence{'s'[: len(skipped) != 1]} skipped"
+        messages.print(f"{count}; the first: {skipped[0]}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -1,10 +1,12 @@
+import itertools
+
 import naive
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.decoders.trees import crossed_arcs, is_projective, is_tree
+from mh4.decoders.trees import crossed_arcs, gap_degree, is_planar, is_projective, is_tree, is_well_nested
 
 
 @pytest.mark.parametrize(("n", "trees", "projective"), [(1, 1, 1), (2, 3, 3), (3, 16, 12), (4, 125, 55)])
@@ -41,3 +43,41 @@ def test_the_root_arc_is_a_chord_from_position_zero():
 def test_a_cycle_has_no_crossings_to_ask_for():
     with pytest.raises(ValueError, match="not a tree"):
         crossed_arcs([-1, 2, 1])
+
+
+def subtree(heads, a):
+    """The positions at or below a."""
+    members = {a}
+    while more := {d for d in range(1, len(heads)) if heads[d] in members} - members:
+        members |= more
+    return sorted(members)
+
+
+def interleave(first, second):
+    if set(first) & set(second):
+        return False
+    return any(
+        i < j < k < m
+        for one, other in ((first, second), (second, first))
+        for i, k in itertools.combinations(one, 2)
+        for j, m in itertools.combinations(other, 2)
+    )
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_structures_agree_with_their_definitions(n):
+    for heads in naive.all_trees(n):
+        subtrees = [subtree(heads, a) for a in range(n + 1)]
+        gaps = max(sum(q - p > 1 for p, q in itertools.pairwise(words)) for words in subtrees)
+        assert gap_degree(heads) == gaps
+        pairs = itertools.combinations(subtrees, 2)
+        assert is_well_nested(heads) == (not any(interleave(*pair) for pair in pairs))
+        arcs = [(heads[d], d) for d in range(1, n + 1) if heads[d] > 0]
+        assert is_planar(heads) == (not any(naive.cross(*pair) for pair in itertools.combinations(arcs, 2)))
+        assert is_projective(heads) == (gaps == 0)
+
+
+@pytest.mark.parametrize("structure", [gap_degree, is_planar, is_well_nested])
+def test_a_cycle_has_no_structure(structure):
+    with pytest.raises(ValueError, match="not a tree"):
+        structure([-1, 2, 1])
