@@ -17,6 +17,7 @@ from mh4.decoders import get_decoder
 from .config import Config
 from .parser import Parser
 from .sample import write_sample
+from .training import Recent, Trainer, read_gold
 from .treebank import read_treebank
 from .vocabulary import Vocabulary
 
@@ -68,8 +69,6 @@ def time_training(
     treebank: str | Path | None, decoder: str, steps: int, device: str = "auto", threads: int | None = None
 ) -> dict[str, Any]:
     """Words a second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
-    from .training import Recent, Trainer, read_gold
-
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"], skip_bad=False)
         parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
