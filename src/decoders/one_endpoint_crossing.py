@@ -50,7 +50,7 @@ from .crossing_charts import (
 from .crossing_decoder import CrossingDecoder
 from .decoder import DEFAULT_MEMORY_LIMIT
 from .lanes import broadcast, lane_max, load, splat, store, vmax
-from .trees import is_tree
+from .trees import checked_tree
 
 CLOSED = (*charts.CLOSED, "CbA", "CbX")
 CLOSED_CB_A, CLOSED_CB_X = 6, 7
@@ -390,9 +390,7 @@ def is_one_endpoint_crossing(heads: np.ndarray) -> bool:
     ValueError
         ``heads`` is not a tree.
     """
-    heads = np.asarray(heads)
-    if not is_tree(heads):
-        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    heads = checked_tree(heads)
     return bool(_crossings(heads)[1])
 
 

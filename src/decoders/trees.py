@@ -58,6 +58,20 @@ def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     return bool(_is_tree(heads)) and (not single_root or int((heads[1:] == 0).sum()) == 1)
 
 
+def checked_tree(heads: np.ndarray) -> np.ndarray:
+    """The heads, int (n + 1,), as an array, if they are a tree with any number of words below the root.
+
+    Raises
+    ------
+    ValueError
+        ``heads`` is not a tree.
+    """
+    heads = np.asarray(heads)
+    if not _is_tree(heads):
+        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    return heads
+
+
 def crossed_arcs(heads: np.ndarray) -> np.ndarray:
     """Which arcs are crossed by another arc; O(n + the total length of the arcs).
 
@@ -79,9 +93,7 @@ def crossed_arcs(heads: np.ndarray) -> np.ndarray:
     ValueError
         ``heads`` is not a tree.
     """
-    heads = np.asarray(heads)
-    if not _is_tree(heads):
-        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    heads = checked_tree(heads)
     return _crossed_arcs(heads)
 
 
@@ -104,18 +116,14 @@ def is_planar(heads: np.ndarray) -> bool:
     ValueError
         ``heads`` is not a tree.
     """
-    heads = np.asarray(heads)
-    if not _is_tree(heads):
-        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
+    heads = checked_tree(heads)
     without_root = np.where(heads == 0, np.arange(len(heads)), heads)  # an arc to oneself crosses nothing
     return not _crossed_arcs(without_root).any()
 
 
 def _yields(heads: np.ndarray) -> list[int]:
     """For each position the words at or below it, as the bits of a number."""
-    if not _is_tree(heads):
-        raise ValueError(f"these heads are not a tree: {heads.tolist()}")
-    above = heads.tolist()
+    above = checked_tree(heads).tolist()
     yields = [1 << d for d in range(len(above))]
     for d in range(1, len(above)):
         h = above[d]
