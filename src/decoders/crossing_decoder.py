@@ -8,7 +8,7 @@ import numpy as np
 from numba import njit
 
 from .chart_grammar import Grammar, walk_back
-from .decoder import Decoder
+from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import scratch
 
 
@@ -53,7 +53,10 @@ class CrossingDecoder(Decoder):
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         """What `walk_back` needs to know: rules, places and goal."""
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        check_numbers(scores, arc_bonus)
         n = scores.shape[1] - 2
         rules, places, goal = self._walk(n)
         memory = scratch(self.chart_bytes(n) // 4)
@@ -74,7 +77,7 @@ class CrossingDecoder(Decoder):
                 parts,
             )
             if count < 0 or not self.single_root or np.count_nonzero(heads[1:] == 0) == 1:
-                return count
+                return count, derivation_score(scores, arc_bonus, heads, parts, count)
             if penalty > enough:
-                return -1
+                return -1, -np.inf
             penalty *= 8

@@ -46,10 +46,15 @@ class Derivation(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def derivation_score(scores, arc_bonus, heads, parts):
-    """Sum of the parts and of the bonuses of the arcs, in float64. scores (C, N, N), arc_bonus (N, N)."""
+def derivation_score(scores, arc_bonus, heads, parts, count):
+    """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
+
+    scores (C, N, N), arc_bonus (N, N).
+    """
+    if count < 0:
+        return -np.inf
     total = 0.0
-    for p in range(parts.shape[0]):
+    for p in range(count):
         total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
     for d in range(1, heads.shape[0]):
         total += arc_bonus[heads[d], d]
@@ -57,10 +62,10 @@ def derivation_score(scores, arc_bonus, heads, parts):
 
 
 @njit(cache=True, nogil=True)
-def _below_infinity(scores, arc_bonus):
-    """Whether every number is finite or −inf; NaN compares false.
+def check_numbers(scores, arc_bonus):
+    """ValueError unless every number is finite or −inf.
 
-    No branch and a bound of the numbers' own type, so that the loops vectorise.
+    No branch (NaN compares false) and a bound of the numbers' own type, so that the loops vectorise.
     """
     bound = np.float32(np.inf)
     fine = True
@@ -70,7 +75,18 @@ def _below_infinity(scores, arc_bonus):
     flat = arc_bonus.reshape(-1)
     for at in range(flat.size):
         fine &= flat[at] < bound
-    return fine
+    if not fine:
+        raise ValueError("scores or arc_bonus hold NaN or +inf")
+
+
+@cache
+def _kept_zeros(size: int) -> np.ndarray:
+    return np.zeros((size, size), np.float32)
+
+
+def _no_bonus(size: int) -> np.ndarray:
+    """Zeros (size, size), made once for the sizes where making them would show; kernels only read them."""
+    return _kept_zeros(size) if size <= 64 else np.zeros((size, size), np.float32)
 
 
 @cache
@@ -109,10 +125,14 @@ class Decoder(ABC):
         return f"<{self.name} decoder, {'one root child' if self.single_root else 'any number of root children'}>"
 
     @abstractmethod
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
-        """Fill ``heads`` and the first rows of ``parts`` (3n of them at hand); return the number of parts.
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        """Fill ``heads`` and the first rows of ``parts`` (3n of them at hand); return their number and the score.
 
-        A negative number says that there is no derivation. Runs in a thread pool: the work is a nogil kernel.
+        A negative number of parts says that there is no derivation. The work is one nogil kernel (it runs in a thread
+        pool) that begins with `check_numbers` and ends with `derivation_score`: a call of its own for each of the two
+        would take as long as decoding a short sentence.
         """
 
     def chart_bytes(self, n: int) -> int:
@@ -139,43 +159,38 @@ class Decoder(ABC):
             Wrong shape, NaN or +inf among the scores.
         """
         scores = np.ascontiguousarray(scores, dtype=np.float32)
-        if scores.ndim != 3 or scores.shape[0] != len(self.channels) or scores.shape[1] != scores.shape[2]:
+        shape = scores.shape
+        if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
             raise ValueError(
                 f"{self.name} wants scores of shape ({len(self.channels)}, N, N), channels "
-                f"{', '.join(self.channels)}; got {scores.shape}"
+                f"{', '.join(self.channels)}; got {shape}"
             )
-        size = scores.shape[1]
+        size = shape[1]
         if size < 3:
             raise ValueError(f"a sentence of n words has N = n + 2 positions; N = {size} leaves no word")
         if arc_bonus is None:
-            arc_bonus = np.zeros((size, size), np.float32)
+            arc_bonus = _no_bonus(size)
         else:
             arc_bonus = np.ascontiguousarray(arc_bonus, dtype=np.float32)
             if arc_bonus.shape != (size, size):
                 raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
-        if not _below_infinity(scores, arc_bonus):
-            raise ValueError("scores or arc_bonus hold NaN or +inf")
         n = size - 2
-        self._check_memory(n)
-        heads = np.empty(n + 1, np.int32)
-        heads[0] = -1
-        parts = np.empty((3 * n, 3), np.int32)
-        count = self._run(scores, arc_bonus, heads, parts)
-        if count < 0:
-            raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
-        parts = parts[:count]
-        return Derivation(heads, parts, derivation_score(scores, arc_bonus, heads, parts))
-
-    def fits(self, n: int) -> bool:
-        """Whether the chart of a sentence of n words stays within the memory limit."""
-        return self.chart_bytes(n) <= self.memory_limit
-
-    def _check_memory(self, n: int) -> None:
         if not self.fits(n):
             raise ChartTooLargeError(
                 f"{self.name}: the chart of {n} words takes {self.chart_bytes(n) / 2**30:.1f} GiB, "
                 f"the limit is {self.memory_limit / 2**30:.1f} GiB"
             )
+        heads = np.empty(n + 1, np.int32)
+        heads[0] = -1
+        parts = np.empty((3 * n, 3), np.int32)
+        count, score = self._run(scores, arc_bonus, heads, parts)
+        if count < 0:
+            raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
+        return Derivation(heads, parts[:count], score)
+
+    def fits(self, n: int) -> bool:
+        """Whether the chart of a sentence of n words stays within the memory limit."""
+        return self.chart_bytes(n) <= self.memory_limit
 
     def decode_batch(
         self,

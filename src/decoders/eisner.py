@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder
+from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import lane_max, load, padded, splat, vmax
 
 W = 8  # lanes
@@ -30,7 +30,7 @@ def _best_split(x, y):
     return split
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _eisner(scores, arc_bonus, single_root, heads, parts):
     """Fill heads and parts with the best projective tree, return the number of parts; −1 if every tree is forbidden.
 
@@ -103,6 +103,13 @@ def _eisner(scores, arc_bonus, single_root, heads, parts):
     return n
 
 
+@njit(cache=True, nogil=True)
+def _decode(scores, arc_bonus, single_root, heads, parts):
+    check_numbers(scores, arc_bonus)
+    count = _eisner(scores, arc_bonus, single_root, heads, parts)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+
+
 class Eisner(Decoder):
     """Best projective tree for arc scores; O(n³) time, O(n²) space.
 
@@ -118,8 +125,10 @@ class Eisner(Decoder):
     channels = ("arc",)
     roles = (("head", "dependent"),)
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
-        return _eisner(scores, arc_bonus, self.single_root, heads, parts)
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        return _decode(scores, arc_bonus, self.single_root, heads, parts)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) * padded(n + 1 + W)

@@ -25,7 +25,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder
+from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import load, padded, scratch, splat, store, vmax
 
 SHIFT, LA, RA = range(3)
@@ -102,14 +102,16 @@ def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, he
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, memory, heads, parts):
+    check_numbers(scores, arc_bonus)
     N = scores.shape[1]
     P = padded(N)
     charts = memory[: 3 * N * P].reshape(3, N, P)
     C, reduced_by_l, reduced_by_i = charts[0], charts[1], charts[2]
     _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i)
     if C[N - 1, 0] == NEG:
-        return -1
-    return _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
+        return -1, -np.inf
+    count = _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
 class MH3(Decoder):
@@ -122,6 +124,8 @@ class MH3(Decoder):
     def chart_bytes(self, n: int) -> int:
         return 4 * 3 * (n + 2) * padded(n + 2)
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         return _decode(scores, arc_bonus, self.single_root, memory, heads, parts)

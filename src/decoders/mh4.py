@@ -31,7 +31,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from .decoder import Decoder
+from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import add, broadcast, gather, lane_max, load, scratch, splat, store, vmax
 
 REDUCES = ("ra2", "ra", "la", "ra'", "la'", "la2")
@@ -347,7 +347,8 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, memory, unit, heads, parts):
-    """Number of parts, or −1. ``memory`` holds the charts (`_shapes`); ``unit`` is 1, see `lanes.add`."""
+    """Number of parts, or −1, and the score. ``memory`` holds the charts (`_shapes`), ``unit`` is 1 (`lanes.add`)."""
+    check_numbers(scores, arc_bonus)
     shapes = _shapes(scores.shape[1] - 2)
     A, at = _cut(memory, 0, shapes[0])
     B, at = _cut(memory, at, shapes[1])
@@ -362,8 +363,9 @@ def _decode(scores, arc_bonus, single_root, memory, unit, heads, parts):
     _prepare(scores, arc_bonus, single_root, A, B, arc, arc_to)
     _fill(shift, A, B, arc, arc_to, C2, E, C3l, links[0], C3, unit)
     if C2[-1, 0] == NEG:
-        return -1
-    return _walk_back(shift, A, B, arc, C2, E, C3, scores.shape[0] == 13, heads, parts)
+        return -1, -np.inf
+    count = _walk_back(shift, A, B, arc, C2, E, C3, scores.shape[0] == 13, heads, parts)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
 class MH4(Decoder):
@@ -372,7 +374,9 @@ class MH4(Decoder):
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(rows * columns for rows, columns in _shapes(n))
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         return _decode(scores, arc_bonus, self.single_root, memory, np.float32(1), heads, parts)
 

@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder
+from .decoder import Decoder, check_numbers, derivation_score
 
 
-@njit(cache=True, nogil=True)
+@njit(nogil=True)
 def _mst(scores, arc_bonus, single_root, heads, parts):
     """Fill heads and parts with the best tree, return the number of parts; −1 if every tree is forbidden.
 
@@ -32,15 +32,16 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
             word[d, h] = d
 
     # Nodes 1…n are the words, the others contracted cycles. A node's arc is the best one into it.
-    arc_head = np.empty(2 * n + 1, np.int32)
-    arc_word = np.empty(2 * n + 1, np.int32)
-    cycle_of = np.zeros(2 * n + 1, np.int32)  # the cycle that swallowed a node, 0 if none did
-    row_of = np.arange(2 * n + 1).astype(np.int32)
-    node_of = np.arange(n + 1).astype(np.int32)  # the outermost node around each word
-    on_path = np.zeros(2 * n + 1, np.bool_)
-    attached = np.zeros(2 * n + 1, np.bool_)  # the chosen arcs lead to it from the root
+    tables = np.zeros((8, 2 * n + 1), np.int32)  # one allocation: eight would take as long as a short sentence
+    arc_head, arc_word = tables[0], tables[1]
+    cycle_of = tables[2]  # the cycle that swallowed a node, 0 if none did
+    row_of = tables[3]
+    node_of = tables[4]  # the outermost node around each word
+    on_path, attached = tables[5], tables[6]  # attached: the chosen arcs lead to it from the root
+    path = tables[7]
+    for d in range(n + 1):
+        row_of[d] = node_of[d] = d
     attached[0] = True
-    path = np.empty(n + 1, np.int32)
     nodes = n + 1
     root_children = 0
 
@@ -124,6 +125,13 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
     return n
 
 
+@njit(cache=True, nogil=True)
+def _decode(scores, arc_bonus, single_root, heads, parts):
+    check_numbers(scores, arc_bonus)
+    count = _mst(scores, arc_bonus, single_root, heads, parts)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+
+
 class MST(Decoder):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
@@ -140,8 +148,10 @@ class MST(Decoder):
     channels = ("arc",)
     roles = (("head", "dependent"),)
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
-        return _mst(scores, arc_bonus, self.single_root, heads, parts)
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        return _decode(scores, arc_bonus, self.single_root, heads, parts)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2

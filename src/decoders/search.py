@@ -10,7 +10,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, Derivation, InfeasibleError
+from .decoder import (
+    DEFAULT_MEMORY_LIMIT,
+    Decoder,
+    Derivation,
+    InfeasibleError,
+    check_numbers,
+    derivation_score,
+)
 
 SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
 
@@ -276,8 +283,12 @@ class BeamSearch(Decoder):
                 "forbidden parts, or only a wider beam finds it"
             ) from error
 
-    def _run(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
-        return _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        check_numbers(scores, arc_bonus)
+        count = _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
+        return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
     def chart_bytes(self, n: int) -> int:
         return (2 * n * self.width + 1) * 45 + 7 * self.width * 21
