@@ -26,6 +26,8 @@ class TrainingConfig:
         `decays` times; then training stops.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
+    weight_average
+        Evaluate and keep an exponential moving average of the weights with this decay; 0: the weights themselves.
     """
 
     seed: int = 1
@@ -42,6 +44,7 @@ class TrainingConfig:
     max_steps: int = 100_000
     word_unknown: float = 2.5
     character_unknown: float = 0.25
+    weight_average: float = 0.0
 
 
 @dataclass(frozen=True)

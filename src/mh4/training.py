@@ -17,6 +17,7 @@ from torch import Tensor
 
 from mh4.models.encoder import WordBatch
 from mh4.models.loss import find_violations, multiclass_hinge
+from mh4.models.weight_average import WeightAverage
 
 from .config import Config
 from .evaluation import attachment_scores
@@ -127,6 +128,7 @@ class Trainer:
             eps=self.settings.epsilon,
             fused=True,
         )
+        self.average = WeightAverage(parser.network, self.settings.weight_average)
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, decoder = self.parser.vocabulary, self.parser.decoder
@@ -226,6 +228,7 @@ class Trainer:
         (loss / self.settings.batch_words).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
         self.optimizer.step()
+        self.average.update(self.progress.step + 1)
         times.stop("backward")
         return float(loss.detach())
 
@@ -270,14 +273,15 @@ class Trainer:
     def evaluate(self) -> None:
         """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
         progress, settings, recent = self.progress, self.settings, self.recent
-        uas, las = self.dev_scores()
-        improved = las > progress.best_las
-        if improved:
-            progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
-            progress.waited = 0
-            write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
-        else:
-            progress.waited += 1
+        with self.average.applied():
+            uas, las = self.dev_scores()
+            improved = las > progress.best_las
+            if improved:
+                progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
+                progress.waited = 0
+                write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
+            else:
+                progress.waited += 1
         busy = sum(recent.times.seconds.values())
         report = {
             "step": progress.step,
@@ -320,6 +324,7 @@ class Trainer:
         tensors = {f"network.{name}": tensor for name, tensor in self.parser.network.state_dict().items()}
         for index, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        tensors |= {f"average.{index}": average for index, average in enumerate(self.average.averages)}
         write_tensors(self.folder / STATE, tensors | random_state(), asdict(self.progress))
 
     def load_state(self) -> None:
@@ -338,6 +343,8 @@ class Trainer:
                 _, index, key = name.split(".")
                 state["state"].setdefault(int(index), {})[key] = tensor
         self.optimizer.load_state_dict(state)
+        for index, average in enumerate(self.average.averages):
+            average.copy_(tensors[f"average.{index}"])
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
         restore_random_state(tensors)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import threading
 import warnings
@@ -11,22 +12,24 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 
 from .decoders import get_decoder
 from .decoders.decoder import ChartTooLargeError, Decoder
 from .decoders.one_endpoint_crossing import is_one_endpoint_crossing
+from .decoders.projectivization import count_optimal_trees
 from .decoders.trees import is_projective
 from .files import DataError, atomic_output
 from .treebank import DEPREL, HEAD, MISC, Sentence, read_treebank
 
-__all__ = ["TREE_CLASSES", "TransformTotals", "closest_tree", "transform_file", "transform_sentence"]
+__all__ = ["TREE_CLASSES", "TransformTotals", "Transformed", "closest_tree", "transform_file", "transform_sentence"]
 
 # For each class of trees the decoder that finds the closest one at the least cost.
 TREE_CLASSES = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order"}
-COMMENT = "# changed_arcs = "
+CHANGED_COMMENT = "# changed_arcs = "
+COUNT_COMMENT = "# optimal_projective_trees = "
 LARGE_CHART = 1 << 28  # bytes; a chart above it is filled while no other large one is
 _one_large_chart = threading.Lock()
 _Item = TypeVar("_Item")
@@ -43,12 +46,41 @@ class TransformTotals:
         Written.
     changed_sentences, changed_arcs
         How many of these sentences and of their arcs are not as they were.
+    ambiguous_sentences
+        How many of them have several closest trees, if these were counted.
+    log_trees
+        Sum over the sentences of the natural logarithm of the number of closest trees, if these were counted.
     """
 
     sentences: int = 0
     words: int = 0
     changed_sentences: int = 0
     changed_arcs: int = 0
+    ambiguous_sentences: int = 0
+    log_trees: float = 0.0
+
+    @property
+    def log_mean_trees(self) -> float:
+        """Logarithm of the geometric mean of the number of closest trees; 0 without sentences."""
+        return self.log_trees / max(self.sentences, 1)
+
+
+class Transformed(NamedTuple):
+    """A sentence with the closest tree of a class.
+
+    Attributes
+    ----------
+    text : bytes
+        CoNLL-U.
+    changed : int
+        Words whose head changed.
+    trees : int or None
+        How many closest trees there are, if they were counted.
+    """
+
+    text: bytes
+    changed: int
+    trees: int | None
 
 
 @cache
@@ -131,8 +163,10 @@ def map_in_order(
                 future.cancel()
 
 
-def transform_sentence(sentence: Sentence, tree_class: str, mark_arcs: bool = False) -> tuple[bytes, int]:
-    """The sentence as CoNLL-U with the closest tree of a class, and the number of words whose head changed.
+def transform_sentence(
+    sentence: Sentence, tree_class: str, mark_arcs: bool = False, count_trees: bool = False
+) -> Transformed:
+    """Change the tree of a sentence into the closest one of a class.
 
     - One root stays one root; a tree with several roots may get any number of them.
     - A sentence that has a changed arc gets the comment ``# changed_arcs = N`` after its other comments (in place of
@@ -141,6 +175,8 @@ def transform_sentence(sentence: Sentence, tree_class: str, mark_arcs: bool = Fa
       "root", and a former one, or any other word labelled "root", the label "dep". "_" stays.
     - With ``mark_arcs`` MISC of a changed word gets ``OldHead=H`` and, where the label changed, ``OldDeprel=L``. Such
       entries of an earlier transformation stay as they are.
+    - With ``count_trees`` every sentence gets the comment ``# optimal_projective_trees = N`` likewise: so many
+      projective trees (with one root, if the tree has one) keep as many arcs as the one that was taken.
     - DEPS, the enhanced graph, is left alone.
 
     Raises
@@ -148,23 +184,39 @@ def transform_sentence(sentence: Sentence, tree_class: str, mark_arcs: bool = Fa
     DataError
         The tree is not in the class and too long for the chart.
     ValueError
-        The heads are not a tree, or the class is unknown.
+        The heads are not a tree, the class is unknown, or trees of a class that is not "projective" are to be counted.
     """
+    if count_trees:
+        _check_countable(tree_class)
+    single_root = len(sentence.roots) == 1
     try:
-        heads = closest_tree(sentence.heads, tree_class, single_root=len(sentence.roots) == 1)
+        heads = closest_tree(sentence.heads, tree_class, single_root)
     except ChartTooLargeError as error:
         raise sentence.error(f"not in the class, and too long to find the closest tree: {error}") from None
     changed = np.flatnonzero(heads != sentence.heads).tolist()
-    if not changed:
-        return sentence.render(), 0
+    trees = count_optimal_trees(sentence.heads, single_root)[1] if count_trees else None
     lines = list(sentence.lines)
     for word in changed:
         row = sentence.rows[word - 1]
         lines[row] = _changed_line(lines[row], int(heads[word]), mark_arcs)
-    lines = [line for line in lines if not line.startswith(COMMENT)]
+    if changed:
+        set_comment(lines, CHANGED_COMMENT, len(changed))
+    if trees is not None:
+        set_comment(lines, COUNT_COMMENT, trees)
+    return Transformed(replace(sentence, lines=tuple(lines)).render(), len(changed), trees)
+
+
+def _check_countable(tree_class: str) -> None:
+    if tree_class != "projective":
+        raise ValueError(f"closest trees can be counted for the class projective only, not for {tree_class}")
+
+
+def set_comment(lines: list[str], comment: str, value: object) -> None:
+    """Put a comment after the others, in place of an earlier one of its kind."""
+    lines[:] = [line for line in lines if not line.startswith(comment)]
     first = next(row for row, line in enumerate(lines) if not line.startswith("#"))
-    lines.insert(first, f"{COMMENT}{len(changed)}")
-    return replace(sentence, lines=tuple(lines)).render(), len(changed)
+    line_end = "\r" if lines[first].endswith("\r") else ""
+    lines.insert(first, f"{comment}{value}{line_end}")
 
 
 def _changed_line(line: str, head: int, mark: bool) -> str:
@@ -196,6 +248,7 @@ def transform_file(
     tree_class: str,
     *,
     mark_arcs: bool = False,
+    count_trees: bool = False,
     threads: int | None = None,
     skip_bad: bool = False,
     on_skip: Callable[[DataError], None] | None = None,
@@ -210,6 +263,8 @@ def transform_file(
         "projective", "mh4" or "1ec".
     mark_arcs
         Mark the changed words in MISC.
+    count_trees
+        Say in a comment of every sentence how many closest projective trees it has.
     threads
         By default one a core; the result does not depend on it.
     skip_bad, on_skip
@@ -220,16 +275,18 @@ def transform_file(
     DataError
         As `read_treebank` and `atomic_output`; or, unless ``skip_bad``, a tree outside the class is too long.
     ValueError
-        The class is unknown.
+        The class is unknown, or trees of a class that is not "projective" are to be counted.
     """
 
-    def transformed(sentence: Sentence) -> tuple[int, bytes, int] | DataError:
+    def transformed(sentence: Sentence) -> tuple[int, Transformed] | DataError:
         try:
-            return len(sentence), *transform_sentence(sentence, tree_class, mark_arcs)
+            return len(sentence), transform_sentence(sentence, tree_class, mark_arcs, count_trees)
         except DataError as error:
             return error
 
     _decoder(tree_class, True)
+    if count_trees:
+        _check_countable(tree_class)
     totals = TransformTotals()
     sentences = read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip)
     with atomic_output(target) as stream:
@@ -237,12 +294,15 @@ def transform_file(
             if isinstance(result, DataError):
                 report_skip(result, skip_bad, on_skip)
                 continue
-            words, text, changed = result
+            words, (text, changed, trees) = result
             stream.write(text)
             totals.sentences += 1
             totals.words += words
             totals.changed_sentences += changed > 0
             totals.changed_arcs += changed
+            if trees is not None:
+                totals.ambiguous_sentences += trees > 1
+                totals.log_trees += math.log(trees)
     return totals
 
 

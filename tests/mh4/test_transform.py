@@ -1,4 +1,5 @@
 import io
+from decimal import Decimal
 
 import naive
 import numpy as np
@@ -12,7 +13,7 @@ from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
 from mh4.files import DataError
-from mh4.transform import TREE_CLASSES, closest_tree, transform_file
+from mh4.transform import TREE_CLASSES, closest_tree, transform_file, transform_sentence
 from mh4.treebank import read_treebank
 
 # hearing → on crosses two arcs of "is": that from the root and is → today.
@@ -171,6 +172,58 @@ def test_bad_and_too_long_sentences(tmp_path, monkeypatch):
         transform_file(source, target, "mh4")
     with pytest.warns(UserWarning, match="left out"):
         assert transform_file(source, target, "mh4", skip_bad=True).sentences == 0
+
+
+def test_optimal_projective_trees_are_counted(tmp_path):
+    text, totals = transform(tmp_path, HEARING + ROOT_CROSSED + HEARING, "--count")
+    first, second, third = read_comments(text)
+    count, other = optimal_trees(HEARING), optimal_trees(ROOT_CROSSED)
+    assert count > other == 1
+    assert first == third
+    assert first[-2:] == ["# changed_arcs = 1", f"# optimal_projective_trees = {count}"]
+    assert second == ["# changed_arcs = 1", f"# optimal_projective_trees = {other}"]
+    mean = (count * count * other) ** (1 / 3)
+    assert totals.splitlines()[1] == (
+        "2 sentences with several optimal projective trees; "
+        f"geometric mean of their number over all sentences {Decimal(mean):.4g}"
+    )
+
+
+def read_comments(text):
+    return [[line for line in block.splitlines() if line[0] == "#"] for block in text.split("\n\n")[:-1]]
+
+
+def optimal_trees(text):
+    """The number of projective trees with one root that differ from that of a sentence in one arc."""
+    rows = [line.split("\t") for line in text.splitlines() if line.partition("\t")[0].isdecimal()]
+    heads = np.array([-1, *(int(row[6]) for row in rows)])
+    words = range(1, len(heads))
+    changed = [np.where(np.arange(len(heads)) == d, h, heads) for d in words for h in (0, *words) if h != heads[d]]
+    return sum(is_tree(tree, single_root=True) and is_projective(tree) for tree in changed)
+
+
+def test_a_projective_sentence_is_counted_too_and_an_earlier_count_goes(tmp_path):
+    once, _ = transform(tmp_path, HEARING, "--count")
+    twice, totals = transform(tmp_path, once, "--count")
+    assert read_comments(twice)[0][-2:] == ["# changed_arcs = 1", "# optimal_projective_trees = 1"]
+    assert [line for line in twice.splitlines() if line[0:1] != "#"] == [
+        line for line in once.splitlines() if line[0:1] != "#"
+    ]
+    assert "0 sentences with several optimal projective trees; " in totals
+    assert totals.endswith("over all sentences 1\n")
+
+
+@pytest.mark.parametrize("to", ["mh4", "1ec"])
+def test_only_projective_trees_are_counted(tmp_path, to):
+    source, target = tmp_path / "in.conllu", tmp_path / "out.conllu"
+    source.write_text(HEARING, encoding="utf-8")
+    result = CliRunner().invoke(app, ["transform", "--to", to, "--count", str(source), "-o", str(target)])
+    assert isinstance(result.exception, ValueError)
+    assert str(result.exception) == f"closest trees can be counted for the class projective only, not for {to}"
+    assert not target.exists()
+    (sentence,) = read_treebank(source, gold=True)
+    with pytest.raises(ValueError, match="projective only"):
+        transform_sentence(sentence, to, count_trees=True)
 
 
 def test_unknown_class(tmp_path):

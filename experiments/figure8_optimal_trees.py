@@ -1,0 +1,75 @@
+"""Figure 8 of Nederhof (2019): how many optimal projective trees there are, by sentence length.
+
+    pip install "mh4[plots]"
+    python experiments/figure8_optimal_trees.py grc_proiel-ud-train.conllu de_gsd-ud-train.conllu ... -o figure8
+
+Writes figure8.json, figure8.png and figure8.svg: for each treebank the geometric mean, over the sentences of a length
+(or of a range of lengths, ``--width``), of the number of projective trees that keep as many arcs of the gold tree as
+any. As in the paper any number of words may be attached to the root; projective sentences are counted too, with their
+one tree (the paper does not say). It shows curves of roughly exponential growth, without numbers, for grc PROIEL,
+de GSD and ja BCCWJ of UD 2.2.
+"""
+
+import argparse
+import json
+import math
+from collections import defaultdict
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display needed
+import matplotlib.pyplot as plt
+
+from mh4.decoders.projectivization import count_optimal_trees
+from mh4.treebank import read_treebank
+
+
+def mean_counts(path: str, width: int) -> list[dict[str, float]]:
+    """One record for each range of sentence lengths that occurs: its bounds, sentences, geometric mean."""
+    logarithms = defaultdict(list)
+    for sentence in read_treebank(path, gold=True):
+        _, count = count_optimal_trees(sentence.heads)
+        logarithms[(len(sentence) - 1) // width].append(math.log(count))
+    return [
+        {
+            "shortest": at * width + 1,
+            "longest": (at + 1) * width,
+            "sentences": len(values),
+            "geometric_mean": math.exp(math.fsum(values) / len(values)),
+        }
+        for at, values in sorted(logarithms.items())
+    ]
+
+
+def main() -> None:
+    """Count, write the numbers, draw them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
+    parser.add_argument("-o", "--output", type=Path, default=Path("figure8"), help="name of the files, without ending")
+    parser.add_argument("--width", type=int, default=1, help="lengths in one range (default: 1)")
+    parser.add_argument("--least", type=int, default=5, help="sentences a range must have to be drawn (default: 5)")
+    options = parser.parse_args()
+    if options.width < 1:
+        parser.error("a range holds one length at least")
+    results = {Path(path).stem: mean_counts(path, options.width) for path in options.treebanks}
+    files = {ending: options.output.with_name(f"{options.output.name}.{ending}") for ending in ("json", "png", "svg")}
+    files["json"].write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name, records in results.items():
+        records = [record for record in records if record["sentences"] >= options.least]
+        middles = [(record["shortest"] + record["longest"]) / 2 for record in records]
+        axes.plot(middles, [record["geometric_mean"] for record in records], marker=".", linewidth=1, label=name)
+    axes.set_yscale("log")
+    axes.set_xlabel("sentence length (words)")
+    axes.set_ylabel("optimal projective trees (geometric mean)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    for ending in ("png", "svg"):
+        figure.savefig(files[ending], dpi=200)
+    print(*files.values(), sep="\n")
+
+
+if __name__ == "__main__":
+    main()

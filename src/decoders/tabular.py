@@ -1,0 +1,456 @@
+"""Tabular parsing with split grammars: the cubic algorithm of Nederhof (2019), Table 2, over two semirings.
+
+API, for a `SplitGrammar`, a string of m codes and a matrix of integer weights::
+
+    best_score(grammar, string, weights) -> int or None       largest total weight of a tree; None: there is no tree
+    best_tree(grammar, string, weights) -> heads              a tree with that weight
+    count_best(grammar, string, weights) -> (score, count)    how many trees have it, exactly
+
+and for kernels, without Python objects, checks or exceptions (``grammar`` stands for ``grammar.arrays``)::
+
+    inside_score(grammar, string, weights) -> int             FORBIDDEN: there is no tree
+    inside_tree(grammar, string, weights, heads) -> int       fills ``heads``, int32 (m,)
+    inside_count(grammar, string, weights, modulus) -> (int, int)
+
+``string`` is int8 (m,), ``weights`` an integer (m, m) array, ``weights[i, j]`` the weight of the edge from i, the
+parent, to j, the child; `FORBIDDEN` rules an edge out. Position 0 is the root; column 0 and the diagonal are not read.
+
+How Table 2 is laid out. At a position only those states are possible that the position's own symbol can reach, one to
+three of the dozen of a large grammar. So a row of a table is not indexed by (state, position) but by *slots*, one for
+each possible state of each position, in the order of positions. With q a slot of i for a right state, p a slot of j for
+a left state, i < k < j:
+
+=========================  ===========================================================================================
+``right[q, j]``            Wr(B, i, j), q = (B, i); ``right_by_end[j, q]`` is the same number
+``left[p, i]``             Wl(C, i, j), p = (C, j); ``left_by_start[i, p]`` is the same number
+``half_right[q, q']``      the largest Wr(B, C, i, k) after which i is in the state of q and its child k, which ends in
+                           the right state of q', is complete; ``half_left[p, p']`` likewise
+=========================  ===========================================================================================
+
+Every sum over k (and over the states of the child) in Table 2 thereby becomes the sum of products of two stretches of
+table rows, which the max-plus semiring computes a vector at a time. Stretches still to be filled hold −∞, so vectors
+may reach beyond their end. The semiring is chosen when a kernel is compiled: with count tables a value is the pair of
+the best score and the number of derivations that have it, without them (``None``) it is the score alone.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .decoder import InfeasibleError
+from .lanes import lane_max, load, padded, splat, vmax
+from .split_grammar import SplitGrammar
+
+W = 8  # lanes
+FORBIDDEN = -(1 << 30)  # weight of an edge that must not be; score where there is no tree
+LARGEST_TOTAL = 1 << 24  # scores are whole numbers in float32
+LARGEST_MODULUS = 1 << 31  # products of residues stay below 2^62
+
+
+class Tables(NamedTuple):
+    """The tables of a string of m symbols with P left and Q right slots; see the module."""
+
+    right: np.ndarray  # (Q, m)
+    right_by_end: np.ndarray  # (m, Q)
+    left: np.ndarray  # (P, m)
+    left_by_start: np.ndarray  # (m, P)
+    half_right: np.ndarray  # (Q, Q)
+    half_left: np.ndarray  # (P, P)
+
+
+NO_COUNTS = Tables(None, None, None, None, None, None)  # type: ignore[arg-type]
+
+
+@njit(nogil=True)
+def _tables_size(m, p, q):
+    m_pitch, p_pitch, q_pitch = padded(m + W), padded(p + W), padded(q + W)
+    return (p + q) * m_pitch + (m + p) * p_pitch + (m + q) * q_pitch
+
+
+@njit(nogil=True)
+def _tables(memory, m, p, q):
+    """Six tables in one piece of memory; each row is padded so that a vector can begin in any column."""
+    m_pitch, p_pitch, q_pitch = padded(m + W), padded(p + W), padded(q + W)
+    second = q * m_pitch
+    third = second + m * q_pitch
+    fourth = third + p * m_pitch
+    fifth = fourth + m * p_pitch
+    sixth = fifth + q * q_pitch
+    return Tables(
+        memory[:second].reshape(q, m_pitch),
+        memory[second:third].reshape(m, q_pitch),
+        memory[third:fourth].reshape(p, m_pitch),
+        memory[fourth:fifth].reshape(m, p_pitch),
+        memory[fifth:sixth].reshape(q, q_pitch),
+        memory[sixth : sixth + p * p_pitch].reshape(p, p_pitch),
+    )
+
+
+@njit(nogil=True)
+def _slots(states, string):
+    """The first slot of every position, and the number of slots at the end."""
+    first = np.zeros(string.shape[0] + 1, np.int64)
+    for i in range(string.shape[0]):
+        first[i + 1] = first[i] + states[string[i]]
+    return first
+
+
+@njit(nogil=True)
+def _weight(weights, i, j):
+    w = weights[i, j]
+    return np.float32(-np.inf) if w == FORBIDDEN else np.float32(w)
+
+
+@njit(nogil=True)
+def _sum_of_products(x, x_counts, i, y, y_counts, j, shift, start, stop, modulus):
+    """⊕ of x[i, k] ⊗ y[j, k + shift] over start ≤ k < stop."""
+    largest = splat(-np.inf, W)
+    for k in range(start, stop, W):
+        largest = vmax(largest, load(x, (i, k), W) + load(y, (j, k + shift), W))
+    best = lane_max(largest)
+    count = 0
+    if x_counts is not None and best > -np.inf:
+        for k in range(start, stop):
+            if x[i, k] + y[j, k + shift] == best:
+                count = (count + x_counts[i, k] * y_counts[j, k + shift]) % modulus
+    return best, count
+
+
+@njit(nogil=True)
+def _add(table, counts, row, column, score, count, modulus):
+    """⊕= on one element of a table."""
+    if score > table[row, column]:
+        table[row, column] = score
+        if counts is not None:
+            counts[row, column] = count
+    elif counts is not None and score == table[row, column]:
+        counts[row, column] = (counts[row, column] + count) % modulus
+
+
+@njit(nogil=True)
+def _put(table, transposed, counts, counts_transposed, row, column, score, count):
+    """Set one element of a table and of its transpose."""
+    table[row, column] = transposed[column, row] = score
+    if counts is not None:
+        counts[row, column] = counts_transposed[column, row] = count
+
+
+@njit(nogil=True)
+def _count(counts, row, column):
+    return 0 if counts is None else counts[row, column]
+
+
+@njit(nogil=True)
+def _inside(grammar, string, weights, left_slots, right_slots, scores, counts, modulus):
+    """Fill the tables, which hold −∞ (and 0); return W of Table 2, a score and a count."""
+    right, right_by_end, left, left_by_start, half_right, half_left = scores
+    right_n, right_by_end_n, left_n, left_by_start_n, half_right_n, half_left_n = counts
+    m = string.shape[0]
+    terminals = grammar.left_states.shape[0]
+    meet = np.empty((grammar.right_states.max(), grammar.left_states.max()), np.float32)
+    meet_n = np.zeros(meet.shape, np.int64)
+    for i in range(m):
+        _put(right, right_by_end, right_n, right_by_end_n, right_slots[i], i, np.float32(0), 1)
+        _put(left, left_by_start, left_n, left_by_start_n, left_slots[i], i, np.float32(0), 1)
+    for j in range(1, m):
+        p, p_stop = left_slots[j], left_slots[j + 1]
+        for i in range(j - 1, -1, -1):
+            q, q_stop = right_slots[i], right_slots[i + 1]
+            # The right children of i and the left children of j meet somewhere between k and k + 1.
+            for b in range(q_stop - q):
+                for c in range(p_stop - p):
+                    meet[b, c], meet_n[b, c] = _sum_of_products(
+                        right, right_n, q + b, left, left_n, p + c, 1, i, j, modulus
+                    )
+            pair = string[i] * terminals + string[j]
+            weight = _weight(weights, i, j)
+            for row in range(grammar.right_first[pair], grammar.right_first[pair + 1]):
+                b, c, new, d = grammar.right_rules[row]
+                child = right_slots[j] + d
+                _add(half_right, half_right_n, q + new, child, meet[b, c] + weight, meet_n[b, c], modulus)
+            for new in range(q, q_stop):
+                score, count = _sum_of_products(
+                    half_right,
+                    half_right_n,
+                    new,
+                    right_by_end,
+                    right_by_end_n,
+                    j,
+                    0,
+                    q_stop,
+                    right_slots[j + 1],
+                    modulus,
+                )
+                _put(right, right_by_end, right_n, right_by_end_n, new, j, score, count)
+            if i == 0:  # the root is no child
+                continue
+            weight = _weight(weights, j, i)
+            for row in range(grammar.left_first[pair], grammar.left_first[pair + 1]):
+                b, c, new, d = grammar.left_rules[row]
+                child = left_slots[i] + d
+                _add(half_left, half_left_n, p + new, child, meet[b, c] + weight, meet_n[b, c], modulus)
+            for new in range(p, p_stop):
+                score, count = _sum_of_products(
+                    half_left, half_left_n, new, left_by_start, left_by_start_n, i, 0, left_slots[i], p, modulus
+                )
+                _put(left, left_by_start, left_n, left_by_start_n, new, i, score, count)
+    best = np.full((1, 1), -np.inf, np.float32)
+    total = np.zeros((1, 1), np.int64)
+    for row in range(grammar.start_first[string[0]], grammar.start_first[string[0] + 1]):
+        q = grammar.start_states[row]
+        _add(best, total, 0, 0, right[q, m - 1], _count(right_n, q, m - 1), modulus)
+    return best[0, 0], total[0, 0]
+
+
+@njit(nogil=True)
+def _whole(score):
+    return FORBIDDEN if score == -np.inf else int(score)
+
+
+@njit(nogil=True)
+def _filled(grammar, string, weights):
+    left_slots = _slots(grammar.left_states, string)
+    right_slots = _slots(grammar.right_states, string)
+    m, p, q = string.shape[0], left_slots[-1], right_slots[-1]
+    memory = np.full(_tables_size(m, p, q), -np.inf, np.float32)
+    scores = _tables(memory, m, p, q)
+    score, _ = _inside(grammar, string, weights, left_slots, right_slots, scores, NO_COUNTS, 1)
+    return score, left_slots, right_slots, scores
+
+
+@njit(cache=True, nogil=True)
+def inside_score(grammar, string, weights):
+    """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments as of `best_score`, unchecked."""
+    return _whole(_filled(grammar, string, weights)[0])
+
+
+@njit(cache=True, nogil=True)
+def inside_count(grammar, string, weights, modulus):
+    """Largest total weight of a tree (`FORBIDDEN`: there is none), and how many derivations have it, up to a modulus.
+
+    Arguments as of `count_best`, unchecked. The count is the remainder for ``modulus``, at most `LARGEST_MODULUS`.
+    """
+    left_slots = _slots(grammar.left_states, string)
+    right_slots = _slots(grammar.right_states, string)
+    m, p, q = string.shape[0], left_slots[-1], right_slots[-1]
+    size = _tables_size(m, p, q)
+    scores = _tables(np.full(size, -np.inf, np.float32), m, p, q)
+    counts = _tables(np.zeros(size, np.int64), m, p, q)
+    score, count = _inside(grammar, string, weights, left_slots, right_slots, scores, counts, modulus)
+    return _whole(score), count
+
+
+@njit(nogil=True)
+def _last_child(halves, ends, row, column, first, stop):
+    """The slot of the outermost child, where halves[row] + ends[column] is largest."""
+    best = first
+    for slot in range(first, stop):
+        if halves[row, slot] + ends[column, slot] > halves[row, best] + ends[column, best]:
+            best = slot
+    return best
+
+
+@njit(nogil=True)
+def _position(slots, slot):
+    i = 0
+    while slots[i + 1] <= slot:
+        i += 1
+    return i
+
+
+@njit(cache=True, nogil=True)
+def inside_tree(grammar, string, weights, heads):
+    """Fill heads, int32 (m,), with a tree of largest total weight; return that, or `FORBIDDEN` if there is none.
+
+    Arguments as of `best_tree`, unchecked.
+    """
+    score, left_slots, right_slots, scores = _filled(grammar, string, weights)
+    if score == -np.inf:
+        return FORBIDDEN
+    m = string.shape[0]
+    terminals = grammar.left_states.shape[0]
+    heads[0] = -1
+    # Items still to be taken apart: slot, position of the other end, whether the children are on the right.
+    stack = np.empty((3 * m + 1, 3), np.int64)
+    root = 0
+    for row in range(grammar.start_first[string[0]], grammar.start_first[string[0] + 1]):
+        if scores.right[grammar.start_states[row], m - 1] == score:
+            root = grammar.start_states[row]
+    stack[0] = root, m - 1, 1
+    size = 1
+    while size > 0:
+        size -= 1
+        parent_slot, end, rightward = stack[size]
+        if rightward:
+            i = _position(right_slots, parent_slot)
+            if i == end:
+                continue
+            child_slot = _last_child(
+                scores.half_right, scores.right_by_end, parent_slot, end, right_slots[i + 1], right_slots[end + 1]
+            )
+            j = _position(right_slots, child_slot)
+            heads[j] = i
+            new, d = parent_slot - right_slots[i], child_slot - right_slots[j]
+            half = scores.half_right[parent_slot, child_slot]
+            rules, pair = grammar.right_rules, string[i] * terminals + string[j]
+            first, stop = grammar.right_first[pair], grammar.right_first[pair + 1]
+        else:
+            j = _position(left_slots, parent_slot)
+            if j == end:
+                continue
+            child_slot = _last_child(
+                scores.half_left, scores.left_by_start, parent_slot, end, left_slots[end], left_slots[j]
+            )
+            i = _position(left_slots, child_slot)
+            heads[i] = j
+            new, d = parent_slot - left_slots[j], child_slot - left_slots[i]
+            half = scores.half_left[parent_slot, child_slot]
+            rules, pair = grammar.left_rules, string[i] * terminals + string[j]
+            first, stop = grammar.left_first[pair], grammar.left_first[pair + 1]
+        stack[size] = child_slot, end, rightward
+        weight = _weight(weights, i, j) if rightward else _weight(weights, j, i)
+        found = False
+        for row in range(first, stop):
+            if found or rules[row, 2] != new or rules[row, 3] != d:
+                continue
+            q, p = right_slots[i] + rules[row, 0], left_slots[j] + rules[row, 1]
+            for k in range(i, j):
+                if scores.right[q, k] + scores.left[p, k + 1] + weight == half:
+                    stack[size + 1] = q, k, 1
+                    stack[size + 2] = p, k + 1, 0
+                    found = True
+                    break
+        size += 3
+    return _whole(score)
+
+
+def _checked(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    string, weights = np.asarray(string), np.asarray(weights)
+    m = string.size
+    if string.shape != (m,) or m == 0 or string.dtype.kind not in "iu":
+        raise ValueError(
+            f"the string must be integers (m,), the root at least; got {string.dtype} of shape {string.shape}"
+        )
+    if string.min() < 0 or string.max() >= len(grammar.terminals):
+        raise ValueError(
+            f"codes of symbols are 0 to {len(grammar.terminals) - 1}; got {string.min()} to {string.max()}"
+        )
+    if weights.shape != (m, m) or weights.dtype.kind not in "iu":
+        raise ValueError(f"weights must be integers of shape ({m}, {m}); got {weights.dtype} of shape {weights.shape}")
+    # A tree has one edge into each position.
+    total = int(np.where(weights == FORBIDDEN, 0, np.abs(weights.astype(np.int64))).max(axis=0).sum())
+    if total >= LARGEST_TOTAL:
+        raise ValueError(f"weights of trees may get as large as {total}; {LARGEST_TOTAL - 1} is the limit")
+    return np.require(string, np.int8, ["C", "W"]), np.require(weights, np.int32, ["C", "W"])
+
+
+def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> int | None:
+    """The largest total weight of a tree that the grammar allows; O(m³) time, O(m²) space.
+
+    Parameters
+    ----------
+    grammar : SplitGrammar
+    string : int8 (m,)
+        Codes of the symbols of positions 0, the root, to m − 1.
+    weights : int (m, m)
+        ``weights[i, j]`` of the edge from parent i to child j; `FORBIDDEN` rules it out.
+
+    Returns
+    -------
+    int or None
+        None if there is no tree.
+
+    Raises
+    ------
+    ValueError
+        Wrong shapes, codes of no terminal, or weights that are no integers or too large.
+    """
+    score = inside_score(grammar.arrays, *_checked(grammar, string, weights))
+    return None if score == FORBIDDEN else score
+
+
+def best_tree(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """A tree of largest total weight; parameters and errors as of `best_score`.
+
+    Returns
+    -------
+    int32 (m,)
+        The parent of every position, −1 at 0.
+
+    Raises
+    ------
+    InfeasibleError
+        There is no tree.
+    """
+    string, weights = _checked(grammar, string, weights)
+    heads = np.empty(len(string), np.int32)
+    if inside_tree(grammar.arrays, string, weights, heads) == FORBIDDEN:
+        raise InfeasibleError(f"the grammar allows no tree over these {len(string)} symbols and edges")
+    return heads
+
+
+def count_best(
+    grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray, bound: int | None = None
+) -> tuple[int | None, int]:
+    """The largest total weight, and the exact number of derivations that have it.
+
+    Where the grammar has one derivation for each tree, as that of projectivisation has, this is the number of trees.
+    The count, an integer of any size, is put together from its remainders for as many primes as an upper bound asks.
+
+    Parameters
+    ----------
+    grammar, string, weights
+        As of `best_score`.
+    bound : int, optional
+        A number that the count cannot exceed. A small one saves time; by default a number that holds for all weights.
+
+    Returns
+    -------
+    (int or None, int)
+        (None, 0) if there is no tree.
+
+    Raises
+    ------
+    ValueError
+        As `best_score`.
+    """
+    string, weights = _checked(grammar, string, weights)
+    if bound is None:
+        bound = _derivation_bound(grammar, len(string))
+    score, count, product = FORBIDDEN, 0, 1
+    for prime in _primes():
+        score, remainder = inside_count(grammar.arrays, string, weights, prime)
+        # Chinese remainder theorem: the number below product · prime with both remainders.
+        count += product * ((int(remainder) - count) * pow(product, -1, prime) % prime)
+        product *= prime
+        if product > bound:
+            break
+    return (None, 0) if score == FORBIDDEN else (score, count)
+
+
+def _derivation_bound(grammar: SplitGrammar, m: int) -> int:
+    """No string of m symbols has more derivations.
+
+    There are C(3n, n) / (2n + 1) projective trees of n words, and a derivation of a tree is determined by the row of
+    the grammar that builds each edge and by the rule for the root.
+    """
+    arrays, n = grammar.arrays, m - 1
+    rows = max(int(np.diff(first).max()) for first in (arrays.left_first, arrays.right_first))
+    return math.comb(3 * n, n) // (2 * n + 1) * max(rows, 1) ** n * int(np.diff(arrays.start_first).max())
+
+
+@lru_cache(maxsize=4096)
+def _is_prime(number: int) -> bool:
+    divisors = np.arange(3, math.isqrt(number) + 1, 2)
+    return number % 2 == 1 and bool((number % divisors).all())
+
+
+def _primes() -> Iterator[int]:
+    """Primes, the largest first."""
+    return filter(_is_prime, range(LARGEST_MODULUS - 1, 1, -1))

@@ -1,0 +1,40 @@
+import torch
+from torch import nn
+
+from mh4.models.weight_average import WeightAverage
+
+
+def _network() -> nn.Linear:
+    network = nn.Linear(1, 1, bias=False)
+    network.weight.data.fill_(1.0)
+    return network
+
+
+def test_average_follows_its_formula():
+    network = _network()
+    average = WeightAverage(network, decay=0.5)
+    expected = 1.0
+    for step, weight in enumerate((3.0, 5.0, -2.0, 8.0, 8.0, 1.0, 0.0, 4.0, 9.0, 7.0, 3.0), start=1):
+        network.weight.data.fill_(weight)
+        average.update(step)
+        keep = min(0.5, step / (step + 9))
+        expected = keep * expected + (1 - keep) * weight
+    torch.testing.assert_close(average.averages[0], torch.tensor([[expected]]))
+
+
+def test_without_decay_the_weights_are_their_own_average():
+    network = nn.Linear(7, 5)
+    average = WeightAverage(network, decay=0.0)
+    nn.init.normal_(network.weight)
+    average.update(1)
+    assert torch.equal(average.averages[0], network.weight)
+
+
+def test_the_network_has_its_own_weights_back_afterwards():
+    network = _network()
+    average = WeightAverage(network, decay=0.9)
+    network.weight.data.fill_(2.0)
+    with average.applied():
+        assert network.weight.item() == 1.0
+    assert network.weight.item() == 2.0
+    assert average.averages[0].item() == 1.0
