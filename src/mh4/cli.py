@@ -314,10 +314,15 @@ def transform(
     mark_arcs: Annotated[
         bool, typer.Option("--arcs", help="OldHead=H in MISC of every word whose head changes; OldDeprel=L likewise.")
     ] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Comment # optimal_projective_trees = N; with --to projective only.")
+    ] = False,
     threads: DecodingThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
+    from decimal import Decimal
+
     from .files import DataError
     from .transform import transform_file
 
@@ -327,6 +332,7 @@ def transform(
         target,
         tree_class.value,
         mark_arcs=mark_arcs,
+        count_trees=count,
         threads=threads,
         skip_bad=skip_bad,
         on_skip=skipped.append,
@@ -335,6 +341,45 @@ def transform(
     messages.print(
         f"{totals.sentences} sentences, {totals.words} words; "
         f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
+        highlight=False,
+    )
+    if count:
+        mean = Decimal(totals.log_mean_trees).exp()  # beyond the range of floats, if need be
+        messages.print(
+            f"{totals.ambiguous_sentences} sentences with several optimal projective trees; "
+            f"geometric mean of their number over all sentences {mean:.4g}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+@app.command()
+def oracle(
+    source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    system: Annotated[
+        str, typer.Option(help="Transition system: shift-reduce, arc-eager or arc-eager-normalized.")
+    ] = "shift-reduce",
+    policy: Annotated[
+        str | None, typer.Option(help="Order of transitions where several build the same tree; default: the first.")
+    ] = None,
+    sequences: Annotated[
+        bool, typer.Option("--sequences", help="Print id, attainable arcs, words and transitions, one line a sentence.")
+    ] = False,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Annotate every gold tree, projective or not, with transitions that build as many of its arcs as can be built."""
+    from .files import DataError
+    from .oracles.annotation import annotate_file
+
+    skipped: list[DataError] = []
+    totals = annotate_file(
+        source, target, system, policy, sequences_only=sequences, skip_bad=skip_bad, on_skip=skipped.append
+    )
+    _report_skipped(skipped)
+    messages.print(
+        f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "
+        f"attainable accuracy {totals.accuracy:.2f} %",
         highlight=False,
     )
 

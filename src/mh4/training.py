@@ -343,8 +343,8 @@ class Trainer:
                 _, index, key = name.split(".")
                 state["state"].setdefault(int(index), {})[key] = tensor
         self.optimizer.load_state_dict(state)
-        for index, average in enumerate(self.average.averages):
-            average.copy_(tensors[f"average.{index}"])
+        for position, average in enumerate(self.average.averages):
+            average.copy_(tensors[f"average.{position}"])
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
         restore_random_state(tensors)

@@ -1,0 +1,1 @@
+"""Optimal steps: what the best tree still attainable after each transition is worth."""

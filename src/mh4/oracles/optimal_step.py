@@ -1,0 +1,48 @@
+"""What the transitions of a configuration are worth, as every oracle of this folder reports it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+UNREACHABLE = -(2**30)
+"""In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
+
+
+class OptimalStep(NamedTuple):
+    """The transitions of a configuration with the score of the best tree that each can still lead to.
+
+    Attributes
+    ----------
+    scores : dict
+        For each transition of the system, in its order: the largest number of gold arcs of any tree that can be reached
+        after it, arcs built already included. None where the transition does not apply or no tree can be reached.
+    best : tuple of str
+        The transitions with the largest score, in the system's order; empty if no transition leads to a tree.
+    n : int
+        Words of the sentence.
+    """
+
+    scores: dict[str, int | None]
+    best: tuple[str, ...]
+    n: int
+
+    @classmethod
+    def from_array(cls, transitions: Sequence[str], scores: np.ndarray, n: int) -> OptimalStep:
+        """From one int32 score a transition, `UNREACHABLE` where there is none."""
+        values = [score if score >= 0 else None for score in scores.tolist()]
+        largest = max(scores.tolist())
+        best = tuple(t for t, value in zip(transitions, values, strict=True) if value == largest)
+        return cls(dict(zip(transitions, values, strict=True)), best, n)
+
+    @property
+    def score(self) -> int | None:
+        """The largest score of any transition; None if no transition leads to a tree."""
+        return self.scores[self.best[0]] if self.best else None
+
+    @property
+    def accuracy(self) -> float | None:
+        """Attainable accuracy: the share of the words that can still get their gold head; None as for `score`."""
+        return None if self.score is None else self.score / self.n

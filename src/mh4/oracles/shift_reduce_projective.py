@@ -1,0 +1,264 @@
+"""The best score after a shift-reduce step in quadratic and linear time, for projective gold trees.
+
+Nederhof (2019), sections 5 and 6. Of the remaining input only *critical* words matter: those with a gold head in the
+stack or with gold dependents in the stack, their own or those of words below them in the remaining input. Indices i and
+j are positions in the stack, b is a critical word, and 0 stands for the paper's ⊥ where a word is expected.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: what became of the current component so far
+
+
+@njit(cache=True, nogil=True)
+def is_projective_tree(heads):
+    """Whether heads are a projective tree, in linear time: whatever is complete is reduced as soon as possible."""
+    n = heads.shape[0] - 1
+    if heads[0] != -1:
+        return False
+    missing = np.zeros(n + 1, np.int32)  # dependents not found yet
+    for d in range(1, n + 1):
+        if heads[d] < 0 or heads[d] > n:
+            return False
+        missing[heads[d]] += 1
+    stack = np.empty(n + 1, np.int32)
+    stack[0] = 0
+    depth = 1
+    for d in range(1, n + 1):
+        stack[depth] = d
+        depth += 1
+        while depth > 1:
+            second, top = stack[depth - 2], stack[depth - 1]
+            if heads[second] == top and missing[second] == 0:
+                missing[top] -= 1
+                stack[depth - 2] = top
+            elif heads[top] == second and missing[top] == 0:
+                missing[second] -= 1
+            else:
+                break
+            depth -= 1
+    return depth == 1
+
+
+@njit(cache=True, nogil=True)
+def components(stack, front, gold):
+    """How stack and remaining input are related: M, the gold arcs within the remaining input, and two tables.
+
+    First table, int32 (6, k + 1): for each i
+
+    0. how many gold dependents a_i has in the remaining input,
+    1. c(i): the leftmost of them,
+    2. p(i): the gold head of a_i, if in the remaining input,
+    3. p≥(i): the nearest p at or above i in the stack,
+    4. P≥(i): the root of its component,
+    5. the lowest stack position with a gold arc from or to a_i, k if there is none.
+
+    Second table, int32 (2, n + 1): for each word b of the remaining input
+
+    0. R(b): the root of its component, 0 if b is not critical,
+    1. for such roots, the lowest stack position with a gold arc from or to the component.
+    """
+    n = gold.shape[0] - 1
+    k = stack.shape[0] - 1
+    of_stack = np.zeros((6, k + 1), np.int32)
+    children, leftmost_child, parent = of_stack[0], of_stack[1], of_stack[2]
+    next_parent, next_root, lowest = of_stack[3], of_stack[4], of_stack[5]
+    of_words = np.zeros((2, n + 1), np.int32)
+    root, root_lowest = of_words[0], of_words[1]
+    position = np.full(n + 1, -1, np.int32)
+    for i in range(k + 1):
+        position[stack[i]] = i
+        lowest[i] = k
+    for b in range(front, n + 1):
+        root_lowest[b] = k
+    within = 0
+    for b in range(front, n + 1):
+        h = gold[b]
+        if h >= front:
+            within += 1
+        elif position[h] >= 0:
+            i = position[h]
+            children[i] += 1
+            if leftmost_child[i] == 0:
+                leftmost_child[i] = b
+            root[b] = b
+            root_lowest[b] = i
+    for i in range(1, k + 1):
+        h = gold[stack[i]]
+        if h >= front:
+            parent[i] = h
+            r = h
+            while root[r] == 0 and gold[r] >= front:
+                r = gold[r]
+            if root[r] > 0:
+                r = root[r]
+            while root[h] == 0:
+                root[h] = r
+                h = gold[h]
+                if h < front:
+                    break
+            root_lowest[r] = min(root_lowest[r], i)
+        elif position[h] >= 0:
+            j = position[h]
+            lowest[i] = min(lowest[i], j)
+            lowest[j] = min(lowest[j], i)
+    for i in range(k, -1, -1):
+        if parent[i] > 0:
+            next_parent[i] = parent[i]
+            next_root[i] = root[parent[i]]
+        elif i < k:
+            next_parent[i] = next_parent[i + 1]
+            next_root[i] = next_root[i + 1]
+    return within, of_stack, of_words
+
+
+@njit(cache=True, nogil=True)
+def best_after(stack, front, gold, first, last, no_right, linear):
+    """The most gold arcs of any computation from a configuration on: the paper's maximum, sigma-max.
+
+    score(i, j, q) and score'(i, b) of Table 5 are followed from the top of the stack down: the value of a state is the
+    most arcs found on the way to it from score(k − 1, k, N), and the result is the largest value of a state with i < 0.
+    All states of one i are done at once; they lead to lower i, and score moreover to score' of the same i. Only states
+    (i, i + 1, q) ever begin a new pair (j, q), so score(i, j, q) waits at one i at a time and has one slot for each
+    (j, q).
+
+    Parameters
+    ----------
+    stack : int32 (k + 1,)
+    front : int
+    gold : int32 (n + 1,)
+        Heads of a projective tree.
+    first, last, no_right
+        See `restrictions`.
+    linear : bool
+        Leave out the states that section 6 shows not to be needed.
+    """
+    n = gold.shape[0] - 1
+    k = stack.shape[0] - 1
+    within, of_stack, of_words = components(stack, front, gold)
+    children, leftmost_child, parent = of_stack[0], of_stack[1], of_stack[2]
+    next_parent, next_root, lowest = of_stack[3], of_stack[4], of_stack[5]
+    root, root_lowest = of_words[0], of_words[1]
+    total = within if no_right else within + children[k]
+    if k == 0:
+        return total
+
+    # score(i, j, q): slot 3j + q; lists by i
+    first_score = np.full(k + 1, -1, np.int32)
+    score = np.empty(3 * (k + 1), np.int32)
+    following_score = np.empty(3 * (k + 1), np.int32)
+    # score'(i, b): entries of lists by i, in which a word may occur repeatedly
+    first_prime = np.full(k + 1, -1, np.int32)
+    entries = np.empty((8, 3), np.int32)  # word, value, following entry; grows
+    used = 0
+    prime = np.empty(n + 1, np.int32)
+    primes = np.empty(n + 1, np.int32)
+    done_at = np.full(n + 1, -1, np.int32)
+
+    score[3 * k + NONE] = 0
+    following_score[3 * k + NONE] = -1
+    first_score[k - 1] = 3 * k + NONE
+    best = 0
+    for i in range(k - 1, -1, -1):
+        # Once a_i is reduced without a gold arc, everything down to its lowest gold neighbour can only follow it.
+        jump = lowest[i] if linear and lowest[i] < i else i - 1
+        new = 3 * i  # slots of score(i − 1, i, q)
+        for slot in range(new, new + 3):
+            score[slot] = -1
+        count = 0
+        entry = first_prime[i]
+        while entry >= 0:
+            b = entries[entry, 0]
+            if done_at[b] != i:
+                done_at[b] = i
+                prime[b] = -1
+                primes[count] = b
+                count += 1
+            prime[b] = max(prime[b], entries[entry, 1])
+            entry = entries[entry, 2]
+
+        slot = first_score[i]
+        while slot >= 0:
+            following = following_score[slot]
+            arcs = score[slot]
+            j = slot // 3
+            q = slot - 3 * j
+            # a_j is reduced into a_i, which then gets its dependents in the remaining input
+            found = arcs + children[i] + (gold[stack[j]] == stack[i])
+            if q != NONE and leftmost_child[i] == next_root[j]:
+                found -= 1
+            if q == NONE or next_root[i] != next_root[j]:
+                state = NONE
+            elif next_parent[i] != next_parent[j]:
+                state = FRESH
+            else:
+                state = q
+            score[new + state] = max(score[new + state], found)
+            # the gold head of a_j is shifted, a_j reduced into it
+            if parent[j] > 0 and q != CONSUMED:
+                b = parent[j]
+                if done_at[b] != i:
+                    done_at[b] = i
+                    prime[b] = -1
+                    primes[count] = b
+                    count += 1
+                prime[b] = max(prime[b], arcs + (q == NONE))
+            # a_i is reduced into a_j
+            if j < first or j >= last:
+                is_gold = gold[stack[i]] == stack[j]
+                if is_gold or not linear or lowest[j] < i:
+                    target = i - 1 if is_gold else jump
+                    score[slot] = arcs + is_gold
+                    if target >= 0:
+                        following_score[slot] = first_score[target]
+                        first_score[target] = slot
+                    else:
+                        best = max(best, score[slot])
+            slot = following
+
+        if used + count > entries.shape[0]:
+            longer = np.empty((2 * (used + count), 3), np.int32)
+            for entry in range(used):
+                longer[entry, 0], longer[entry, 1], longer[entry, 2] = entries[entry]
+            entries = longer
+        for at in range(count):
+            b = primes[at]
+            arcs = prime[b]
+            # b is reduced into a_i, which then gets its dependents in the remaining input
+            if next_root[i] != root[b]:
+                state = NONE
+            elif next_parent[i] != b:
+                state = FRESH
+            else:
+                state = CONSUMED
+            score[new + state] = max(score[new + state], arcs + children[i])
+            # a_i is reduced into its gold head, if that is b or above b in its component, or else into b
+            target = i - 1
+            if parent[i] > 0 and root[parent[i]] == root[b]:
+                b = parent[i]
+                arcs += 1
+            elif linear:
+                if root_lowest[root[b]] >= i:
+                    continue
+                target = jump
+            if target >= 0:
+                entries[used, 0] = b
+                entries[used, 1] = arcs
+                entries[used, 2] = first_prime[target]
+                first_prime[target] = used
+                used += 1
+            else:
+                best = max(best, arcs)
+
+        for slot in range(new, new + 3):
+            if score[slot] < 0:
+                continue
+            if i == 0:
+                best = max(best, score[slot])
+            else:
+                following_score[slot] = first_score[i - 1]
+                first_score[i - 1] = slot
+    return total + best

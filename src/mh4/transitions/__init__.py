@@ -1,0 +1,1 @@
+"""Transition systems: how a tree is built one step at a time."""

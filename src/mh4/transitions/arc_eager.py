@@ -1,0 +1,203 @@
+"""Arc-eager parsing: the unnormalized system and the normalized one, with labels on the stack.
+
+Every stack element carries a label. ``R``: the token is to become a right child of the element under it (the root has
+this label too). ``L``: it is to become a left child. ``N``, in the normalized system only: nothing is decided yet.
+
+The arc of a right child is made when the child is reduced, not when it is pushed: the head that the label ``R``
+promises is seen in the stack all the same, and a token wrongly labelled ``L`` can still be reduced (`reduce_correct`),
+so that no computation need get stuck at the end of the input.
+
+Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+
+SHIFT = "shift"
+LEFT_ARC, RIGHT_ARC, REDUCE = "left_arc", "right_arc", "reduce"
+LEFT_CHILD, RIGHT_CHILD = "left_child", "right_child"
+REDUCE_LEFT, REDUCE_RIGHT = "reduce_left", "reduce_right"
+
+LABELS = "RLN"
+
+POLICIES = ("shift-before-reduce", "reduce-before-shift", "strict-reduce-before-shift")
+"""Which of the orders that lead to a tree a computation of the unnormalized system keeps to (Nederhof 2021, section 3).
+
+A policy restricts what follows a configuration, the next step included. Where a left child comes after a right child
+of another word that is complete, the one can be shifted, and made a left child, before or after the other is reduced:
+
+- ``shift-before-reduce``: no reduce is directly followed by a shift.
+- ``reduce-before-shift``: no left_arc is directly followed by a reduce, unless the left_arc removes a word that was in
+  the stack of the configuration already; mistakes made before may be corrected.
+- ``strict-reduce-before-shift``: no left_arc is directly followed by a reduce.
+
+Moreover, under every policy a word that gets the label ``L`` after the configuration becomes a left child: only earlier
+labels may be corrected by reducing the word all the same. Thereby exactly one computation leads from a configuration to
+each tree that can be reached from it, or none under the strict policy where that is too late. Words labelled ``L`` by
+left_child in the normalized system, which has no other policy, are held to it as well.
+"""
+_SUPERSCRIPTS = str.maketrans(LABELS, "ᴿᴸᴺ")
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Configuration:
+    """A stack with labels, the remaining input and the arcs made so far.
+
+    Attributes
+    ----------
+    stack : tuple of int
+        Tokens from the bottom, which is the root 0, to the top; increasing.
+    labels : str
+        One of `LABELS` for each stack element.
+    front : int
+        First token of the remaining input ``front … n``; n + 1 when that is empty.
+    n : int
+        Words of the sentence.
+    arcs : frozenset of (int, int)
+        (head, dependent).
+    """
+
+    stack: tuple[int, ...]
+    labels: str
+    front: int
+    n: int
+    arcs: frozenset[tuple[int, int]] = frozenset()
+
+    def __repr__(self) -> str:
+        stack = " ".join(
+            f"{token}{label.translate(_SUPERSCRIPTS)}" for token, label in zip(self.stack, self.labels, strict=True)
+        )
+        remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
+        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
+        return f"({stack}, {remaining}, {arcs})"
+
+    def gold_arcs(self, gold: np.ndarray) -> int:
+        """How many of the arcs made so far are in a gold tree, given as heads."""
+        return sum(int(gold[dependent]) == head for head, dependent in self.arcs)
+
+
+class _ArcEagerBase(TransitionSystem[Configuration, str]):
+    """What the two systems share.
+
+    Parameters
+    ----------
+    reduce_correct : bool
+        Whether a token labelled ``L`` may be reduced into the element under it. Without this, a computation that has
+        an ``L`` in its stack when the input ends is stuck.
+    """
+
+    transitions: ClassVar[tuple[str, ...]]
+
+    def __init__(self, reduce_correct: bool = True) -> None:
+        self.reduce_correct = reduce_correct
+
+    def initial(self, n: int) -> Configuration:
+        """(0ᴿ, 1 … n, ∅)."""
+        return Configuration((0,), "R", 1, n)
+
+    def is_final(self, configuration: Configuration) -> bool:
+        """Only the root is left."""
+        return configuration.stack == (0,) and configuration.front > configuration.n
+
+    def heads(self, configuration: Configuration) -> np.ndarray:
+        """int32 (n + 1,): heads by the arcs made so far; promised arcs, of tokens labelled ``R``, do not count."""
+        heads = np.full(configuration.n + 1, NO_HEAD, np.int32)
+        for parent, child in configuration.arcs:
+            heads[child] = parent
+        return heads
+
+    def _reducible(self, configuration: Configuration) -> bool:
+        return len(configuration.stack) > 1 and (
+            configuration.labels[-1] == "R" or (self.reduce_correct and configuration.labels[-1] == "L")
+        )
+
+    def _check(self, configuration: Configuration, transition: str) -> None:
+        if transition not in self.transitions:
+            raise TransitionError(f"unknown transition {transition!r}; known: {', '.join(self.transitions)}")
+        if transition not in self.legal(configuration):
+            raise TransitionError(f"{transition} does not apply to {configuration!r}")
+
+
+class ArcEager(_ArcEagerBase):
+    """Unnormalized arc-eager parsing (Nederhof 2021, Table 6).
+
+    Pushing a token decides on which side its parent is: shift (left child) or right_arc (right child). A tree can be
+    obtained in several orders of shift and reduce; `mh4.oracles.arc_eager` has the policies that leave one.
+
+    Without `reduce_correct`: Table 4 less its fifth transition.
+    """
+
+    name = "arc-eager"
+    transitions = (SHIFT, LEFT_ARC, RIGHT_ARC, REDUCE)
+
+    def legal(self, configuration: Configuration) -> Sequence[str]:
+        """Transitions that apply, in the order of `transitions`."""
+        remaining = configuration.front <= configuration.n
+        applies = (
+            remaining,
+            remaining and configuration.labels[-1] == "L",
+            remaining,
+            self._reducible(configuration),
+        )
+        return tuple(t for t, possible in zip(self.transitions, applies, strict=True) if possible)
+
+    def apply(self, configuration: Configuration, transition: str) -> Configuration:
+        """The next configuration; `TransitionError` if ``transition`` does not apply."""
+        self._check(configuration, transition)
+        stack, labels, front, n, arcs = _fields(configuration)
+        if transition == SHIFT:
+            return Configuration((*stack, front), labels + "L", front + 1, n, arcs)
+        if transition == RIGHT_ARC:
+            return Configuration((*stack, front), labels + "R", front + 1, n, arcs)
+        parent = front if transition == LEFT_ARC else stack[-2]
+        return Configuration(stack[:-1], labels[:-1], front, n, arcs | {(parent, stack[-1])})
+
+
+class NormalizedArcEager(_ArcEagerBase):
+    """Normalized arc-eager parsing (Nederhof 2021, Table 8).
+
+    A token is pushed undecided, takes its left children, and only then left_child or right_child decides on which side
+    its parent is. Each tree is obtained in one way: reduce-before-shift is built in.
+    """
+
+    name = "arc-eager-normalized"
+    transitions = (SHIFT, LEFT_CHILD, RIGHT_CHILD, REDUCE_LEFT, REDUCE_RIGHT)
+
+    def legal(self, configuration: Configuration) -> Sequence[str]:
+        """Transitions that apply, in the order of `transitions`."""
+        undecided = configuration.labels[-1] == "N"
+        applies = (
+            configuration.front <= configuration.n and not undecided,
+            undecided,
+            undecided,
+            self._reducible(configuration),
+            undecided and configuration.labels[-2] == "L",
+        )
+        return tuple(t for t, possible in zip(self.transitions, applies, strict=True) if possible)
+
+    def apply(self, configuration: Configuration, transition: str) -> Configuration:
+        """The next configuration; `TransitionError` if ``transition`` does not apply."""
+        self._check(configuration, transition)
+        stack, labels, front, n, arcs = _fields(configuration)
+        if transition == SHIFT:
+            return Configuration((*stack, front), labels + "N", front + 1, n, arcs)
+        if transition == LEFT_CHILD:
+            return Configuration(stack, labels[:-1] + "L", front, n, arcs)
+        if transition == RIGHT_CHILD:
+            return Configuration(stack, labels[:-1] + "R", front, n, arcs)
+        if transition == REDUCE_LEFT:
+            return Configuration(stack[:-1], labels[:-1], front, n, arcs | {(stack[-2], stack[-1])})
+        return Configuration((*stack[:-2], stack[-1]), labels[:-2] + "N", front, n, arcs | {(stack[-1], stack[-2])})
+
+
+def _fields(
+    configuration: Configuration,
+) -> tuple[tuple[int, ...], str, int, int, frozenset[tuple[int, int]]]:
+    return configuration.stack, configuration.labels, configuration.front, configuration.n, configuration.arcs

@@ -1,0 +1,98 @@
+"""Section 5 of Nederhof (2021): linear time, exact for projective gold trees."""
+
+import numpy as np
+import pytest
+from arc_eager_twin import (
+    bare_configurations,
+    every_pair,
+    random_configuration,
+    random_projective_tree,
+    random_tree,
+    scores_by_listing,
+)
+from computations import all_trees
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.decoders.trees import is_projective
+from mh4.oracles.arc_eager import optimal_step, step_scores_batch
+from mh4.oracles.arc_eager_batch import flat_configurations
+from mh4.oracles.arc_eager_linear import rightmost_descendants
+from mh4.oracles.optimal_step import UNREACHABLE
+from mh4.transitions.arc_eager import ArcEager, Configuration
+
+SYSTEM = ArcEager()
+both_policies = pytest.mark.parametrize("policy", ["shift-before-reduce", "reduce-before-shift"])
+
+
+def projective_trees(n):
+    trees = all_trees(n)
+    return trees[[is_projective(tree) for tree in trees]]
+
+
+@both_policies
+@pytest.mark.parametrize("n", range(1, 6))
+def test_every_configuration_with_every_projective_tree(policy, n):
+    configurations, gold = bare_configurations(SYSTEM, n), projective_trees(n)
+    ours = step_scores_batch(*every_pair(configurations, gold), policy, "linear").reshape(
+        len(configurations), len(gold), 4
+    )
+    for configuration, scores in zip(configurations, ours, strict=True):
+        expected = scores_by_listing(SYSTEM, policy, configuration, gold)
+        np.testing.assert_array_equal(scores, expected, str(configuration))
+
+
+def random_batch(rng, n, tree, count):
+    push = rng.choice([0.2, 0.5, 0.9])
+    pairs = [(random_configuration(rng, n, push), sentence) for sentence in range(count)]
+    return *flat_configurations(pairs), [tree(rng, n) for _ in range(count)]
+
+
+@both_policies
+@given(n=st.integers(1, 25), seed=st.integers(0, 2**32 - 1))
+def test_exact_for_projective_trees_of_any_length(policy, n, seed):
+    batch = random_batch(np.random.default_rng(seed), n, random_projective_tree, 30)
+    np.testing.assert_array_equal(step_scores_batch(*batch, policy, "linear"), step_scores_batch(*batch, policy))
+
+
+@both_policies
+@given(n=st.integers(1, 25), seed=st.integers(0, 2**32 - 1))
+def test_an_approximation_for_other_trees(policy, n, seed):
+    """Never far off: the same transitions have scores, and no score exceeds the number of words."""
+    batch = random_batch(np.random.default_rng(seed), n, random_tree, 30)
+    linear, exact = step_scores_batch(*batch, policy, "linear"), step_scores_batch(*batch, policy)
+    np.testing.assert_array_equal(linear == UNREACHABLE, exact == UNREACHABLE)
+    assert linear.max() <= n
+
+
+@both_policies
+def test_crossing_arcs_make_the_approximation_too_hopeful(policy):
+    """0 → 2 and 3 → 1 cross: one of them will be lost, which the linear calculation does not see."""
+    configuration, gold = ArcEager().initial(4), np.array([-1, 3, 0, 2, 2])
+    steps = {algorithm: optimal_step(configuration, gold, policy, algorithm) for algorithm in ("exact", "linear")}
+    assert steps["exact"].scores["shift"] == 3
+    assert steps["linear"].scores["shift"] == 4
+
+
+def test_rightmost_descendants():
+    assert rightmost_descendants(np.array([-1, 2, 0, 5, 3, 2], np.int32)).tolist() == [5, 1, 5, 4, 4, 5]
+
+
+@given(n=st.integers(1, 12), seed=st.integers(0, 2**32 - 1))
+def test_rightmost_descendants_of_any_tree(n, seed):
+    heads = random_tree(np.random.default_rng(seed), n)
+    descendants = np.eye(n + 1, dtype=bool)
+    for token in range(1, n + 1):
+        ancestor = token
+        while ancestor != 0:
+            ancestor = heads[ancestor]
+            descendants[ancestor, token] = True
+    assert rightmost_descendants(heads).tolist() == [int(np.flatnonzero(row).max()) for row in descendants]
+
+
+def test_what_it_is_not_made_for_is_an_error():
+    configuration, gold = Configuration((0,), "R", 1, 2), np.array([-1, 0, 1])
+    with pytest.raises(ValueError, match="use algorithm='exact'"):
+        optimal_step(configuration, gold, "strict-reduce-before-shift", "linear")
+    with pytest.raises(ValueError, match="use algorithm='exact'"):
+        optimal_step(configuration, gold, algorithm="linear", reduce_correct=False)

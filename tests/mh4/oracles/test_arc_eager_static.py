@@ -1,0 +1,65 @@
+"""Static oracles: a computation that makes the most gold arcs, and follows the policy."""
+
+import numpy as np
+import pytest
+from arc_eager_twin import allows, random_tree
+from computations import all_trees
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.decoders.projectivization import projectivize
+from mh4.oracles import arc_eager, arc_eager_normalized
+from mh4.transitions.arc_eager import POLICIES, ArcEager, NormalizedArcEager
+
+# Without the correction: a static oracle needs none.
+CASES = [(ArcEager(False), policy) for policy in POLICIES] + [(NormalizedArcEager(False), None)]
+every_case = pytest.mark.parametrize(("system", "policy"), CASES)
+
+
+def check(system, policy, gold):
+    """The computation follows the policy, makes the projectivized tree, and each of its steps is a best one."""
+    if policy:
+        transitions = arc_eager.optimal_computation(gold, policy)
+    else:
+        transitions = arc_eager_normalized.optimal_computation(gold)
+    n = len(gold) - 1
+    configurations = list(system.run(n, transitions))
+    assert system.is_final(configurations[-1])
+    assert (system.heads(configurations[-1]) == projectivize(gold)).all()
+    steps = tuple(zip(configurations, transitions, strict=False))
+    assert all(allows(policy)(configurations[0], steps[:stop]) for stop in range(1, len(steps) + 1))
+    kept = configurations[-1].gold_arcs(gold)
+    for configuration, transition in steps:
+        if policy:
+            step = arc_eager.optimal_step(configuration, gold, policy)
+        else:
+            step = arc_eager_normalized.optimal_step(configuration, gold)
+        assert transition in step.best
+        assert step.score == kept
+
+
+@every_case
+@pytest.mark.parametrize("n", range(4))
+def test_every_gold_tree(system, policy, n):
+    for gold in all_trees(n):
+        check(system, policy, gold)
+
+
+@every_case
+@given(n=st.integers(4, 15), seed=st.integers(0, 2**32 - 1))
+def test_longer_sentences(system, policy, n, seed):
+    check(system, policy, random_tree(np.random.default_rng(seed), n))
+
+
+def test_policies_differ_where_a_left_child_follows_a_complete_word():
+    gold = np.array([-1, 0, 1, 4, 1])
+    assert arc_eager.optimal_computation(gold, "shift-before-reduce")[2:5] == ("shift", "left_arc", "reduce")
+    for policy in POLICIES[1:]:
+        assert arc_eager.optimal_computation(gold, policy)[2:5] == ("reduce", "shift", "left_arc")
+
+
+def test_what_is_no_tree_or_no_policy_is_an_error():
+    with pytest.raises(ValueError, match="not a tree"):
+        arc_eager.optimal_computation(np.array([-1, 2, 1]))
+    with pytest.raises(ValueError, match="known: shift-before-reduce"):
+        arc_eager.optimal_computation(np.array([-1, 0]), "any")

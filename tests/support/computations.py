@@ -1,0 +1,73 @@
+"""Plain twins of the oracles: list all computations of a transition system, take the best."""
+
+import itertools
+from functools import cache
+
+import numpy as np
+
+
+@cache
+def all_trees(n):
+    """Every tree over 0…n, projective or not, as heads: int32 (count, n + 1)."""
+    trees = []
+    for heads in itertools.product(range(n + 1), repeat=n):
+        parent = (-1, *heads)
+        nodes = set(range(1, n + 1))
+        while leaves := nodes - {parent[d] for d in nodes}:
+            nodes -= leaves
+        if not nodes:  # a cycle never becomes leaves
+            trees.append(parent)
+    return np.array(trees, np.int32).reshape(-1, n + 1)
+
+
+@cache
+def configurations(system, n):
+    """Every configuration that some computation over n words passes, in the order of discovery."""
+    found = {system.initial(n): None}
+    pending = list(found)
+    while pending:
+        configuration = pending.pop()
+        for transition in system.legal(configuration):
+            following = system.apply(configuration, transition)
+            if following not in found:
+                found[following] = None
+                pending.append(following)
+    return list(found)
+
+
+def computations(system, start, allows=None):
+    """Every way from ``start`` to a final configuration, as (transitions, final configuration).
+
+    ``allows(start, steps)`` says whether a policy admits the steps taken so far, a tuple of (configuration,
+    transition); what it forbids must stay forbidden whatever follows.
+    """
+
+    def go(configuration, steps):
+        if system.is_final(configuration):
+            yield tuple(transition for _, transition in steps), configuration
+        for transition in system.legal(configuration):
+            longer = (*steps, (configuration, transition))
+            if allows is None or allows(start, longer):
+                yield from go(system.apply(configuration, transition), longer)
+
+    yield from go(start, ())
+
+
+def reachable_trees(system, start, allows=None):
+    """For each first transition the heads of the final configurations: transition -> int32 (trees, n + 1)."""
+    trees = {}
+    for transitions, final in computations(system, start, allows):
+        if transitions:
+            trees.setdefault(transitions[0], set()).add(tuple(system.heads(final).tolist()))
+    return {transition: np.array(sorted(heads), np.int32) for transition, heads in trees.items()}
+
+
+def best_scores(trees, gold):
+    """Of `reachable_trees`, the most arcs in common with each gold tree: transition -> int (gold trees,).
+
+    ``gold`` is int (gold trees, n + 1).
+    """
+    return {
+        transition: (heads[:, None, 1:] == gold[None, :, 1:]).sum(axis=2).max(axis=0)
+        for transition, heads in trees.items()
+    }
