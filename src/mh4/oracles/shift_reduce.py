@@ -1,13 +1,13 @@
 """Optimal steps of shift-reduce parsing for any gold tree (Nederhof 2019).
 
-Three algorithms, which give the same scores wherever they apply:
+Algorithms, which give the same scores wherever they apply:
 
-=====================  ================  =======================================
+=====================  ================  ========================================
 ``cubic``              any gold tree     section 4
 ``critical-cubic``     projective only   section 4, on critical words (section 5)
 ``quadratic``          projective only   section 5
 ``linear``             projective only   section 6
-=====================  ================  =======================================
+=====================  ================  ========================================
 
 The policies are those of `mh4.transitions.shift_reduce.POLICIES`; brute force over all computations confirms the scores
 for all of them, and found nothing to correct in the tables of the paper.
@@ -70,6 +70,14 @@ def _step_scores(stack, front, gold, policy, algorithm, scores):
 
 
 @njit(cache=True, nogil=True)
+def _are_projective_trees(golds, offsets):
+    projective = np.empty(offsets.shape[0] - 1, np.bool_)
+    for sentence in range(projective.shape[0]):
+        projective[sentence] = is_projective_tree(golds[offsets[sentence] : offsets[sentence + 1]])
+    return projective
+
+
+@njit(cache=True, nogil=True)
 def _step_scores_batch(stacks, offsets, fronts, sentences, golds, gold_offsets, policy, algorithms, scores):
     """Fill scores, int32 (B, 3); the first row that is no configuration, or B."""
     for row in range(fronts.shape[0]):
@@ -87,15 +95,11 @@ def _code(name: str, names: Sequence[str], what: str) -> int:
     return names.index(name)
 
 
-def _algorithm(algorithm: str | None, gold: np.ndarray) -> int:
-    """The code of an algorithm that suits the gold tree."""
-    code = None if algorithm is None else _code(algorithm, ALGORITHMS, "algorithm")
-    if is_projective_tree(gold):
-        return _LINEAR if code is None else code
+def _check_for_cubic(algorithm: str | None, gold: np.ndarray) -> None:
+    """Whether the cubic algorithm is asked for and suits the gold tree, which is no projective tree."""
     checked_tree(gold)
-    if code not in (None, _CUBIC):
+    if algorithm not in (None, "cubic"):
         raise ValueError(f"the {algorithm} algorithm needs a projective gold tree, use 'cubic': {gold.tolist()}")
-    return _CUBIC
 
 
 def step_scores(
@@ -138,8 +142,12 @@ def step_scores(
     """
     stack = np.asarray(stack, np.int32)
     gold = np.ascontiguousarray(gold, np.int32)
+    code = _LINEAR if algorithm is None else _code(algorithm, ALGORITHMS, "algorithm")
+    if not is_projective_tree(gold):
+        _check_for_cubic(algorithm, gold)
+        code = _CUBIC
     scores = np.empty(3, np.int32)
-    if not _step_scores(stack, front, gold, _code(policy, POLICIES, "policy"), _algorithm(algorithm, gold), scores):
+    if not _step_scores(stack, front, gold, _code(policy, POLICIES, "policy"), code, scores):
         raise ValueError(
             f"no configuration of {len(gold) - 1} words: stack {stack.tolist()}, remaining input from {front}"
         )
@@ -204,11 +212,15 @@ def step_scores_batch(
         raise ValueError("offsets must rise from 0 to the length of the stacks")
     if rows and not 0 <= sentences.min() <= sentences.max() < len(trees):
         raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {sentences.min()} to {sentences.max()}")
-    algorithms = np.array([_algorithm(algorithm, gold) for gold in trees], np.int64)
-    gold_offsets = np.cumsum([0, *map(len, trees)])
-    scores = np.empty((rows, 3), np.int32)
+    code = _LINEAR if algorithm is None else _code(algorithm, ALGORITHMS, "algorithm")
     flat = np.concatenate(trees) if trees else np.empty(0, np.int32)
+    gold_offsets = np.cumsum([0, *map(len, trees)])
+    algorithms = np.full(len(trees), code, np.int64)
+    for sentence in np.flatnonzero(~_are_projective_trees(flat, gold_offsets)):
+        _check_for_cubic(algorithm, trees[sentence])
+        algorithms[sentence] = _CUBIC
     code = _code(policy, POLICIES, "policy")
+    scores = np.empty((rows, 3), np.int32)
     row = _step_scores_batch(stacks, offsets, fronts, sentences, flat, gold_offsets, code, algorithms, scores)
     if row < rows:
         stack = stacks[offsets[row] : offsets[row + 1]].tolist()

@@ -3,6 +3,10 @@
 Nederhof (2019), sections 5 and 6. Of the remaining input only *critical* words matter: those with a gold head in the
 stack or with gold dependents in the stack, their own or those of words below them in the remaining input. Indices i and
 j are positions in the stack, b is a critical word, and 0 stands for the paper's ⊥ where a word is expected.
+
+Table 5 is right as printed, for all three policies. Two definitions are made precise: a word is not critical merely
+because its gold head is gone already, which the paper's condition "the parent is not in the remaining input" includes;
+and kappa(i), the smallest stack position with a gold arc from or to a_i, is i − 1 also if that position is above i.
 """
 
 from __future__ import annotations
@@ -17,7 +21,7 @@ NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: what became of the c
 def is_projective_tree(heads):
     """Whether heads are a projective tree, in linear time: whatever is complete is reduced as soon as possible."""
     n = heads.shape[0] - 1
-    if heads[0] != -1:
+    if n < 0 or heads[0] != -1:
         return False
     missing = np.zeros(n + 1, np.int32)  # dependents not found yet
     for d in range(1, n + 1):

@@ -250,3 +250,10 @@ def test_errors_of_a_batch():
         step_scores_batch([0, 0], [0, 2, 2], [1, 1], [0, 0], golds)
     with pytest.raises(ValueError, match="sentences must be 0 to 1"):
         step_scores_batch([0], [0, 1], [1], [2], golds)
+    with pytest.raises(ValueError, match="unknown algorithm 'fast'"):
+        step_scores_batch([0], [0, 1], [1], [0], golds, algorithm="fast")
+    with pytest.raises(ValueError, match="the linear algorithm needs a projective gold tree"):
+        step_scores_batch([0], [0, 1], [1], [0], [heads(4, 4, 1, 0)], algorithm="linear")
+    for broken in ([-1, 2, 1], [-1, 7, 0], []):
+        with pytest.raises(ValueError, match="not a tree"):
+            step_scores_batch([0], [0, 1], [1], [0], [np.array(broken)])

@@ -1,0 +1,165 @@
+"""Figures 9 and 10 of Nederhof (2019): mean time of the optimal shift-reduce step, and critical words, by k + m.
+
+    pip install "mh4[plots]"
+    python experiments/figure9_step_time.py de-ud-train.conllu -o figures
+
+Writes figure9.json, .png, .svg and figure10.png, .svg into a folder. For every total length k + m of stack and
+remaining input: the mean time (of the CPU, one thread) of the scores of all three transitions, with the algorithms of
+sections 4, 5 and 6 for projectivised trees and that of section 4 for the trees as they are; and the mean of k + m',
+where only critical words of the remaining input count. As in the paper, the scores of all algorithms for projectivised
+trees are compared on the way.
+
+The configurations come from walks that take best steps but, with probability ``--stray``, any that applies; `measure`
+takes any configurations. The paper (Java, a laptop with an i7-7500U, de GSD of UD 2.2) prints no table; it says that at
+k + m = 80 the algorithm of section 4, on critical words, takes about 65 times as long as that of section 6. How much
+the two differ depends on how many words are critical, so on how far the configurations are from the gold tree.
+"""
+
+import argparse
+import json
+import random
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import matplotlib
+
+matplotlib.use("Agg")  # no display needed
+import matplotlib.pyplot as plt
+import numpy as np
+
+from mh4.decoders.projectivization import projectivize
+from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
+from mh4.oracles.shift_reduce_projective import components
+from mh4.transitions.shift_reduce import POLICIES, Configuration, ShiftReduce
+from mh4.treebank import read_treebank
+
+Visit = tuple[Configuration, np.ndarray]  # with the gold heads of its sentence
+
+CURVES = {  # name in the records: (algorithm, whether on projectivised trees, label)
+    "cubic_unprojectivised": ("cubic", False, "section 4 (unproj)"),
+    "cubic_projectivised": ("critical-cubic", True, "section 4 (proj)"),
+    "quadratic": ("quadratic", True, "section 5"),
+    "linear": ("linear", True, "section 6"),
+}
+
+
+def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed: int = 0) -> Iterator[Visit]:
+    """Configurations of one computation a tree, the final ones left out, each with that tree.
+
+    A step is one of the best for the projectivised tree or, with probability ``share``, any that applies.
+    """
+    system, generator = ShiftReduce(), random.Random(seed)
+    for gold in golds:
+        target = projectivize(gold)
+        configuration = system.initial(len(gold) - 1)
+        while not system.is_final(configuration):
+            yield configuration, gold
+            stray = generator.random() < share
+            steps = system.legal(configuration) if stray else optimal_step(configuration, target, policy).best
+            configuration = system.apply(configuration, generator.choice(steps))
+
+
+def length(configuration: Configuration) -> int:
+    """k + m for the stack a_0 … a_k and m words of remaining input."""
+    return len(configuration.stack) + configuration.n - configuration.front
+
+
+def measure(
+    visits: Iterable[Visit], policy: str, count: int = 100, seconds: float = 0.1, seed: int = 0
+) -> list[dict[str, float]]:
+    """One record for each k + m that occurs: configurations, mean k + m', mean milliseconds of each of `CURVES`.
+
+    Parameters
+    ----------
+    visits : iterable of (Configuration, int (n + 1,))
+        Configurations and gold heads, projective or not.
+    policy : str
+    count : int
+        At most so many configurations of each length are measured, drawn at random.
+    seconds : float
+        How long these are calculated over and over.
+    """
+    by_length = defaultdict(list)
+    for visit in visits:
+        by_length[length(visit[0])].append(visit)
+    generator = random.Random(seed)
+    records = []
+    for total, found in sorted(by_length.items()):
+        chosen = generator.sample(found, min(count, len(found)))
+        # Long batches, so that the share of what is done once a batch is small.
+        times = 1 + 1000 // len(chosen)
+        batch = flat_configurations([(configuration, row) for row, (configuration, _) in enumerate(chosen)] * times)
+        golds = [gold for _, gold in chosen]
+        trees = {False: golds, True: [projectivize(gold) for gold in golds]}
+        critical = 0
+        for (configuration, _), tree in zip(chosen, trees[True], strict=True):
+            _, _, words = components(np.array(configuration.stack, np.int32), configuration.front, tree)
+            critical += len(configuration.stack) - 1 + np.count_nonzero(words[0])
+        record = {"length": total, "configurations": len(found), "critical": critical / len(chosen)}
+        scores = {}
+        for name, (algorithm, projective, _) in CURVES.items():
+            arguments = (*batch, trees[projective], policy, algorithm)
+            scores[name] = step_scores_batch(*arguments)  # compiled, and the memory touched
+            rounds, start = 0, time.thread_time()
+            while rounds == 0 or time.thread_time() - start < seconds:
+                step_scores_batch(*arguments)
+                rounds += 1
+            record[name] = 1000 * (time.thread_time() - start) / rounds / times / len(chosen)
+        for name in ("quadratic", "cubic_projectivised"):
+            if not np.array_equal(scores[name], scores["linear"]):
+                raise AssertionError(f"{name} and linear scores differ at k + m = {total}")
+        records.append(record)
+    return records
+
+
+def draw(records: list[dict[str, float]], folder: Path) -> None:
+    """Figures 9 and 10."""
+    lengths = [record["length"] for record in records]
+    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    for name, (_, _, label) in CURVES.items():
+        axes.plot(lengths, [record[name] for record in records], marker=".", label=label)
+    axes.set_yscale("log")
+    axes.set_xlabel("k + m")
+    axes.set_ylabel("milliseconds for all three transitions (mean)")
+    axes.grid(alpha=0.3)
+    axes.legend()
+    other, critical = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    critical.plot(lengths, [record["critical"] for record in records], marker=".")
+    critical.set_xlabel("k + m")
+    critical.set_ylabel("k + m' (mean)")
+    critical.grid(alpha=0.3)
+    for ending in ("png", "svg"):
+        figure.savefig(folder / f"figure9.{ending}", dpi=200)
+        other.savefig(folder / f"figure10.{ending}", dpi=200)
+
+
+def main() -> None:
+    """Walk, measure, write the numbers, draw them."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
+    parser.add_argument("-o", "--output", type=Path, default=Path("."), help="folder of the files (default: this one)")
+    parser.add_argument("--policy", choices=POLICIES, default=POLICIES[0])
+    parser.add_argument("--stray", type=float, default=0.1, help="share of arbitrary steps (default: 0.1)")
+    parser.add_argument("--sentences", type=int, default=None, help="walk through so many trees only")
+    parser.add_argument("--seed", type=int, default=0)
+    options = parser.parse_args()
+    golds = [sentence.heads for path in options.treebanks for sentence in read_treebank(path, gold=True)]
+    if options.sentences is not None and options.sentences < len(golds):
+        golds = random.Random(options.seed).sample(golds, options.sentences)
+    records = measure(straying_walks(golds, options.policy, options.stray, options.seed), options.policy)
+    options.output.mkdir(parents=True, exist_ok=True)
+    (options.output / "figure9.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    draw(records, options.output)
+    near = [record for record in records if 76 <= record["length"] <= 84]
+    if near:
+        means = {name: np.mean([record[name] for record in near]) for name in CURVES}
+        print("k + m from 76 to 84:", ", ".join(f"{name} {1000 * mean:.1f} µs" for name, mean in means.items()))
+        for name in ("cubic_projectivised", "cubic_unprojectivised"):
+            print(f"{CURVES[name][2]} takes {means[name] / means['linear']:.0f} times as long as section 6")
+        print("the paper says about 65 times for section 4 (proj)")
+
+
+if __name__ == "__main__":
+    main()
