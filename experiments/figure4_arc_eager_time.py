@@ -4,9 +4,10 @@
     python experiments/figure4_arc_eager_time.py hu_szeged-ud-train.conllu got_proiel-ud-train.conllu ... -o figure4
 
 Writes figure4.json, figure4.png and figure4.svg: for every total length k + m of stack and remaining input, the mean
-time (of the CPU, one thread) of the scores of all four transitions, exact and in linear time. The configurations come
-from walks that take best steps but, with probability ``--stray``, any that leads to a tree; `mean_times` takes any
-configurations. The paper shows a curve without numbers, measured in Java on a laptop (i7-7500U), with de GSD of UD 2.2.
+time (of the CPU, one thread) of the scores of all four transitions, exact and in linear time. The configurations are
+those that a parser trained on a treebank visits there (`visited_configurations.py`; some minutes each) or, with
+``--stray SHARE``, those of walks that take best steps except for a share of arbitrary ones that lead to a tree. The
+paper shows a curve without numbers, measured in Java on a laptop (i7-7500U), with de GSD of UD 2.2.
 """
 
 import argparse
@@ -21,7 +22,9 @@ matplotlib.use("Agg")  # no display needed
 import matplotlib.pyplot as plt
 import numpy as np
 from straying_configurations import straying_configurations
+from visited_configurations import visit
 
+from mh4.deterministic_training import Settings
 from mh4.oracles.arc_eager import ALGORITHMS, step_scores_batch
 from mh4.treebank import read_treebank
 
@@ -68,6 +71,19 @@ def mean_times(
     return records
 
 
+def joined(
+    walks: Sequence[tuple[Sequence[np.ndarray], list[np.ndarray]]],
+) -> tuple[tuple[np.ndarray, ...], list[np.ndarray]]:
+    """The configurations and gold trees of several treebanks as those of one."""
+    golds = [gold for _, some in walks for gold in some]
+    first_sentence = np.cumsum([0, *(len(some) for _, some in walks)])
+    first_element = np.cumsum([0, *(len(configurations[0]) for configurations, _ in walks)])
+    stacks, labels, _, fronts = (np.concatenate([c[part] for c, _ in walks]) for part in range(4))
+    offsets = [c[2][:-1] + start for (c, _), start in zip(walks, first_element[:-1], strict=True)]
+    sentences = [c[4] + start for (c, _), start in zip(walks, first_sentence[:-1], strict=True)]
+    return (stacks, labels, np.concatenate([*offsets, first_element[-1:]]), fronts, np.concatenate(sentences)), golds
+
+
 def main() -> None:
     """Walk, measure, write the numbers, draw them."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
@@ -76,12 +92,18 @@ def main() -> None:
     parser.add_argument(
         "--policy", choices=("shift-before-reduce", "reduce-before-shift"), default="shift-before-reduce"
     )
-    parser.add_argument("--stray", type=float, default=0.1, help="share of arbitrary steps (default: 0.1)")
+    parser.add_argument("--stray", type=float, help="walk with such a share of arbitrary steps, train no parser")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    golds = [sentence.heads for path in options.treebanks for sentence in read_treebank(path, gold=True)]
-    configurations = straying_configurations(golds, options.policy, options.stray, options.seed)
-    records = mean_times(configurations, golds, options.policy)
+    walks = []
+    for path in options.treebanks:
+        if options.stray is None:
+            settings = Settings("arc-eager", options.policy, vector_size=0, seed=options.seed)
+            walks.append(visit(path, settings))
+        else:
+            golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
+            walks.append((straying_configurations(golds, options.policy, options.stray, options.seed), golds))
+    records = mean_times(*joined(walks), options.policy)
     files = {ending: options.output.with_name(f"{options.output.name}.{ending}") for ending in ("json", "png", "svg")}
     files["json"].write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
 

@@ -9,10 +9,11 @@ sections 4, 5 and 6 for projectivised trees and that of section 4 for the trees 
 where only critical words of the remaining input count. As in the paper, the scores of all algorithms for projectivised
 trees are compared on the way.
 
-The configurations come from walks that take best steps but, with probability ``--stray``, any that applies; `measure`
-takes any configurations. The paper (Java, a laptop with an i7-7500U, de GSD of UD 2.2) prints no table; it says that at
-k + m = 80 the algorithm of section 4, on critical words, takes about 65 times as long as that of section 6. How much
-the two differ depends on how many words are critical, so on how far the configurations are from the gold tree.
+The configurations are those that a parser trained on a treebank visits there (`visited_configurations.py`; some minutes
+each) or, with ``--stray SHARE``, those of walks that take best steps except for a share of arbitrary ones. The paper
+(Java, a laptop with an i7-7500U, de GSD of UD 2.2) prints no table; it says that at k + m = 80 the algorithm of section
+4, on critical words, takes about 65 times as long as that of section 6. How much the two differ depends on how many
+words are critical, so on how far the configurations are from the gold tree.
 """
 
 import argparse
@@ -28,8 +29,10 @@ import matplotlib
 matplotlib.use("Agg")  # no display needed
 import matplotlib.pyplot as plt
 import numpy as np
+from visited_configurations import visit
 
 from mh4.decoders.projectivization import projectivize
+from mh4.deterministic_training import Settings
 from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
 from mh4.oracles.shift_reduce_projective import components
 from mh4.transitions.shift_reduce import POLICIES, Configuration, ShiftReduce
@@ -61,6 +64,14 @@ def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed:
             configuration = system.apply(configuration, generator.choice(steps))
 
 
+def trained_visits(path: str, settings: Settings) -> Iterator[Visit]:
+    """Configurations that a parser trained on a treebank visits there, each with the gold tree."""
+    (stacks, _, offsets, fronts, sentences), golds = visit(path, settings)
+    for row, (front, sentence) in enumerate(zip(fronts.tolist(), sentences.tolist(), strict=True)):
+        stack = tuple(stacks[offsets[row] : offsets[row + 1]].tolist())
+        yield Configuration(stack, front, len(golds[sentence]) - 1), golds[sentence]
+
+
 def length(configuration: Configuration) -> int:
     """k + m for the stack a_0 … a_k and m words of remaining input."""
     return len(configuration.stack) + configuration.n - configuration.front
@@ -82,8 +93,8 @@ def measure(
         How long these are calculated over and over.
     """
     by_length = defaultdict(list)
-    for visit in visits:
-        by_length[length(visit[0])].append(visit)
+    for configuration, gold in visits:
+        by_length[length(configuration)].append((configuration, gold))
     generator = random.Random(seed)
     records = []
     for total, found in sorted(by_length.items()):
@@ -141,14 +152,17 @@ def main() -> None:
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("."), help="folder of the files (default: this one)")
     parser.add_argument("--policy", choices=POLICIES, default=POLICIES[0])
-    parser.add_argument("--stray", type=float, default=0.1, help="share of arbitrary steps (default: 0.1)")
-    parser.add_argument("--sentences", type=int, default=None, help="walk through so many trees only")
+    parser.add_argument("--stray", type=float, help="walk with such a share of arbitrary steps, train no parser")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
-    golds = [sentence.heads for path in options.treebanks for sentence in read_treebank(path, gold=True)]
-    if options.sentences is not None and options.sentences < len(golds):
-        golds = random.Random(options.seed).sample(golds, options.sentences)
-    records = measure(straying_walks(golds, options.policy, options.stray, options.seed), options.policy)
+    visits: list[Visit] = []
+    for path in options.treebanks:
+        if options.stray is None:
+            visits += trained_visits(path, Settings("shift-reduce", options.policy, seed=options.seed))
+        else:
+            golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
+            visits += straying_walks(golds, options.policy, options.stray, options.seed)
+    records = measure(visits, options.policy)
     options.output.mkdir(parents=True, exist_ok=True)
     (options.output / "figure9.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
     draw(records, options.output)

@@ -4,9 +4,9 @@
 
 Prints and writes to table11.json, for both policies: the share of configurations where some score differs between the
 exact calculation and the approximation, the share where the sets of best transitions differ, the commonest confusions,
-and how often the approximate set is contained in the true one. The paper has de GSD of UD 2.2 and the configurations
-that a trained parser visits. Here they come from walks that take best steps but, with probability ``--stray``, any that
-leads to a tree; `compare` takes any configurations.
+and how often the approximate set is contained in the true one. The configurations are those that a parser trained on a
+treebank visits there (`visited_configurations.py`; some minutes each) or, with ``--stray SHARE``, those of walks that
+take best steps except for a share of arbitrary ones that lead to a tree. The paper has de GSD of UD 2.2.
 """
 
 import argparse
@@ -20,8 +20,10 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from straying_configurations import straying_configurations
+from visited_configurations import visit
 
 from mh4.decoders.trees import is_projective
+from mh4.deterministic_training import Settings
 from mh4.oracles.arc_eager import step_scores_batch
 from mh4.oracles.optimal_step import UNREACHABLE
 from mh4.treebank import read_treebank
@@ -132,7 +134,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("table11"), help="name of the file, without ending")
-    parser.add_argument("--stray", type=float, default=0.1, help="share of arbitrary steps (default: 0.1)")
+    parser.add_argument("--stray", type=float, help="walk with such a share of arbitrary steps, train no parser")
     parser.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     console = Console()
@@ -142,7 +144,10 @@ def main() -> None:
         share = 100 - 100 * sum(map(is_projective, golds)) / len(golds)
         results[Path(path).stem] = {}
         for policy in PUBLISHED:
-            configurations = straying_configurations(golds, policy, options.stray, options.seed)
+            if options.stray is None:
+                configurations, golds = visit(path, Settings("arc-eager", policy, vector_size=0, seed=options.seed))
+            else:
+                configurations = straying_configurations(golds, policy, options.stray, options.seed)
             results[Path(path).stem][policy] = compare(configurations, golds, policy)
         counts = ", ".join(str(result["configurations"]) for result in results[Path(path).stem].values())
         console.print(f"{Path(path).stem}: {share:.1f} % of the trees not projective; {counts} configurations")

@@ -1,0 +1,256 @@
+"""Table 2 and the computational analysis of Sartorio, Satta and Nivre (2013): LR-spine parsing and what it is made of.
+
+    python experiments/lr_spine_table2.py ../shared/ud/2.0/{hu,got,el} -o runs/lr-spine
+
+Every folder holds one ``*-train.conllu``, one ``*-dev.conllu`` and perhaps one ``*-test.conllu``, which is scored; else
+dev is. Each run (treebank, parser, seed) leaves a JSON file in the output folder, and runs that have one are not
+repeated; give ``--table`` to print without running.
+
+The five rows are three systems and their oracles. *Easy-first only* is arc-standard parsing trained with all correct
+transitions, of which the one with the best score is followed; *spine only* is LR-spine parsing trained with every arc
+as soon as possible, *this work* the same with all correct transitions. No row explores wrong predictions.
+
+As in the paper: labelled parsers, the iteration that is best on dev (here by LAS), no punctuation in UAS, LAS and UEM
+(exactly right sentences). Not as in the paper: treebanks of Universal Dependencies, all of their parts projectivised,
+with gold parts of speech, instead of the Penn Treebank, whose files can be given as well once they are CoNLL-U; the
+root is the first node in the stack, not attached to at the end.
+
+The analysis counts gamma, the attachments that a decision is between, in each decision of the trained LR-spine parser;
+the paper has 2.98 (variance 2.15) on training sentences and 2.95 (1.96) on dev, 22 at most, growing with the length of
+the sentence up to 40 words. Slow-downs are of parsing, whole sentences to trees, features included: 2.8 there against
+arc-eager and 2.2 against arc-standard.
+"""
+
+import argparse
+import dataclasses
+import json
+import time
+from collections import defaultdict
+from collections.abc import Sequence
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from mh4.decoders.projectivization import projectivize
+from mh4.files import atomic_output
+from mh4.perceptron.candidate_counts import count_attachments
+from mh4.perceptron.config import PerceptronConfig
+from mh4.perceptron.parser import PerceptronParser
+from mh4.perceptron.training import fit
+from mh4.training import read_gold
+from mh4.treebank import Sentence
+
+ROWS = {  # name: (system, oracle, published UAS, LAS, UEM)
+    "arc-standard": ("arc-standard", "static", (90.02, 87.69, 38.33)),
+    "arc-eager": ("arc-eager", "static", (90.18, 87.83, 40.02)),
+    "this work": ("lr-spine", "dynamic", (91.33, 89.16, 42.38)),
+    "arc-standard + easy-first": ("arc-standard", "dynamic", (90.49, 88.22, 39.61)),
+    "arc-standard + spine": ("lr-spine", "static", (90.44, 88.23, 40.27)),
+}
+METRICS = ("uas", "las", "uem")
+PUNCTUATION = "PUNCT"
+BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
+
+
+def read_part(folder: Path, part: str) -> list[Sentence] | None:
+    """The sentences of ``train``, ``dev`` or ``test``, projectivised; None where there is no such file."""
+    paths = sorted(folder.glob(f"*-{part}.conllu"))
+    if not paths:
+        return None
+    if len(paths) > 1:
+        raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
+    return [
+        dataclasses.replace(sentence, heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
+        for sentence in read_gold(paths[0], skip_bad=False)
+    ]
+
+
+def scores(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict[str, float]:
+    """UAS, LAS and UEM in percent, without punctuation."""
+    words = heads_right = both_right = exact = 0
+    for sentence, prediction in zip(sentences, parser.predict(sentences), strict=True):
+        counted = np.array(sentence.upos) != PUNCTUATION
+        head_right = sentence.heads[1:] == prediction.heads[1:]
+        relation_right = np.array(sentence.relations) == np.array(prediction.relations)
+        words += int(counted.sum())
+        heads_right += int((head_right & counted).sum())
+        both_right += int((head_right & relation_right & counted).sum())
+        exact += bool(head_right[counted].all())
+    values = heads_right / words, both_right / words, exact / len(sentences)
+    return {name: 100.0 * value for name, value in zip(METRICS, values, strict=True)}
+
+
+def parsing_speed(parser: PerceptronParser, sentences: Sequence[Sentence], times: int = 5) -> float:
+    """Words a second of the calculating thread, the best of several passes."""
+    seconds = []
+    for _ in range(times + 1):  # the first one compiles and fills caches
+        began = time.thread_time()
+        parser.predict(sentences)
+        seconds.append(time.thread_time() - began)
+    return sum(map(len, sentences)) / min(seconds[1:])
+
+
+def gamma(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict:
+    """Mean, variance and maximum of gamma, and the maximum for each length of a sentence."""
+    lengths, counts = count_attachments(parser, sentences)
+    worst = {int(length): int(counts[lengths == length].max()) for length in np.unique(lengths)}
+    return {
+        "decisions": len(counts),
+        "mean": float(counts.mean()),
+        "variance": float(counts.var()),
+        "max": int(counts.max()),
+        "worst_by_length": worst,
+    }
+
+
+def run(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
+    """Train and measure one parser."""
+    system, oracle, _ = ROWS[row]
+    train, dev = read_part(folder, "train"), read_part(folder, "dev")
+    if train is None or dev is None:
+        raise SystemExit(f"{folder}: need *-train.conllu and *-dev.conllu")
+    test = read_part(folder, "test") or dev
+    config = PerceptronConfig(
+        system, oracle, iterations=options.iterations, seed=seed, exploration=0.0, tag_column=options.tags
+    )
+    reports: list[dict] = []
+    parser = fit(config, train, dev, on_epoch=lambda report, _: reports.append(report))
+    result = settings(row, options, seed) | scores(parser, test)
+    result |= {
+        "iteration": max(report["epoch"] for report in reports if report["best"]),
+        "scored": "test" if test is not dev else "dev",
+        "training_words_per_second": max(report["words_per_second"] for report in reports),
+        "parsing_words_per_second": parsing_speed(parser, dev),
+    }
+    if system == "lr-spine":
+        result |= {"gamma_train": gamma(parser, train), "gamma_dev": gamma(parser, dev)}
+    return result
+
+
+def settings(row: str, options: argparse.Namespace, seed: int) -> dict:
+    """What a result depends on, apart from the treebank."""
+    return {"parser": row, "iterations": options.iterations, "tags": options.tags, "seed": seed}
+
+
+def result_path(folder: Path, row: str, options: argparse.Namespace, seed: int) -> Path:
+    """Where the result of one run is kept."""
+    return options.output / f"{folder.resolve().name}-{row.replace(' ', '')}-seed{seed}.json"
+
+
+def read_results(options: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
+    """All results that there are, by treebank and row."""
+    results: dict[str, dict[str, list[dict]]] = defaultdict(lambda: defaultdict(list))
+    for folder in options.treebanks:
+        for row in ROWS:
+            for seed in range(1, options.seeds + 1):
+                path = result_path(folder, row, options, seed)
+                if path.exists():
+                    result = json.loads(path.read_text())
+                    expected = settings(row, options, seed)
+                    if {name: result[name] for name in expected} != expected:
+                        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another folder)")
+                    results[folder.resolve().name][row].append(result)
+    return results
+
+
+def table_2(results: dict[str, dict[str, list[dict]]]) -> Table:
+    """Means over seeds for each treebank, the mean over treebanks that have all rows, and the paper's numbers."""
+    table = Table(title="UAS, LAS, UEM without punctuation", box=None)
+    table.add_column("parser")
+    complete = [name for name, rows in results.items() if len(rows) == len(ROWS)]
+    for name in (*results, *(["mean"] if complete else []), "published (PTB)"):
+        table.add_column(name, justify="right")
+    for row, (_, _, published) in ROWS.items():
+        values = {
+            name: [mean(result[metric] for result in rows[row]) for metric in METRICS] if row in rows else None
+            for name, rows in results.items()
+        }
+        cells = [*values.values()]
+        if complete:
+            cells.append(np.mean([values[name] for name in complete], axis=0).tolist())
+        table.add_row(row, *(" ".join(f"{x:.2f}" for x in cell) if cell else "" for cell in (*cells, published)))
+    return table
+
+
+def analysis(results: dict[str, dict[str, list[dict]]]) -> Table:
+    """Gamma and slow-downs of each treebank."""
+    table = Table(title="gamma of LR-spine parsing (this work), and slow-down of parsing", box=None)
+    ranges = [f"{low + 1}-{high}" for low, high in zip((0, *BINS[:-2]), BINS[:-1], strict=True)] + [f">{BINS[-2]}"]
+    for column in (
+        "treebank",
+        "train: mean",
+        "var",
+        "dev: mean",
+        "var",
+        "words/s",
+        "vs eager",
+        "vs standard",
+        "worst by length:",
+    ):
+        table.add_column(column, justify="left" if column == "treebank" else "right")
+    for column in ranges:
+        table.add_column(column, justify="right")
+    for name, rows in results.items():
+        if "this work" not in rows:
+            continue
+        ours = rows["this work"]
+        worst = [0] * len(BINS)
+        for result in ours:
+            for part in ("gamma_train", "gamma_dev"):
+                for length, value in result[part]["worst_by_length"].items():
+                    i = next(i for i, longest in enumerate(BINS) if int(length) <= longest)
+                    worst[i] = max(worst[i], value)
+        speed = {row: mean(result["parsing_words_per_second"] for result in found) for row, found in rows.items()}
+        table.add_row(
+            name,
+            *(
+                f"{mean(r[part][what] for r in ours):.2f}"
+                for part in ("gamma_train", "gamma_dev")
+                for what in ("mean", "variance")
+            ),
+            f"{speed['this work']:.0f}",
+            *(
+                f"{speed[row] / speed['this work']:.2f}" if row in speed else ""
+                for row in ("arc-eager", "arc-standard")
+            ),
+            "",
+            *map(str, worst),
+        )
+    table.add_row("published", "2.98", "2.15", "2.95", "1.96", "", "2.8", "2.2", "", *[""] * (len(ranges) - 1), "22")
+    return table
+
+
+def main() -> None:
+    """Run what has not been run, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("-o", "--output", type=Path, default=Path("runs/lr-spine"))
+    parser.add_argument("--iterations", type=int, default=30, help="as published (default: 30)")
+    parser.add_argument("--seeds", type=int, default=1, help="seeds 1 to N (default: 1)")
+    parser.add_argument("--rows", nargs="+", choices=list(ROWS), default=list(ROWS))
+    parser.add_argument("--tags", choices=("upos", "xpos"), default="upos")
+    parser.add_argument("--table", action="store_true", help="only print")
+    options = parser.parse_args()
+    options.output.mkdir(parents=True, exist_ok=True)
+    read_results(options)  # complains early
+    for seed in range(1, options.seeds + 1):
+        for folder in options.treebanks:
+            for row in options.rows:
+                path = result_path(folder, row, options, seed)
+                if options.table or path.exists():
+                    continue
+                result = run(folder, row, options, seed)
+                with atomic_output(path) as stream:
+                    stream.write((json.dumps(result, indent=1) + "\n").encode())
+                print(f"{path}: " + ", ".join(f"{name.upper()} {result[name]:.2f}" for name in METRICS), flush=True)
+    results = read_results(options)
+    console = Console(width=170)
+    console.print(table_2(results))
+    console.print(analysis(results))
+
+
+if __name__ == "__main__":
+    main()
