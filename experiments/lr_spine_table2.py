@@ -12,8 +12,9 @@ as soon as possible, *this work* the same with all correct transitions. No row e
 
 As in the paper: labelled parsers, the iteration that is best on dev (here by LAS), no punctuation in UAS, LAS and UEM
 (exactly right sentences). Not as in the paper: treebanks of Universal Dependencies, all of their parts projectivised,
-with gold parts of speech, instead of the Penn Treebank, whose files can be given as well once they are CoNLL-U; the
-root is the first node in the stack, not attached to at the end.
+with gold parts of speech, instead of the Penn Treebank, whose files can be given as well once they are CoNLL-U. There
+all parsers attach the root at the end; here LR-spine parsing does, while the baselines have it in the stack from the
+beginning and may attach to it at any time.
 
 The analysis counts gamma, the attachments that a decision is between, in each decision of the trained LR-spine parser;
 the paper has 2.98 (variance 2.15) on training sentences and 2.95 (1.96) on dev, 22 at most, growing with the length of

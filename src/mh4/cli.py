@@ -102,6 +102,11 @@ def train(
     treebank: Annotated[Path, typer.Argument(help="Training treebank, CoNLL-U with gold trees.", metavar="TRAIN")],
     dev: Annotated[Path, typer.Option(help="Development treebank: picks the best model, ends training.")],
     decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
+    system: Annotated[
+        str | None,
+        typer.Option(help="A transition system instead of a decoder: arc-standard, arc-eager, covington or lr-spine."),
+    ] = None,
+    oracle: Annotated[str | None, typer.Option(help="Oracle of the transition system: static, dynamic, …")] = None,
     output_folder: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Model folder; default: models/TREEBANK-DECODER-SEED."),
@@ -119,7 +124,18 @@ def train(
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again in a folder that holds a model.")] = False,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Train a parser; the folder holds the model that was best on the development treebank."""
+    """Train a parser; the folder holds the model that was best on the development treebank.
+
+    With --decoder a BiLSTM parser that finds the best tree of a class; with --system a greedy transition-based one,
+    scored by an averaged perceptron.
+    """
+    if system is not None or oracle is not None:
+        if many_roots or max_steps or resume or device is Device.cuda:
+            raise ValueError("--many-roots, --max-steps, --resume and --device cuda do not go with --system")
+        folder = output_folder or Path("models") / f"{treebank.stem}-{system or 'arc-eager'}-{seed}"
+        chosen = [f"{name}={value}" for name, value in (("system", system), ("oracle", oracle)) if value is not None]
+        _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
+        return
     from .config import make_config
     from .model_folder import WEIGHTS
     from .training import train as run
@@ -150,6 +166,33 @@ def train(
     messages.print(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}, "
         f"after {progress.seconds / 60:.1f} minutes in all; model in {folder}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _train_perceptron(
+    treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, skip_bad: bool
+) -> None:
+    from .perceptron.config import make_config
+    from .perceptron.training import train as run
+
+    best = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
+
+    def on_evaluation(report: dict[str, Any]) -> None:
+        messages.print(
+            f"epoch {report['epoch']:>3}  wrong {report['wrong']:.1%}  {report['words_per_second']:.0f} words/s  "
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}{'  *' if report['best'] else ''}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        if report["best"]:
+            best.update(report)
+
+    run(treebank, dev, folder, make_config(settings), overwrite, skip_bad, on_evaluation)
+    messages.print(
+        f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
+        f"model in {folder}",
         highlight=False,
         soft_wrap=True,
     )
@@ -213,11 +256,20 @@ def parse(
 ) -> None:
     """Parse CoNLL-U: HEAD and DEPREL are predicted, every other byte stays as it was."""
     from .files import DataError
+    from .model_folder import read_scorer
     from .parser import Parser
+    from .perceptron.config import SCORER
+    from .perceptron.parser import PerceptronParser
 
     _set_threads(threads)
-    parser = Parser.load(model, device.value, search)
-    parser.threads = threads
+    parser: Parser | PerceptronParser
+    if read_scorer(model) == SCORER:
+        if search != "exact":
+            raise ValueError(f"{model} is a greedy transition-based parser: --search {search} does not apply")
+        parser = PerceptronParser.load(model)
+    else:
+        parser = Parser.load(model, device.value, search)
+        parser.threads = threads
     sentences = words = 0
     skipped: list[DataError] = []
     ready = time.perf_counter()

@@ -86,6 +86,12 @@ def read_definition(folder: Path) -> tuple[Config, Vocabulary]:
         raise DataError(f"{folder / VOCABULARY}: {error} is missing") from None
 
 
+def read_scorer(folder: Path) -> str:
+    """What scores the trees of a model: ``bilstm`` or ``perceptron``; a missing or damaged file is a `DataError`."""
+    config = read_json(folder / CONFIG)
+    return config.get("scorer", "bilstm") if isinstance(config, dict) else "bilstm"
+
+
 def random_state() -> dict[str, Tensor]:
     """State of the random generators that training draws from."""
     states = {"random.cpu": torch.get_rng_state()}

@@ -1,0 +1,239 @@
+"""Which transitions of LR-spine parsing lead on to the gold tree (Sartorio et al. 2013, section 4.2).
+
+A configuration is *correct* if the gold tree, a projective one, can be reached from it, and a transition is correct if
+the configuration after it is. Lemma 1 tells correct transitions from incorrect ones where the configuration is correct:
+
+- an arc is correct if it is a gold arc, so there is one correct arc at most;
+- a shift is correct unless the topmost tree has to be attached to a node further left and is complete: no node of its
+  right spine lacks a gold child. Covered by another tree, it could only be attached after something is attached to it.
+
+Where both are correct the parser may choose: it can put the arc off until it has seen more.
+
+The elements below the topmost one are as they were when the next one was shifted, so the test for the shift also tells
+whether a configuration is correct: all its arcs are gold arcs, and so were all the shifts onto the trees of its stack.
+
+Without spines, in arc-standard parsing, an arc is correct if moreover its dependent has all its children; a shift is if
+the topmost word gets a child from the remaining input, or has all its children and its head is further right. That is
+the adaptation that the paper mentions in section 5; brute force over all computations confirms both.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.projectivization import projectivize
+
+from ..transitions.lr_spine import SHIFT, Configuration, Transition, left_arc, right_arc
+from .shift_reduce_projective import is_projective_tree
+
+_NONE = -1
+
+
+@njit(cache=True, nogil=True)
+def children_of(gold, count, last):
+    """Fill the number of children of each position and the last one, or 0; both are int32 (n + 1,)."""
+    count[: gold.shape[0]] = 0
+    last[: gold.shape[0]] = 0
+    for child in range(1, gold.shape[0]):
+        count[gold[child]] += 1
+        last[gold[child]] = child  # children come from left to right
+
+
+@njit(cache=True, nogil=True)
+def shift_is_correct(root, front, gold, last_child, rightmost):
+    """Lemma 1 (ii): whether the tree of a root may be covered by ``front``, a position, in a correct configuration.
+
+    Parameters
+    ----------
+    root, front : int
+    gold : int32 (n + 1,)
+    last_child : int32
+        The last gold child of each position, less than ``front`` if there is none.
+    rightmost : int32
+        The rightmost right child of each position in the arcs built so far, −1 if there is none.
+    """
+    if root == 0 or gold[root] >= front:
+        return True
+    position = root
+    while position != _NONE:
+        if last_child[position] >= front:
+            return True
+        position = rightmost[position]
+    return False
+
+
+@njit(cache=True, nogil=True)
+def depth_in_spine(root, position, children):
+    """At which depth, from 1, a position is in the spine that begins at a root; 0 if it is not.
+
+    ``children``, int32, leads from each position of the spine to the next one, and to −1 at its end.
+    """
+    k, at = 1, root
+    while at != _NONE and at != position:
+        at = children[at]
+        k += 1
+    return 0 if at == _NONE else k
+
+
+@njit(cache=True, nogil=True)
+def _shift_without_spines(word, front, gold, last_child, missing):
+    return last_child[word] >= front or (missing[word] == 0 and (word == 0 or gold[word] >= front))
+
+
+@njit(cache=True, nogil=True)
+def _steps(spines, stack, front, gold, last_child, missing, leftmost, rightmost):
+    """Whether a shift is correct, and k of the correct left arc and right arc, 0 if there is none.
+
+    The configuration is correct; ``missing`` says how many gold children each position still lacks.
+    """
+    depth = stack.shape[0]
+    shift = front < gold.shape[0]
+    if shift and depth > 0:
+        if spines:
+            shift = shift_is_correct(stack[-1], front, gold, last_child, rightmost)
+        else:
+            shift = _shift_without_spines(stack[-1], front, gold, last_child, missing)
+    if depth < 2:
+        return shift, 0, 0
+    top, second = stack[-1], stack[-2]
+    if spines:
+        left = depth_in_spine(top, gold[second], leftmost) if second > 0 else 0
+        return shift, left, depth_in_spine(second, gold[top], rightmost)
+    left = 1 if gold[second] == top and missing[second] == 0 else 0
+    return shift, left, 1 if gold[top] == second and missing[top] == 0 else 0
+
+
+@njit(cache=True, nogil=True)
+def _correct_steps(spines, heads, front, gold):
+    """As `_steps` for the configuration with the given arcs; no transition is correct if it is not."""
+    size = gold.shape[0]
+    missing, last_child = np.empty(size, np.int32), np.empty(size, np.int32)
+    children_of(gold, missing, last_child)
+    leftmost, rightmost = np.full(size, _NONE, np.int32), np.full(size, _NONE, np.int32)
+    stack = np.empty(front, np.int32)
+    depth = 0
+    for position in range(front):
+        head = heads[position]
+        if head == _NONE:
+            stack[depth] = position
+            depth += 1
+            continue
+        if head != gold[position]:
+            return False, 0, 0
+        missing[head] -= 1
+        if position > head:
+            rightmost[head] = position
+        elif leftmost[head] == _NONE:
+            leftmost[head] = position
+    if not spines:
+        for position in range(1, front):
+            if heads[position] != _NONE and missing[position] > 0:
+                return False, 0, 0
+    for i in range(depth - 1):
+        first = stack[i + 1]  # will be the first position of the tree that covers this one
+        while leftmost[first] != _NONE:
+            first = leftmost[first]
+        if spines:
+            covered = shift_is_correct(stack[i], first, gold, last_child, rightmost)
+        else:
+            covered = _shift_without_spines(stack[i], first, gold, last_child, missing)
+        if not covered:
+            return False, 0, 0
+    return _steps(spines, stack[:depth], front, gold, last_child, missing, leftmost, rightmost)
+
+
+def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: bool = True) -> tuple[Transition, ...]:
+    """The transitions after which the gold tree can still be reached; O(n).
+
+    Parameters
+    ----------
+    configuration : Configuration
+        Only its arcs and its front are looked at, which determine the stack.
+    gold : int (n + 1,)
+        Heads of a projective tree, −1 at 0.
+    spines : bool
+        As of `LRSpine`.
+
+    Returns
+    -------
+    tuple of Transition
+        Two at most, a shift first; none if the configuration is final, or if the gold tree is out of reach already.
+
+    Raises
+    ------
+    ValueError
+        The gold heads are no projective tree, or one of another number of words.
+
+    References
+    ----------
+    Sartorio et al. (2013), Lemma 1.
+    """
+    gold = np.ascontiguousarray(gold, np.int32)
+    if not is_projective_tree(gold):
+        raise ValueError(f"correct transitions need a projective gold tree, see `projectivize`: {gold.tolist()}")
+    if configuration.n != len(gold) - 1:
+        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
+    heads = np.full(len(gold), _NONE, np.int32)
+    for head, dependent in configuration.arcs:
+        heads[dependent] = head
+    shift, left, right = _correct_steps(spines, heads, configuration.front, gold)
+    steps = (SHIFT if shift else None, left_arc(left) if left else None, right_arc(right) if right else None)
+    return tuple(step for step in steps if step is not None)
+
+
+@njit(cache=True, nogil=True)
+def _canonical_computation(spines, gold):
+    """For each of the 2n + 1 transitions of the computation its kind and k, int32 (2n + 1, 2)."""
+    size = gold.shape[0]
+    missing, last_child = np.empty(size, np.int32), np.empty(size, np.int32)
+    children_of(gold, missing, last_child)
+    leftmost, rightmost = np.full(size, _NONE, np.int32), np.full(size, _NONE, np.int32)
+    stack = np.empty(size, np.int32)
+    depth, front = 0, 0
+    computation = np.zeros((2 * size - 1, 2), np.int32)
+    for step in range(2 * size - 1):
+        _, left, right = _steps(spines, stack[:depth], front, gold, last_child, missing, leftmost, rightmost)
+        if left == 0 and right == 0:
+            stack[depth] = front
+            depth += 1
+            front += 1
+            continue
+        computation[step, 0] = 1 if left > 0 else 2
+        computation[step, 1] = max(left, right)
+        depth -= 1
+        top, second = stack[depth], stack[depth - 1]
+        if left > 0:
+            missing[gold[second]] -= 1
+            leftmost[gold[second]] = second
+            stack[depth - 1] = top
+        else:
+            missing[gold[top]] -= 1
+            rightmost[gold[top]] = top
+    return computation
+
+
+def optimal_computation(gold: np.ndarray, spines: bool = True, single_root: bool = False) -> tuple[Transition, ...]:
+    """The canonical computation of the closest projective tree: every arc is built as soon as it is correct.
+
+    Parameters
+    ----------
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
+    spines : bool
+        As of `LRSpine`.
+    single_root : bool
+        As of `projectivize`.
+
+    Raises
+    ------
+    ValueError
+        Gold heads that are no tree.
+
+    References
+    ----------
+    Sartorio et al. (2013), section 5, on arc-standard with spines.
+    """
+    computation = _canonical_computation(spines, projectivize(gold, single_root))
+    makers = (lambda _: SHIFT, left_arc, right_arc)
+    return tuple(makers[kind](k) for kind, k in computation.tolist())

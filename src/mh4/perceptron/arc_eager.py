@@ -1,0 +1,168 @@
+"""Arc-eager parsing on arrays: Nederhof (2021), Table 6, as in `mh4.transitions.arc_eager`, with reduce_correct.
+
+A right child gets its relation when it is pushed, and its arc is seen by the features from then on. What the paper
+calls reduce is two transitions here: ``reduce`` of an element labelled R, whose relation is known, and
+``reduce_correct`` of one labelled L, which has a relation still to be chosen.
+
+Features: Zhang & Nivre (2011). Oracles: ``static``, shift-before-reduce; ``dynamic``, the linear-time calculation
+(Nederhof 2021, section 5) for projective gold trees. The calculation keeps to a policy, so that only one order of
+shift and reduce counts as right; here every order does: shift, left_arc and right_arc are scored under
+shift-before-reduce, which does not restrict what follows them, and reduce under reduce-before-shift, for the same
+reason. Under either a word that is shifted is to become a left child.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ..oracles import arc_eager_steps as steps
+from ..oracles.arc_eager_linear import linear_scores, rightmost_descendants
+from ..oracles.arc_eager_steps import L, R
+from ..transitions.arc_eager import ArcEager
+from .state import (
+    DEPTH,
+    FRONT,
+    LEFTMOST,
+    NONE,
+    RIGHTMOST,
+    SECOND_LEFT,
+    SECOND_RIGHT,
+    STATIC,
+    TRANSITION,
+    WORDS,
+    System,
+    add_arc,
+    add_candidate,
+    dependent_of,
+    head_of,
+)
+from .templates import ZHANG_NIVRE
+
+SHIFT, LEFT_ARC, RIGHT_ARC, REDUCE, REDUCE_CORRECT = range(5)
+TRANSITIONS = (*ArcEager.transitions, "reduce_correct")
+TOKENS = ("s0", "n0", "n1", "n2", "s0h", "s0h2", "s0l", "s0l2", "s0r", "s0r2", "n0l", "n0l2")
+SYSTEM = System(ArcEager.name, TRANSITIONS, (False, True, True, False, True), TOKENS, ZHANG_NIVRE, projective=True)
+
+_FIRST_CHILD, _LAST_CHILD, _LAST_DESCENDANT = range(3)  # rows of State.oracle
+
+
+@njit(cache=True, nogil=True)
+def initialize(state):
+    """The root alone in the stack."""
+    state.stack[0] = 0
+    state.labels[0] = R
+    state.counters[DEPTH] = 1
+    state.counters[FRONT] = 1
+
+
+@njit(cache=True, nogil=True)
+def candidates(state, candidates):
+    """Legal transitions, in one context."""
+    n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
+    top = state.stack[depth - 1]
+    count = 0
+    if front <= n:
+        count = add_candidate(candidates, count, 0, SHIFT, 0, NONE, NONE)
+        if state.labels[depth - 1] == L:
+            count = add_candidate(candidates, count, 0, LEFT_ARC, 0, front, top)
+        count = add_candidate(candidates, count, 0, RIGHT_ARC, 0, top, front)
+    if depth > 1:
+        if state.labels[depth - 1] == R:
+            count = add_candidate(candidates, count, 0, REDUCE, 0, NONE, NONE)
+        else:
+            count = add_candidate(candidates, count, 0, REDUCE_CORRECT, 0, state.stack[depth - 2], top)
+    tokens = candidates.tokens[0]
+    front_word = front if front <= n else NONE
+    tokens[0] = top
+    tokens[1] = front_word
+    tokens[2] = front + 1 if front + 1 <= n else NONE
+    tokens[3] = front + 2 if front + 2 <= n else NONE
+    tokens[4] = head_of(state, top)
+    tokens[5] = head_of(state, tokens[4])
+    tokens[6] = dependent_of(state, LEFTMOST, top)
+    tokens[7] = dependent_of(state, SECOND_LEFT, top)
+    tokens[8] = dependent_of(state, RIGHTMOST, top)
+    tokens[9] = dependent_of(state, SECOND_RIGHT, top)
+    tokens[10] = dependent_of(state, LEFTMOST, front_word)
+    tokens[11] = dependent_of(state, SECOND_LEFT, front_word)
+    candidates.groups[0] = 0
+    return count, 1
+
+
+@njit(cache=True, nogil=True)
+def apply(state, transition, argument, relation):
+    """Take a step."""
+    depth, front = state.counters[DEPTH], state.counters[FRONT]
+    top = state.stack[depth - 1]
+    if transition in (SHIFT, RIGHT_ARC):
+        state.stack[depth] = front
+        state.labels[depth] = L if transition == SHIFT else R
+        state.counters[DEPTH] += 1
+        state.counters[FRONT] += 1
+        if transition == RIGHT_ARC:
+            add_arc(state, top, front, relation)
+        return
+    state.counters[DEPTH] -= 1
+    if transition == LEFT_ARC:
+        add_arc(state, front, top, relation)
+    elif transition == REDUCE_CORRECT:
+        add_arc(state, state.stack[depth - 2], top, relation)
+
+
+@njit(cache=True, nogil=True)
+def prepare(state, oracle, gold):
+    """Note the outermost children and the last descendant of every token."""
+    if oracle != STATIC:
+        state.oracle[_LAST_DESCENDANT, : gold.shape[0]] = rightmost_descendants(gold)
+        return
+    for position in range(gold.shape[0]):
+        state.oracle[_FIRST_CHILD, position] = position
+        state.oracle[_LAST_CHILD, position] = position
+    for child in range(1, gold.shape[0]):
+        head = gold[child]
+        state.oracle[_FIRST_CHILD, head] = min(state.oracle[_FIRST_CHILD, head], child)
+        state.oracle[_LAST_CHILD, head] = max(state.oracle[_LAST_CHILD, head], child)
+
+
+@njit(cache=True, nogil=True)
+def _static_step(state, gold):
+    depth, front = state.counters[DEPTH], state.counters[FRONT]
+    top = state.stack[depth - 1]
+    if front >= gold.shape[0]:
+        return REDUCE
+    if gold[top] == front:
+        return LEFT_ARC
+    if gold[front] == top:
+        return RIGHT_ARC
+    complete = top > 0 and state.labels[depth - 1] == R and state.oracle[_LAST_CHILD, top] < front
+    if complete and not (gold[front] > front and state.oracle[_FIRST_CHILD, front] > top):
+        return REDUCE
+    return SHIFT
+
+
+@njit(cache=True, nogil=True)
+def _dynamic_scores(state, gold, scores):
+    """For the four transitions of Table 6, the gold arcs that can be had from now on."""
+    depth, front = state.counters[DEPTH], state.counters[FRONT]
+    rightmost = state.oracle[_LAST_DESCENDANT]
+    linear_scores(steps.SHIFT_BEFORE_REDUCE, state.stack, state.labels, depth, front, gold, rightmost, scores)
+    if 0 <= scores[steps.REDUCE] < scores.max():
+        others = np.empty(4, np.int32)
+        linear_scores(steps.REDUCE_BEFORE_SHIFT, state.stack, state.labels, depth, front, gold, rightmost, others)
+        scores[steps.REDUCE] = others[steps.REDUCE]
+
+
+@njit(cache=True, nogil=True)
+def costs(state, oracle, gold, candidates, count):
+    """Costs of the candidates, for a projective gold tree."""
+    if oracle == STATIC:
+        right = _static_step(state, gold)
+        for c in range(count):
+            candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+        return
+    scores = np.empty(4, np.int32)
+    _dynamic_scores(state, gold, scores)
+    best = scores.max()
+    for c in range(count):
+        candidates.costs[c] = best - scores[min(candidates.rows[c, TRANSITION], REDUCE)]

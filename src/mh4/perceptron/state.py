@@ -1,0 +1,206 @@
+"""The configuration of one sentence in flat arrays, and the transitions to choose from.
+
+Positions are 0 (the root) to n. The arrays are made once, for the longest sentence, and used for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+NONE = -1  # no token, no head, no relation
+
+# State.counters
+WORDS, DEPTH, FRONT, OWN = range(4)
+COUNTERS = 12
+# State.dependents: the outermost and the second outermost dependent on a side, and the one nearest to the head.
+LEFTMOST, SECOND_LEFT, NEAREST_LEFT, RIGHTMOST, SECOND_RIGHT, NEAREST_RIGHT = range(6)
+LEFT, RIGHT = range(2)
+# Candidates.rows
+CONTEXT, TRANSITION, ARGUMENT, HEAD, DEPENDENT = range(5)
+
+OWN_ROWS, ORACLE_ROWS = 8, 8
+STATIC, DYNAMIC, ALL_PAIRS = range(3)
+ORACLES = ("static", "dynamic", "all-pairs")  # the last: a static one of Covington parsing
+_RELATION_BITS = 63
+
+
+class State(NamedTuple):
+    """A configuration; N is at least n + 2.
+
+    Attributes
+    ----------
+    counters : int32 (COUNTERS,)
+        Words, elements of the stack, first word of the remaining input (n + 1 if none remains), then the system's own.
+    stack, labels : int32 (N,)
+        The stack from the bottom, and labels of its elements in systems that have them.
+    heads, relations : int32 (N,)
+        The arc to each word, `NONE` while there is none.
+    dependents : int32 (6, N)
+        Dependents of each position, by `LEFTMOST` … `NEAREST_RIGHT`, or `NONE`.
+    valencies : int32 (2, N)
+        How many dependents there are on either side.
+    relation_sets : int64 (2, N)
+        Relations of the dependents on either side; exact up to 63 relations, those beyond share bits.
+    own : int32 (OWN_ROWS, N)
+        For the system; not reset.
+    oracle : int32 (ORACLE_ROWS, N)
+        For its oracle; not reset.
+    """
+
+    counters: np.ndarray
+    stack: np.ndarray
+    labels: np.ndarray
+    heads: np.ndarray
+    relations: np.ndarray
+    dependents: np.ndarray
+    valencies: np.ndarray
+    relation_sets: np.ndarray
+    own: np.ndarray
+    oracle: np.ndarray
+
+
+class Candidates(NamedTuple):
+    """The legal transitions of a configuration, and where their features come from; C is 2N or more.
+
+    Attributes
+    ----------
+    rows : int32 (C, 5)
+        Context, transition, argument, head and dependent of each.
+    costs : int32 (C,)
+    tokens : int32 (C, S)
+        Of each context, the positions that the system's token names stand for, or `NONE`.
+    groups : int32 (C,)
+        Of each context; weights are shared within a group only.
+    """
+
+    rows: np.ndarray
+    costs: np.ndarray
+    tokens: np.ndarray
+    groups: np.ndarray
+
+
+@dataclass(frozen=True)
+class System:
+    """What is to know of a system outside its kernels.
+
+    Attributes
+    ----------
+    name : str
+    transitions : tuple of str
+        In the order of their numbers.
+    labelled : tuple of bool
+        For each of them, whether it decides on an arc, and so on a relation.
+    tokens : tuple of str
+        Token names of the templates; the first two are the words whose distance is ``d``.
+    templates : tuple of str
+        As of `templates.compile_templates`.
+    projective : bool
+        Whether only projective trees can be built, so that others are projectivised for training.
+    oracles : tuple of str
+        Names of `ORACLES` that the system has.
+    explores : bool
+        Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
+        may follow wrong predictions.
+    """
+
+    name: str
+    transitions: tuple[str, ...]
+    labelled: tuple[bool, ...]
+    tokens: tuple[str, ...]
+    templates: tuple[str, ...]
+    projective: bool
+    oracles: tuple[str, ...] = ORACLES[:2]
+    explores: bool = True
+
+
+def new_state(longest: int) -> State:
+    """Room for sentences of up to so many words."""
+    size = longest + 2
+    return State(
+        np.zeros(COUNTERS, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros((6, size), np.int32),
+        np.zeros((2, size), np.int32),
+        np.zeros((2, size), np.int64),
+        np.zeros((OWN_ROWS, size), np.int32),
+        np.zeros((ORACLE_ROWS, size), np.int32),
+    )
+
+
+def new_candidates(system: System, longest: int) -> Candidates:
+    """Room for the candidates of sentences of up to so many words."""
+    count = 2 * (longest + 2) + len(system.transitions)
+    return Candidates(
+        np.zeros((count, 5), np.int32),
+        np.zeros(count, np.int32),
+        np.zeros((count, len(system.tokens)), np.int32),
+        np.zeros(count, np.int32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def reset(state, n):
+    """Forget all arcs; n words come next."""
+    state.counters[:] = 0
+    state.counters[WORDS] = n
+    for position in range(n + 1):
+        state.heads[position] = NONE
+        state.relations[position] = NONE
+        for row in range(6):
+            state.dependents[row, position] = NONE
+        for side in range(2):
+            state.valencies[side, position] = 0
+            state.relation_sets[side, position] = 0
+
+
+@njit(cache=True, nogil=True)
+def add_arc(state, head, dependent, relation):
+    """Make an arc."""
+    state.heads[dependent] = head
+    state.relations[dependent] = relation
+    side, first, sign = (LEFT, LEFTMOST, 1) if dependent < head else (RIGHT, RIGHTMOST, -1)
+    outermost = state.dependents[first, head]
+    nearest = state.dependents[first + 2, head]
+    if outermost == NONE or sign * dependent < sign * outermost:
+        state.dependents[first + 1, head] = outermost
+        state.dependents[first, head] = dependent
+    else:
+        second = state.dependents[first + 1, head]
+        if second == NONE or sign * dependent < sign * second:
+            state.dependents[first + 1, head] = dependent
+    if nearest == NONE or sign * dependent > sign * nearest:
+        state.dependents[first + 2, head] = dependent
+    state.valencies[side, head] += 1
+    state.relation_sets[side, head] |= np.int64(1) << np.int64(relation % _RELATION_BITS)
+    return
+
+
+@njit(cache=True, nogil=True, inline="always")
+def add_candidate(candidates, count, context, transition, argument, head, dependent):
+    """Write row ``count``; returns count + 1."""
+    row = candidates.rows[count]
+    row[CONTEXT] = context
+    row[TRANSITION] = transition
+    row[ARGUMENT] = argument
+    row[HEAD] = head
+    row[DEPENDENT] = dependent
+    return count + 1
+
+
+@njit(cache=True, nogil=True, inline="always")
+def dependent_of(state, row, position):
+    """A dependent of a position, `NONE` also where there is no such position."""
+    return state.dependents[row, position] if position >= 0 else NONE
+
+
+@njit(cache=True, nogil=True, inline="always")
+def head_of(state, position):
+    """The head of a position, `NONE` also where there is no such position."""
+    return state.heads[position] if position >= 0 else NONE

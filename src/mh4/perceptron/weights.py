@@ -1,0 +1,217 @@
+"""Hashed features and their weights in flat arrays, with lazy averaging.
+
+A hash table with open addressing leads from the key of a feature to its block: a header and the actions that ever had
+a weight for this feature, side by side. Most features have met a few actions only, so that a block is one cache line
+and a scored feature costs two memory accesses, however many relations there are. Features and blocks are made when an
+update needs them; a block that is full moves to a new one of twice the size.
+
+Averaging: the averaged perceptron is the mean of the weights after each of T steps. A change by δ in step t counts in
+T − t + 1 of these, so the mean is w − u / T with u = Σ (t − 1) δ, which takes no pass over all weights before the end.
+As all changes are whole numbers, u is exact.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+# Weights.sizes
+FEATURES, USED = range(2)
+ARRAYS = ("keys", "offsets", "actions", "values")  # of averaged weights, as `averaged_lists` returns them
+_FIRST_BLOCK = 4  # cells of a new block, the header among them
+
+
+class Weights(NamedTuple):
+    """Weights of actions given features; a *cell* is a pair of 32-bit numbers.
+
+    Attributes
+    ----------
+    table : int64 (2^k, 2)
+        Key (0: none) and first cell of the block; that of unknown features is 0, where no actions follow.
+    actions : int32 (2 E,)
+        Cell e is ``actions[2 e], values[2 e + 1]``: action and weight. A block begins with a header cell, of which both
+        numbers are integers in `actions`: how many cells with weights follow, and how many cells the block has.
+    values : float32 (2 E,)
+        The same memory as `actions`.
+    totals : float64 (E,)
+        u of each cell; empty in weights that are not to be trained.
+    sizes : int64 (2,)
+        Features known, cells in use.
+    """
+
+    table: np.ndarray
+    actions: np.ndarray
+    values: np.ndarray
+    totals: np.ndarray
+    sizes: np.ndarray
+
+
+@njit(cache=True, nogil=True)
+def new_weights(features, cells, trained):
+    """No features, with room for about so many; ``trained``: with totals."""
+    size = 1024
+    while size < 2 * features:
+        size *= 2
+    cells = max(cells, 1024)
+    actions = np.zeros(2 * cells, np.int32)
+    totals = np.zeros(cells if trained else 0, np.float64)
+    sizes = np.zeros(2, np.int64)
+    sizes[USED] = _FIRST_BLOCK
+    actions[1] = _FIRST_BLOCK
+    return Weights(np.zeros((size, 2), np.int64), actions, actions.view(np.float32), totals, sizes)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _slot(table, key):
+    """Where a key is in the table, or is to be put."""
+    mask = table.shape[0] - 1
+    at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
+    while table[at, 0] != key and table[at, 0] != 0:
+        at = (at + 1) & mask
+    return at
+
+
+@njit(cache=True, nogil=True)
+def find_blocks(weights, keys, count, blocks):
+    """Look up the first ``count`` features; unknown ones get the empty block."""
+    for i in range(count):
+        blocks[i] = weights.table[_slot(weights.table, keys[i]), 1]
+
+
+@njit(cache=True, nogil=True)
+def add_scores(weights, blocks, count, scores):
+    """Add the weights of some features, given by their blocks, to the scores of all actions, float32 (A,)."""
+    for i in range(count):
+        block = blocks[i]
+        for cell in range(block + 1, block + 1 + weights.actions[2 * block]):
+            scores[weights.actions[2 * cell]] += weights.values[2 * cell + 1]
+
+
+@njit(cache=True, nogil=True)
+def with_room(weights, features, most_actions):
+    """The weights, moved to larger arrays if these are needed to update so many features, of so many actions each."""
+    table, actions, totals, sizes = weights.table, weights.actions, weights.totals, weights.sizes
+    grown = False
+    if 2 * (sizes[FEATURES] + features) > table.shape[0]:
+        size = 2 * table.shape[0]
+        while size < 2 * (sizes[FEATURES] + features):
+            size *= 2
+        table = np.zeros((size, 2), np.int64)
+        for at in range(weights.table.shape[0]):
+            if weights.table[at, 0] != 0:
+                table[_slot(table, weights.table[at, 0])] = weights.table[at]
+        grown = True
+    needed = sizes[USED] + features * 2 * max(_FIRST_BLOCK, most_actions + 1)
+    if needed > totals.shape[0]:
+        cells = max(needed, totals.shape[0] + totals.shape[0] // 2)
+        actions = np.zeros(2 * cells, np.int32)
+        actions[: 2 * sizes[USED]] = weights.actions[: 2 * sizes[USED]]
+        totals = np.zeros(cells, np.float64)
+        totals[: sizes[USED]] = weights.totals[: sizes[USED]]
+        grown = True
+    if not grown:
+        return weights
+    return Weights(table, actions, actions.view(np.float32), totals, sizes)
+
+
+@njit(cache=True, nogil=True)
+def _new_block(weights, cells):
+    block = weights.sizes[USED]
+    weights.sizes[USED] += cells
+    weights.actions[2 * block] = 0
+    weights.actions[2 * block + 1] = cells
+    return block
+
+
+@njit(cache=True, nogil=True)
+def update(weights, keys, count, action, change, step):
+    """Add ``change`` to the weight of an action for some features in a step, from 1; `with_room` goes before."""
+    table, actions, values, totals = weights.table, weights.actions, weights.values, weights.totals
+    for i in range(count):
+        at = _slot(table, keys[i])
+        if table[at, 0] == 0:
+            table[at, 0] = keys[i]
+            table[at, 1] = _new_block(weights, _FIRST_BLOCK)
+            weights.sizes[FEATURES] += 1
+        block = table[at, 1]
+        filled = actions[2 * block]
+        cell = block + 1
+        while cell <= block + filled and actions[2 * cell] != action:
+            cell += 1
+        if cell > block + filled:
+            if filled + 1 == actions[2 * block + 1]:
+                larger = _new_block(weights, 2 * (filled + 1))
+                actions[2 * larger + 2 : 2 * (larger + filled + 1)] = actions[2 * block + 2 : 2 * (block + filled + 1)]
+                totals[larger + 1 : larger + filled + 1] = totals[block + 1 : block + filled + 1]
+                block = larger
+                table[at, 1] = block
+            actions[2 * block] = filled + 1
+            cell = block + filled + 1
+            actions[2 * cell] = action
+            values[2 * cell + 1] = 0.0
+            totals[cell] = 0.0
+        values[2 * cell + 1] += change
+        totals[cell] += (step - 1) * change
+
+
+@njit(cache=True, nogil=True)
+def _lists(weights, steps):
+    """Averaged weights after so many steps as keys, offsets, actions and values; zero weights are left out."""
+    features = weights.sizes[FEATURES]
+    keys = np.empty(features, np.int64)
+    offsets = np.zeros(features + 1, np.int64)
+    actions = np.empty(weights.sizes[USED], np.int32)
+    values = np.empty(weights.sizes[USED], np.float32)
+    count, used = 0, 0
+    for at in range(weights.table.shape[0]):
+        if weights.table[at, 0] == 0:
+            continue
+        block = weights.table[at, 1]
+        for cell in range(block + 1, block + 1 + weights.actions[2 * block]):
+            mean = np.float32(weights.values[2 * cell + 1] - weights.totals[cell] / steps)
+            if mean != 0.0:
+                actions[used] = weights.actions[2 * cell]
+                values[used] = mean
+                used += 1
+        if used > offsets[count]:
+            keys[count] = weights.table[at, 0]
+            count += 1
+            offsets[count] = used
+    return keys[:count], offsets[: count + 1], actions[:used], values[:used]
+
+
+@njit(cache=True, nogil=True)
+def from_lists(keys, offsets, actions, values):
+    """Weights for parsing from the arrays of `averaged_lists`."""
+    weights = new_weights(keys.shape[0], actions.shape[0] + keys.shape[0] + _FIRST_BLOCK, False)
+    for f in range(keys.shape[0]):
+        at = _slot(weights.table, keys[f])
+        block = weights.sizes[USED]
+        weights.table[at, 0] = keys[f]
+        weights.table[at, 1] = block
+        weights.sizes[FEATURES] += 1
+        length = offsets[f + 1] - offsets[f]
+        weights.sizes[USED] += length + 1
+        weights.actions[2 * block] = length
+        weights.actions[2 * block + 1] = length + 1
+        for i in range(length):
+            weights.actions[2 * (block + 1 + i)] = actions[offsets[f] + i]
+            weights.values[2 * (block + 1 + i) + 1] = values[offsets[f] + i]
+    return weights
+
+
+def averaged_lists(weights: Weights, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The mean of the weights after each of so many steps.
+
+    Returns
+    -------
+    keys : int64 (F,)
+        Features with any weight but 0, as hashed by `templates.feature_keys`.
+    offsets : int64 (F + 1,)
+    actions : int32 (offsets[F],)
+    values : float32 (offsets[F],)
+        Those of feature f are at ``offsets[f]`` to ``offsets[f + 1] - 1``.
+    """
+    return _lists(weights, max(steps, 1))

@@ -1,0 +1,181 @@
+"""LR-spine parsing: a tree can be attached anywhere along the outer edge of the tree beside it.
+
+The stack holds trees, each with its two *spines*: the left spine is the path from the root of the tree that takes the
+leftmost left child at each step, the right spine the same with rightmost right children. A tree attached under a node
+of a spine hides the nodes that were further down; those have all their children on that side.
+
+Source: Sartorio, Satta and Nivre (2013), "A transition-based dependency parser using a dynamic parsing strategy",
+section 3.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+
+KINDS = ("shift", "left_arc", "right_arc")
+
+
+class Transition(NamedTuple):
+    """A transition; arcs have a parameter.
+
+    Attributes
+    ----------
+    kind : str
+        One of `KINDS`: sh, la and ra in the paper.
+    k : int
+        Which node of the spine becomes the head, from 1, the root of its tree; 0 for a shift.
+    """
+
+    kind: str
+    k: int = 0
+
+    def __str__(self) -> str:
+        return f"{self.kind}({self.k})" if self.k else self.kind
+
+
+SHIFT = Transition("shift")
+
+
+def left_arc(k: int = 1) -> Transition:
+    """The transition la_k."""
+    return Transition("left_arc", k)
+
+
+def right_arc(k: int = 1) -> Transition:
+    """The transition ra_k."""
+    return Transition("right_arc", k)
+
+
+class Element(NamedTuple):
+    """A tree in the stack.
+
+    Attributes
+    ----------
+    left, right : tuple of int
+        The spines, both from the root of the tree.
+    """
+
+    left: tuple[int, ...]
+    right: tuple[int, ...]
+
+    @property
+    def root(self) -> int:
+        """The root of the tree, which the spines share."""
+        return self.left[0]
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Configuration:
+    """A stack of trees, the remaining input and the arcs built so far.
+
+    Attributes
+    ----------
+    stack : tuple of Element
+        Topmost last. Their trees cover the positions before ``front``, from left to right.
+    front : int
+        First position of the remaining input ``front … n``; n + 1 when that is empty.
+    n : int
+        Words of the sentence.
+    arcs : frozenset of (int, int)
+        (head, dependent).
+    """
+
+    stack: tuple[Element, ...]
+    front: int
+    n: int
+    arcs: frozenset[tuple[int, int]] = frozenset()
+
+    def __repr__(self) -> str:
+        spines = [f"⟨{' '.join(map(str, left))} | {' '.join(map(str, right))}⟩" for left, right in self.stack]
+        remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
+        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
+        return f"({' '.join(spines) or 'ε'}, {remaining}, {arcs})"
+
+    def gold_arcs(self, gold: np.ndarray) -> int:
+        """How many of the arcs built so far are in a gold tree, given as heads."""
+        return sum(int(gold[dependent]) == head for head, dependent in self.arcs)
+
+
+class LRSpine(TransitionSystem[Configuration, Transition]):
+    """The two topmost trees are joined by an arc from a node of the inner spine of the one to the root of the other.
+
+    The trees are the projective ones, with any number of words below the root. A tree over n words takes 2n + 1
+    transitions, whatever their order; no computation gets stuck.
+
+    With S the lower part of the stack, B the rest of the remaining input, and an element written ⟨left | right⟩:
+
+    ================  ====================================================================================
+    ``shift``         (S, b B, T) becomes (S ⟨b | b⟩, B, T)
+    ``left_arc(k)``   (S ⟨x… | y…⟩ ⟨u₁…u_p | v…⟩, B, T) becomes (S ⟨u₁…u_k x… | v…⟩, B, T and (u_k, x₁)),
+                      unless x₁ is 0
+    ``right_arc(k)``  (S ⟨x… | y₁…y_s⟩ ⟨u… | v…⟩, B, T) becomes (S ⟨x… | y₁…y_k v…⟩, B, T and (y_k, u₁))
+    ================  ====================================================================================
+
+    Parameters
+    ----------
+    spines : bool
+        Without them every spine is the root alone and k is 1: arc-standard parsing, which the paper takes apart into
+        steps towards this system (Table 2).
+    """
+
+    name = "lr-spine"
+
+    def __init__(self, spines: bool = True) -> None:
+        self.spines = spines
+
+    def initial(self, n: int) -> Configuration:
+        """(ε, 0 1 … n, ∅): the root is shifted too."""
+        return Configuration((), 0, n)
+
+    def legal(self, configuration: Configuration) -> tuple[Transition, ...]:
+        """Transitions that apply: the shift, left arcs and right arcs, these by rising k."""
+        stack = configuration.stack
+        shift = (SHIFT,) if configuration.front <= configuration.n else ()
+        if len(stack) < 2:
+            return shift
+        second, top = stack[-2:]
+        left = map(left_arc, range(1, len(top.left) + 1)) if second.root > 0 else ()
+        return (*shift, *left, *map(right_arc, range(1, len(second.right) + 1)))
+
+    def apply(self, configuration: Configuration, transition: Transition) -> Configuration:
+        """The next configuration.
+
+        Raises
+        ------
+        TransitionError
+            The transition is not legal here, or none of the system.
+        """
+        if transition[0] not in KINDS:
+            raise TransitionError(f"unknown transition {transition[0]!r}; known: {', '.join(KINDS)}")
+        if transition not in self.legal(configuration):
+            raise TransitionError(f"{Transition(*transition)} does not apply to {configuration!r}")
+        kind, k = transition
+        stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
+        if kind == "shift":
+            return Configuration((*stack, Element((front,), (front,))), front + 1, n, arcs)
+        second, top = stack[-2:]
+        if kind == "left_arc":
+            arc = (top.left[k - 1], second.root)
+            joined = Element(top.left[:k] + second.left, top.right)
+        else:
+            arc = (second.right[k - 1], top.root)
+            joined = Element(second.left, second.right[:k] + top.right)
+        if not self.spines:
+            joined = Element(joined.left[:1], joined.right[:1])
+        return Configuration((*stack[:-2], joined), front, n, arcs | {arc})
+
+    def is_final(self, configuration: Configuration) -> bool:
+        """Whether one tree is left, that of the root."""
+        return len(configuration.stack) == 1 and configuration.front > configuration.n
+
+    def heads(self, configuration: Configuration) -> np.ndarray:
+        """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
+        heads = np.full(configuration.n + 1, NO_HEAD, np.int32)
+        for head, dependent in configuration.arcs:
+            heads[dependent] = head
+        return heads

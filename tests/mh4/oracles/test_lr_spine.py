@@ -1,0 +1,137 @@
+"""Correct transitions against brute force over all computations; the canonical computation on a whole treebank."""
+
+from functools import cache
+
+import numpy as np
+import pytest
+from arc_eager_twin import random_projective_tree, random_tree
+from computations import all_trees, configurations
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.decoders.projectivization import projectivize
+from mh4.decoders.trees import is_projective
+from mh4.oracles.lr_spine import correct_transitions, optimal_computation
+from mh4.sample import generate_sample
+from mh4.transitions.lr_spine import SHIFT, Configuration, Element, LRSpine, left_arc, right_arc
+from mh4.treebank import read_treebank
+
+SYSTEMS = [LRSpine(), LRSpine(spines=False)]
+every_system = pytest.mark.parametrize("system", SYSTEMS, ids=["spines", "no spines"])
+
+
+@cache
+def reachable(system, configuration):
+    """Heads of all trees that some computation leads to."""
+    if system.is_final(configuration):
+        return frozenset([tuple(system.heads(configuration).tolist())])
+    following = [reachable(system, system.apply(configuration, t)) for t in system.legal(configuration)]
+    return frozenset().union(*following)
+
+
+def correct_by_listing(system, configuration, gold):
+    """Transitions after which a gold tree, a tuple of heads, can still be reached."""
+    return tuple(t for t in system.legal(configuration) if gold in reachable(system, system.apply(configuration, t)))
+
+
+@every_system
+@pytest.mark.parametrize("n", range(5))
+def test_every_configuration_and_every_gold_tree(system, n):
+    golds = [gold for gold in all_trees(n) if is_projective(gold)]
+    for configuration in configurations(system, n):
+        after = {t: reachable(system, system.apply(configuration, t)) for t in system.legal(configuration)}
+        for gold in golds:
+            expected = tuple(t for t, trees in after.items() if tuple(gold.tolist()) in trees)
+            assert correct_transitions(configuration, gold, system.spines) == expected
+
+
+@every_system
+@given(n=st.integers(4, 6), seed=st.integers(0, 2**32 - 1), stray=st.sampled_from([0.0, 0.1]))
+def test_longer_sentences(system, n, seed, stray):
+    """Along walks that seldom leave what is correct."""
+    rng = np.random.default_rng(seed)
+    gold = random_projective_tree(rng, n)
+    configuration = system.initial(n)
+    while not system.is_final(configuration):
+        correct = correct_transitions(configuration, gold, system.spines)
+        assert correct == correct_by_listing(system, configuration, tuple(gold.tolist()))
+        choices = correct if correct and rng.random() >= stray else system.legal(configuration)
+        configuration = system.apply(configuration, choices[rng.integers(len(choices))])
+
+
+@every_system
+@given(n=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
+def test_correct_transitions_lead_to_the_gold_tree(system, n, seed):
+    """Whichever of them is taken."""
+    rng = np.random.default_rng(seed)
+    gold = random_projective_tree(rng, n)
+    configuration = system.initial(n)
+    while not system.is_final(configuration):
+        correct = correct_transitions(configuration, gold, system.spines)
+        assert 1 <= len(correct) <= 2
+        configuration = system.apply(configuration, correct[rng.integers(len(correct))])
+    assert (system.heads(configuration) == gold).all()
+
+
+def test_figure_4():
+    """Configurations (a) to (d) of the paper, each with a root below; the shift is correct in the last two."""
+    stack = tuple(Element((i,), (i,)) for i in range(3))
+    configuration = Configuration(stack, 3, 3)
+    a = np.array([-1, 0, 1, 1])  # σ₂ → σ₁, and what comes next is no child of σ₁
+    assert correct_transitions(configuration, a) == (right_arc(1),)
+    deeper = Configuration((Element((0,), (0,)), Element((1,), (1, 2)), Element((3,), (3,))), 4, 4, frozenset({(1, 2)}))
+    b = np.array([-1, 0, 1, 2, 1])  # the same with a node of the spine as the head
+    assert correct_transitions(deeper, b) == (right_arc(2),)
+    c = np.array([-1, 0, 1, 2])  # σ₁ has a child to come
+    assert correct_transitions(configuration, c) == (SHIFT, right_arc(1))
+    d = np.array([-1, 2, 3, 0])  # σ₁ → σ₂, and the head of σ₁ is to come
+    assert correct_transitions(configuration, d) == (SHIFT, left_arc(1))
+
+
+def test_nothing_is_correct_once_the_gold_tree_is_out_of_reach():
+    stack = (Element((0,), (0,)), Element((1,), (1,)), Element((2,), (2,)))
+    assert correct_transitions(Configuration(stack, 3, 2), np.array([-1, 0, 0])) == ()
+    assert correct_transitions(Configuration(stack, 3, 2), np.array([-1, 0, 1])) == (right_arc(1),)
+    wrong = Configuration((Element((0,), (0, 1)),), 2, 2, frozenset({(0, 1)}))
+    assert correct_transitions(wrong, np.array([-1, 2, 0])) == ()
+
+
+@every_system
+@given(n=st.integers(0, 15), seed=st.integers(0, 2**32 - 1))
+def test_the_canonical_computation(system, n, seed):
+    """It builds the projectivised tree, and takes an arc wherever one is correct."""
+    gold = random_tree(np.random.default_rng(seed), n)
+    target = projectivize(gold)
+    transitions = optimal_computation(gold, system.spines)
+    configuration = system.initial(n)
+    for transition in transitions:
+        assert transition == correct_transitions(configuration, target, system.spines)[-1]
+        configuration = system.apply(configuration, transition)
+    assert system.is_final(configuration)
+    assert (system.heads(configuration) == target).all()
+
+
+@every_system
+def test_it_rebuilds_a_whole_treebank(system, tmp_path):
+    path = tmp_path / "sample.conllu"
+    path.write_text("".join(generate_sample(1)["train"]), encoding="utf-8")
+    sentences = list(read_treebank(path, gold=True))
+    changed = 0
+    for sentence in sentences:
+        *_, final = system.run(len(sentence), optimal_computation(sentence.heads, system.spines))
+        target = projectivize(sentence.heads)
+        assert (system.heads(final) == target).all()
+        changed += not is_projective(sentence.heads)
+    assert len(sentences) > 100
+    assert 0 < changed < len(sentences)
+
+
+def test_what_is_no_gold_tree_is_an_error():
+    configuration = LRSpine().initial(4)
+    for heads in ([-1, 3, 4, 0, 3], [-1, 2, 1, 0, 0]):
+        with pytest.raises(ValueError, match="need a projective gold tree"):
+            correct_transitions(configuration, np.array(heads))
+    with pytest.raises(ValueError, match="of 4 words, the gold tree of 2"):
+        correct_transitions(configuration, np.array([-1, 0, 1]))
+    with pytest.raises(ValueError, match="not a tree"):
+        optimal_computation(np.array([-1, 2, 1]))
