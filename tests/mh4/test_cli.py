@@ -164,3 +164,26 @@ def test_bench_stages(command, small_treebanks, small_model):
     assert report["words_per_second"] == pytest.approx(report["words"] / report["seconds"])
     assert sum(report["share"].values()) == pytest.approx(1.0)
     assert "decode" in report["share"]
+
+
+def test_a_transition_system_is_trained_and_parses(run, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    model = tmp_path / "model"
+    options = ("--dev", dev, "--system", "arc-standard", "--oracle", "static", "--set", "iterations=1", "-o", model)
+    assert run("train", train, *options).returncode == 0
+    parsed = run("parse", model, dev)
+    assert parsed.returncode == 0
+    assert len(parsed.stdout.splitlines()) == len(dev.read_bytes().splitlines())
+    fails_with_one_line(run("parse", model, dev, "--search", "greedy"), "greedy")
+    fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
+    fails_with_one_line(run("train", train, *options), "--overwrite")
+    fails_with_one_line(run("train", train, "--dev", dev, "--system", "arc-lazy"), "covington")
+    fails_with_one_line(run("train", train, "--dev", dev, "--system", "arc-eager", "--resume"), "--resume")
+
+
+def test_oracle_writes_sequences(run, small_treebanks):
+    result = run("oracle", "--system", "arc-eager", "--sequences", small_treebanks[1])
+    assert result.returncode == 0
+    assert b"attainable accuracy" in result.stderr
+    assert all(line.count(b"\t") == 3 for line in result.stdout.splitlines())
+    fails_with_one_line(run("oracle", "--policy", "any", small_treebanks[1]), "left-before-right")
