@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import torch
 
-from ..files import DataError, atomic_output
+from ..files import DataError
 from ..model_folder import CONFIG, VOCABULARY, WEIGHTS, read_json, read_tensors, write_json, write_tensors
-from ..parser import WINDOW_WORDS, Prediction
-from ..treebank import Sentence, read_treebank
+from ..parser import Prediction, TreebankParser
+from ..treebank import Sentence
 from .config import PerceptronConfig
 from .loops import Actions, new_room, parse_text
 from .systems import get_system
@@ -23,7 +23,7 @@ from .weights import ARRAYS, from_lists
 _SHORTEST_ROOM = 64
 
 
-class PerceptronParser:
+class PerceptronParser(TreebankParser):
     """A greedy transition-based parser scored by an averaged perceptron. One thread may use it at a time.
 
     Parameters
@@ -112,16 +112,8 @@ class PerceptronParser:
 
         return run(train, dev, output, **options)
 
-    def parse(
-        self,
-        source: str | Path | Iterable[Sentence],
-        output: str | Path | None = None,
-        keep_heads: bool = False,
-        skip_bad: bool = False,
-        on_skip: Callable[[DataError], None] | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[tuple[Sentence, Prediction]] | None:
-        """Parse CoNLL-U, as `mh4.parser.Parser.parse` does.
+    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+        """Trees of some sentences, in their order.
 
         Raises
         ------
@@ -130,31 +122,6 @@ class PerceptronParser:
         """
         if keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
-        if isinstance(source, (str, Path)):
-            source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
-        pairs = self._parse_stream(source)
-        if output is None:
-            return pairs
-        with atomic_output(output) as stream:
-            for sentence, prediction in pairs:
-                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
-                if on_progress is not None:
-                    on_progress(1, len(sentence))
-        return None
-
-    def _parse_stream(self, sentences: Iterable[Sentence]) -> Iterator[tuple[Sentence, Prediction]]:
-        window: list[Sentence] = []
-        words = 0
-        for sentence in sentences:
-            window.append(sentence)
-            words += len(sentence)
-            if words >= WINDOW_WORDS:
-                yield from zip(window, self.predict(window), strict=True)
-                window, words = [], 0
-        yield from zip(window, self.predict(window), strict=True)
-
-    def predict(self, sentences: Sequence[Sentence]) -> list[Prediction]:
-        """Trees of some sentences, in their order."""
         if not sentences:
             return []
         self._make_room(max(map(len, sentences)))

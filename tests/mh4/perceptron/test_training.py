@@ -159,7 +159,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     pairs = list(loaded.parse(parsed))
     assert [pair[1].relations for pair in pairs] == [s.relations for s in parsed]
     with pytest.raises(ValueError, match="cannot keep given heads"):
-        loaded.parse(parsed, keep_heads=True)
+        loaded.predict(parsed, keep_heads=True)
 
 
 def test_arcs_from_the_root_are_roots(sample):
