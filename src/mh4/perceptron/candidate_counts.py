@@ -7,12 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
+from ..greedy.state import ARGUMENT, DEPENDENT, NONE, TRANSITION
+from ..greedy.systems import apply, get_system, initialize, list_candidates
+from ..greedy.templates import system_templates
 from ..treebank import Sentence
 from .loops import Actions, best_action, new_room, score_contexts
 from .parser import PerceptronParser
-from .state import ARGUMENT, DEPENDENT, NONE, TRANSITION
-from .systems import apply, get_system, initialize, list_candidates
-from .templates import system_templates
 from .weights import from_lists
 
 

@@ -7,8 +7,8 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from ..config import FORMAT
-from .state import DYNAMIC, ORACLES
-from .systems import get_system
+from ..greedy.state import DYNAMIC, ORACLES
+from ..greedy.systems import get_system
 from .vocabulary import TAG_COLUMNS
 
 SCORER = "perceptron"  # in config.json
@@ -21,9 +21,9 @@ class PerceptronConfig:
     Attributes
     ----------
     system : str
-        One of `mh4.perceptron.systems.SYSTEMS`.
+        One of `mh4.greedy.systems.SYSTEMS`.
     oracle : {"static", "dynamic", "all-pairs"}
-        The last one of Covington parsing only: see `mh4.perceptron.covington`.
+        The last one of Covington parsing only: see `mh4.greedy.covington`.
     iterations : int
         Epochs; the one that is best on dev is kept.
     seed : int

@@ -7,7 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .state import (
+from ..greedy.state import (
     ARGUMENT,
     CONTEXT,
     DEPENDENT,
@@ -20,8 +20,8 @@ from .state import (
     new_candidates,
     new_state,
 )
-from .systems import apply, find_costs, initialize, list_candidates, prepare
-from .templates import Templates, feature_keys
+from ..greedy.systems import apply, find_costs, initialize, list_candidates, prepare
+from ..greedy.templates import Templates, feature_keys
 from .weights import add_scores, find_blocks, update, with_room
 
 ANY_RELATION = -1  # among gold relations

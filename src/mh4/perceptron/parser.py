@@ -10,13 +10,13 @@ import numpy as np
 import torch
 
 from ..files import DataError
+from ..greedy.systems import get_system
+from ..greedy.templates import system_templates
 from ..model_folder import CONFIG, VOCABULARY, WEIGHTS, read_json, read_tensors, write_json, write_tensors
 from ..parser import Prediction, TreebankParser
 from ..treebank import Sentence
 from .config import PerceptronConfig
 from .loops import Actions, new_room, parse_text
-from .systems import get_system
-from .templates import system_templates
 from .vocabulary import PerceptronVocabulary
 from .weights import ARRAYS, from_lists
 

@@ -14,15 +14,15 @@ from mh4.decoders.projectivization import projectivize
 
 from ..evaluation import attachment_scores
 from ..files import DataError
+from ..greedy.state import ORACLES, System
+from ..greedy.systems import get_system
+from ..greedy.templates import system_templates
 from ..model_folder import CONFIG, LOG, WEIGHTS
 from ..training import read_gold
 from ..treebank import Sentence
 from .config import PerceptronConfig
 from .loops import Actions, new_room, train_epoch
 from .parser import PerceptronParser
-from .state import ORACLES, System
-from .systems import get_system
-from .templates import system_templates
 from .vocabulary import PerceptronVocabulary
 from .weights import averaged_lists, new_weights
 

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 
 from mh4.files import DataError
+from mh4.greedy.state import ARGUMENT, CONTEXT, DEPENDENT, DYNAMIC, HEAD, STATIC, TRANSITION
+from mh4.greedy.systems import apply, find_costs, initialize, list_candidates, prepare
 from mh4.model_folder import read_scorer
 from mh4.perceptron.config import PerceptronConfig, make_config
 from mh4.perceptron.loops import score_contexts
 from mh4.perceptron.parser import PerceptronParser
-from mh4.perceptron.state import ARGUMENT, CONTEXT, DEPENDENT, DYNAMIC, HEAD, STATIC, TRANSITION
-from mh4.perceptron.systems import apply, find_costs, initialize, list_candidates, prepare
 from mh4.perceptron.training import PerceptronTrainer, dev_scores, fit, train
 from mh4.perceptron.vocabulary import PerceptronVocabulary
 from mh4.sample import generate_sample

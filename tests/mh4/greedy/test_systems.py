@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
-from mh4.perceptron.state import (
+from mh4.greedy.state import (
     DEPENDENT,
     DEPTH,
     DYNAMIC,
@@ -25,7 +25,7 @@ from mh4.perceptron.state import (
     new_candidates,
     new_state,
 )
-from mh4.perceptron.systems import SYSTEMS, apply, find_costs, get_system, initialize, list_candidates, prepare
+from mh4.greedy.systems import SYSTEMS, apply, find_costs, get_system, initialize, list_candidates, prepare
 from mh4.sample import generate_sample
 from mh4.transitions.arc_eager import REDUCE, SHIFT, ArcEager
 from mh4.transitions.shift_reduce import ShiftReduce

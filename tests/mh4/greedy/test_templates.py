@@ -1,9 +1,9 @@
 import numpy as np
 import pytest
 
-from mh4.perceptron.state import add_arc, new_state, reset
-from mh4.perceptron.systems import SYSTEMS
-from mh4.perceptron.templates import MERGED, ZHANG_NIVRE, compile_templates, feature_keys, select, system_templates
+from mh4.greedy.state import add_arc, new_state, reset
+from mh4.greedy.systems import SYSTEMS
+from mh4.greedy.templates import MERGED, ZHANG_NIVRE, compile_templates, feature_keys, select, system_templates
 
 TOKENS = ("a", "b", "c")
 TEMPLATES = ("a.w", "b.w", "a.w a.p", "a.w b.w d", "b.l c.vl", "c.vr a.sl", "c.sr", "a.p b.p c.p")

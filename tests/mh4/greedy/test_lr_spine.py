@@ -7,11 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mh4.decoders.projectivization import projectivize
-from mh4.oracles.lr_spine import correct_transitions
-from mh4.perceptron import lr_spine
-from mh4.perceptron.candidate_counts import count_attachments
-from mh4.perceptron.config import PerceptronConfig
-from mh4.perceptron.state import (
+from mh4.greedy import lr_spine
+from mh4.greedy.state import (
     ARGUMENT,
     CONTEXT,
     DEPENDENT,
@@ -24,7 +21,10 @@ from mh4.perceptron.state import (
     new_state,
     reset,
 )
-from mh4.perceptron.templates import MERGED
+from mh4.greedy.templates import MERGED
+from mh4.oracles.lr_spine import correct_transitions
+from mh4.perceptron.candidate_counts import count_attachments
+from mh4.perceptron.config import PerceptronConfig
 from mh4.perceptron.training import fit
 from mh4.transitions.lr_spine import KINDS, SHIFT, LRSpine, Transition
 from mh4.treebank import read_treebank

@@ -6,10 +6,8 @@ from arc_eager_twin import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.oracles.covington import optimal_computation, optimal_step
-from mh4.perceptron import covington
-from mh4.perceptron.config import PerceptronConfig
-from mh4.perceptron.state import (
+from mh4.greedy import covington
+from mh4.greedy.state import (
     ALL_PAIRS,
     DEPENDENT,
     DYNAMIC,
@@ -21,6 +19,8 @@ from mh4.perceptron.state import (
     new_state,
     reset,
 )
+from mh4.oracles.covington import optimal_computation, optimal_step
+from mh4.perceptron.config import PerceptronConfig
 from mh4.perceptron.training import fit
 from mh4.transitions.covington import SHIFT, TRANSITIONS, Covington
 from mh4.treebank import read_treebank
