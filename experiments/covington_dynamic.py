@@ -1,19 +1,25 @@
 """Table 2 of Gómez-Rodríguez and Fernández-González (2015): Covington's parser trained with static and dynamic oracles.
 
-    python experiments/covington_dynamic.py --treebank hu-ud-train.conllu hu-ud-dev.conllu --treebank ... -o covington
+    python experiments/covington_dynamic.py ../shared/ud/2.0/{hu,el,cu,got} -o experiments/results/greedy
 
-Trains a parser on the first file of each pair, with every oracle and seed, and scores it on the second. Nothing is
-chosen on the second file: the parser is that of the last epoch. Prints mean UAS and LAS (punctuation included) and
-writes covington.json, from which a later call goes on where this one was stopped.
+Every folder holds one ``*-train.conllu`` and one ``*-test.conllu``, or else one ``*-dev.conllu``, which is scored.
+Nothing is chosen on it: the parser is that of the last epoch. Each run (treebank, oracle, seed) leaves a JSON file in
+the output folder, and runs that have one are not repeated; give ``--table`` to print without running.
 
 The paper does not say whether its static oracle reads the next word as soon as it can (``static``) or after all pairs
-of words (``all-pairs``). Both are here, and p-values of the dynamic one against each: of a paired randomisation test
-over sentences, on the number of right words in all runs.
+of words (``all-pairs``), nor how its dynamic one explores; ours follows wrong predictions with probability 0.9 from the
+second epoch on. There, words left without a head are attached to the root. Where all training trees have one word below
+the root, as in Universal Dependencies, the first such word is, and the others go below it.
+
+Scores include punctuation. p-values are of a paired randomisation test over sentences, on the number of right words in
+all runs; those of the last row are over the sentences of all treebanks.
 """
 
 import argparse
 import json
 import time
+from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +28,6 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
 
-from mh4.evaluation import attachment_scores
 from mh4.files import atomic_output
 from mh4.perceptron.config import PerceptronConfig
 from mh4.perceptron.training import fit
@@ -34,106 +39,156 @@ ORACLES = ("static", "all-pairs", DYNAMIC)
 METRICS = ("UAS", "LAS")
 PUBLISHED = {"static": (82.72, 78.39), DYNAMIC: (83.52, 79.13)}  # averages over 19 treebanks of CoNLL-X and CoNLL-XI
 
-Runs = dict[str, Any]  # "oracle seed" -> seconds and, for each sentence, how many words are right by either metric
+Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one a seed
 
 
-def run(config: PerceptronConfig, train: list[Sentence], evaluation: list[Sentence]) -> dict[str, Any]:
+def read_part(folder: Path, parts: Sequence[str], skip_bad: bool) -> tuple[str, list[Sentence]]:
+    """The first of some parts that the folder has a file of."""
+    for part in parts:
+        paths = sorted(folder.glob(f"*-{part}.conllu"))
+        if len(paths) > 1:
+            raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
+        if paths:
+            return part, read_gold(paths[0], skip_bad)
+    raise SystemExit(f"{folder}: has no *-{parts[-1]}.conllu")
+
+
+def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
-    start = time.perf_counter()
+    _, train = read_part(folder, ("train",), options.skip_bad)
+    scored, evaluation = read_part(folder, ("test", "dev"), options.skip_bad)
+    config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
+    start = time.thread_time()
     parser = fit(config, train)
-    seconds = time.perf_counter() - start
+    seconds = time.thread_time() - start
     right: dict[str, list[int]] = {metric: [] for metric in METRICS}
     for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
-        scores = attachment_scores([gold.heads], [gold.relations], [predicted.heads], [predicted.relations])
-        for metric, score in zip(METRICS, scores, strict=True):
-            right[metric].append(round(score * len(gold) / 100))
-    return {"seconds": round(seconds, 1), "words": [len(gold) for gold in evaluation], **right}
+        head_right = gold.heads[1:] == predicted.heads[1:]
+        relation_right = np.array(gold.relations) == np.array(predicted.relations)
+        right["UAS"].append(int(head_right.sum()))
+        right["LAS"].append(int((head_right & relation_right).sum()))
+    words = sum(map(len, evaluation))
+    return settings(oracle, seed, options) | {"scored": scored, "words": words, "seconds": round(seconds, 1)} | right
 
 
-def of_oracle(runs: Runs, oracle: str, metric: str) -> np.ndarray:
-    """Right words: int (seeds, sentences)."""
-    return np.array([result[metric] for name, result in runs.items() if name.split()[0] == oracle])
+def settings(oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """What a result depends on, apart from the treebank."""
+    return {"oracle": oracle, "iterations": options.iterations, "seed": seed}
 
 
-def mean_score(runs: Runs, oracle: str, metric: str) -> float:
-    """In percent."""
-    words = sum(next(iter(runs.values()))["words"])
-    return 100 * float(of_oracle(runs, oracle, metric).sum(axis=1).mean()) / words
+def result_path(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> Path:
+    """Where the result of one run is kept."""
+    return options.output / f"covington-{folder.resolve().name}-{oracle}-seed{seed}.json"
+
+
+def read_results(options: argparse.Namespace) -> dict[str, Runs]:
+    """All results that there are, by treebank and oracle."""
+    results: dict[str, Runs] = {}
+    for folder in options.treebanks:
+        runs: Runs = defaultdict(list)
+        for oracle in options.oracles:
+            for seed in range(1, options.seeds + 1):
+                path = result_path(folder, oracle, seed, options)
+                if path.exists():
+                    result = json.loads(path.read_text(encoding="utf-8"))
+                    expected = settings(oracle, seed, options)
+                    if {name: result[name] for name in expected} != expected:
+                        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another folder)")
+                    runs[oracle].append(result)
+        if DYNAMIC in runs:
+            results[f"{folder.resolve().name} {runs[DYNAMIC][0]['scored']}"] = runs
+    return results
+
+
+def scores(runs: Runs, oracle: str, metric: str) -> np.ndarray:
+    """Of each seed, in percent."""
+    return np.array([100.0 * sum(result[metric]) / result["words"] for result in runs[oracle]])
+
+
+def right_words(runs: Runs, oracle: str, metric: str, seeds: int) -> np.ndarray:
+    """Of each sentence, in the first so many runs together."""
+    return np.array([result[metric] for result in runs[oracle][:seeds]]).sum(axis=0)
 
 
 def p_value(one: np.ndarray, other: np.ndarray) -> float:
-    """Two-sided, that the seeds' right words differ by so much if the oracle is no matter; each (seeds, sentences)."""
+    """Two-sided, that sums over sentences differ by so much if either parser may have either number of right words."""
 
     def difference(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
         return (y - x).sum(axis=axis)
 
-    samples = one.sum(axis=0), other.sum(axis=0)
-    test = permutation_test(samples, difference, permutation_type="samples", vectorized=True, batch=500, rng=1)
+    test = permutation_test(
+        (one, other), difference, permutation_type="samples", vectorized=True, batch=500, n_resamples=9999, rng=1
+    )
     return float(test.pvalue)
 
 
-def show(results: dict[str, Runs], oracles: tuple[str, ...], console: Console) -> None:
-    """Print a row a treebank, averages, and the paper's."""
-    for metric in METRICS:
-        table = Table(title=f"{metric}, mean of the seeds", box=None)
-        table.add_column("")
-        for column in (*oracles, *(f"{DYNAMIC} − {oracle} (p)" for oracle in oracles if oracle != DYNAMIC)):
-            table.add_column(column, justify="right")
-        rows = []
-        for name, runs in results.items():
-            scores = [mean_score(runs, oracle, metric) for oracle in oracles]
-            rows.append(scores)
-            gains = []
-            for oracle, score in zip(oracles, scores, strict=True):
-                if oracle != DYNAMIC:
-                    p = p_value(of_oracle(runs, oracle, metric), of_oracle(runs, DYNAMIC, metric))
-                    gains.append(f"{scores[-1] - score:+.2f} ({p:.4f})")
-            table.add_row(name, *(f"{score:.2f}" for score in scores), *gains)
-        means = np.mean(rows, axis=0)
-        differences = [f"{means[-1] - mean:+.2f}" for mean in means[:-1]]
-        table.add_row("average", *(f"{mean:.2f}" for mean in means), *differences)
-        theirs = {oracle: scores[METRICS.index(metric)] for oracle, scores in PUBLISHED.items()}
-        published = [f"{theirs[oracle]:.2f}" if oracle in theirs else "" for oracle in oracles]
-        gain = f"{theirs[DYNAMIC] - theirs['static']:+.2f}"
-        table.add_row("paper, average", *published, *(gain if o == "static" else "" for o in oracles[:-1]))
-        console.print(table)
+def gain(runs: Sequence[Runs], oracle: str, metric: str) -> str:
+    """Of the dynamic oracle against another, mean over treebanks, with its p-value over all their sentences."""
+    differences, pairs = [], []
+    for treebank in runs:
+        seeds = min(len(treebank[oracle]), len(treebank[DYNAMIC]))
+        differences.append(scores(treebank, DYNAMIC, metric).mean() - scores(treebank, oracle, metric).mean())
+        pairs.append([right_words(treebank, name, metric, seeds) for name in (oracle, DYNAMIC)])
+    one, other = (np.concatenate(sides) for sides in zip(*pairs, strict=True))
+    return f"{np.mean(differences):+.2f} ({p_value(one, other):.4f})"
+
+
+def table_2(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Table:
+    """A row a treebank, averages over the treebanks that have all oracles, and the paper's."""
+    others = [oracle for oracle in oracles if oracle != DYNAMIC]
+    table = Table(title=f"{metric}: mean of the seeds ± standard deviation", box=None)
+    for column in ("", *oracles, *(f"{DYNAMIC} - {oracle} (p)" for oracle in others)):
+        table.add_column(column, justify="right" if column else "left")
+    for name, runs in results.items():
+        cells = []
+        for oracle in oracles:
+            values = scores(runs, oracle, metric)
+            deviation = f" ± {values.std(ddof=1):.2f}" if len(values) > 1 else ""
+            cells.append(f"{values.mean():.2f}{deviation}" if len(values) else "")
+        table.add_row(name, *cells, *(gain([runs], oracle, metric) if runs[oracle] else "" for oracle in others))
+    complete = [runs for runs in results.values() if all(runs[oracle] for oracle in oracles)]
+    if complete:
+        means = [np.mean([scores(runs, oracle, metric).mean() for runs in complete]) for oracle in oracles]
+        table.add_row(
+            f"average of {len(complete)}",
+            *(f"{value:.2f}" for value in means),
+            *(gain(complete, oracle, metric) for oracle in others),
+        )
+    theirs = {oracle: values[METRICS.index(metric)] for oracle, values in PUBLISHED.items()}
+    published = [f"{theirs[oracle]:.2f}" if oracle in theirs else "" for oracle in oracles]
+    difference = f"{theirs[DYNAMIC] - theirs['static']:+.2f}"
+    table.add_row("paper, average of 19", *published, *(difference if o == "static" else "" for o in others))
+    return table
 
 
 def main() -> None:
-    """Train what is missing, print and write."""
+    """Run what has not been run, print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--treebank", nargs=2, action="append", required=True, metavar=("TRAIN", "EVALUATION"))
-    parser.add_argument("-o", "--output", type=Path, default=Path("covington"), help="name of the file, without ending")
-    parser.add_argument("--oracles", nargs="+", choices=ORACLES, default=ORACLES)
-    parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--iterations", type=int, default=15)
+    parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("-o", "--output", type=Path, default=Path("runs/covington"))
+    parser.add_argument("--oracles", nargs="+", choices=ORACLES, default=list(ORACLES))
+    parser.add_argument("--seeds", type=int, default=5, help="seeds 1 to N (default: 5)")
+    parser.add_argument("--iterations", type=int, default=15, help="as published (default: 15)")
     parser.add_argument("--skip-bad", action="store_true", help="leave out sentences that are not valid")
+    parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
-    oracles = tuple(oracle for oracle in ORACLES if oracle in (*options.oracles, DYNAMIC))
-    console = Console()
-    target = options.output.with_name(f"{options.output.name}.json")
-    settings = {"iterations": options.iterations}
-    results: dict[str, Runs] = {}
-    if target.exists():
-        stored = json.loads(target.read_text(encoding="utf-8"))
-        if stored["settings"] != settings:
-            parser.error(f"{target} has results with other settings: {stored['settings']}")
-        results = stored["results"]
-    for paths in options.treebank:
-        train, evaluation = (read_gold(path, options.skip_bad) for path in paths)
-        runs = results.setdefault(Path(paths[1]).stem, {})
+    options.oracles = [oracle for oracle in ORACLES if oracle in (*options.oracles, DYNAMIC)]
+    options.output.mkdir(parents=True, exist_ok=True)
+    read_results(options)  # complains early
+    for folder in options.treebanks:
         for seed in range(1, options.seeds + 1):
-            for oracle in oracles:
-                if f"{oracle} {seed}" in runs:
+            for oracle in options.oracles:
+                path = result_path(folder, oracle, seed, options)
+                if options.table or path.exists():
                     continue
-                config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
-                result = run(config, train, evaluation)
-                runs[f"{oracle} {seed}"] = result
-                scores = (f"{100 * sum(result[metric]) / sum(result['words']):.2f} {metric}" for metric in METRICS)
-                console.print(f"{Path(paths[1]).stem} {oracle} {seed}: {', '.join(scores)}, {result['seconds']:.0f} s")
-                with atomic_output(target) as stream:
-                    stream.write(json.dumps({"settings": settings, "results": results}).encode())
-    show({Path(paths[1]).stem: results[Path(paths[1]).stem] for paths in options.treebank}, oracles, console)
+                result = run(folder, oracle, seed, options)
+                with atomic_output(path) as stream:
+                    stream.write((json.dumps(result) + "\n").encode())
+                values = (f"{100 * sum(result[metric]) / result['words']:.2f} {metric}" for metric in METRICS)
+                print(f"{path}: {', '.join(values)}, {result['seconds']:.0f} s", flush=True)
+    console = Console(width=170)
+    for metric in METRICS:
+        console.print(table_2(read_results(options), options.oracles, metric))
 
 
 if __name__ == "__main__":

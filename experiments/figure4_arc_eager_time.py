@@ -11,16 +11,12 @@ paper shows a curve without numbers, measured in Java on a laptop (i7-7500U), wi
 """
 
 import argparse
-import json
 import time
 from collections.abc import Sequence
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display needed
-import matplotlib.pyplot as plt
 import numpy as np
+from figures import new_figure, write_figure, write_numbers
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
@@ -104,10 +100,9 @@ def main() -> None:
             golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
             walks.append((straying_configurations(golds, options.policy, options.stray, options.seed), golds))
     records = mean_times(*joined(walks), options.policy)
-    files = {ending: options.output.with_name(f"{options.output.name}.{ending}") for ending in ("json", "png", "svg")}
-    files["json"].write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    numbers = write_numbers(records, options.output)
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axes = new_figure("k + m", "milliseconds for all four transitions (mean)")
     for algorithm in ALGORITHMS:
         axes.plot(
             [record["length"] for record in records],
@@ -115,14 +110,8 @@ def main() -> None:
             marker=".",
             label=algorithm,
         )
-    axes.set_yscale("log")
-    axes.set_xlabel("k + m")
-    axes.set_ylabel("milliseconds for all four transitions (mean)")
-    axes.grid(alpha=0.3)
     axes.legend()
-    for ending in ("png", "svg"):
-        figure.savefig(files[ending], dpi=200)
-    print(*files.values(), sep="\n")
+    print(numbers, *write_figure(figure, options.output), sep="\n")
 
 
 if __name__ == "__main__":

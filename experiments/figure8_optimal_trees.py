@@ -11,15 +11,11 @@ de GSD and ja BCCWJ of UD 2.2.
 """
 
 import argparse
-import json
 import math
 from collections import defaultdict
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display needed
-import matplotlib.pyplot as plt
+from figures import new_figure, write_figure, write_numbers
 
 from mh4.decoders.projectivization import count_optimal_trees
 from mh4.treebank import read_treebank
@@ -53,22 +49,15 @@ def main() -> None:
     if options.width < 1:
         parser.error("a range holds one length at least")
     results = {Path(path).stem: mean_counts(path, options.width) for path in options.treebanks}
-    files = {ending: options.output.with_name(f"{options.output.name}.{ending}") for ending in ("json", "png", "svg")}
-    files["json"].write_text(json.dumps(results, indent=1) + "\n", encoding="utf-8")
+    numbers = write_numbers(results, options.output)
 
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axes = new_figure("sentence length (words)", "optimal projective trees (geometric mean)")
     for name, records in results.items():
         records = [record for record in records if record["sentences"] >= options.least]
         middles = [(record["shortest"] + record["longest"]) / 2 for record in records]
         axes.plot(middles, [record["geometric_mean"] for record in records], marker=".", linewidth=1, label=name)
-    axes.set_yscale("log")
-    axes.set_xlabel("sentence length (words)")
-    axes.set_ylabel("optimal projective trees (geometric mean)")
-    axes.grid(alpha=0.3)
     axes.legend()
-    for ending in ("png", "svg"):
-        figure.savefig(files[ending], dpi=200)
-    print(*files.values(), sep="\n")
+    print(numbers, *write_figure(figure, options.output), sep="\n")
 
 
 if __name__ == "__main__":

@@ -17,18 +17,14 @@ words are critical, so on how far the configurations are from the gold tree.
 """
 
 import argparse
-import json
 import random
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import matplotlib
-
-matplotlib.use("Agg")  # no display needed
-import matplotlib.pyplot as plt
 import numpy as np
+from figures import new_figure, write_figure, write_numbers
 from visited_configurations import visit
 
 from mh4.decoders.projectivization import projectivize
@@ -128,22 +124,14 @@ def measure(
 def draw(records: list[dict[str, float]], folder: Path) -> None:
     """Figures 9 and 10."""
     lengths = [record["length"] for record in records]
-    figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    figure, axes = new_figure("k + m", "milliseconds for all three transitions (mean)")
     for name, (_, _, label) in CURVES.items():
         axes.plot(lengths, [record[name] for record in records], marker=".", label=label)
-    axes.set_yscale("log")
-    axes.set_xlabel("k + m")
-    axes.set_ylabel("milliseconds for all three transitions (mean)")
-    axes.grid(alpha=0.3)
     axes.legend()
-    other, critical = plt.subplots(figsize=(7, 4.5), layout="constrained")
+    other, critical = new_figure("k + m", "k + m' (mean)", logarithmic=False)
     critical.plot(lengths, [record["critical"] for record in records], marker=".")
-    critical.set_xlabel("k + m")
-    critical.set_ylabel("k + m' (mean)")
-    critical.grid(alpha=0.3)
-    for ending in ("png", "svg"):
-        figure.savefig(folder / f"figure9.{ending}", dpi=200)
-        other.savefig(folder / f"figure10.{ending}", dpi=200)
+    write_figure(figure, folder / "figure9")
+    write_figure(other, folder / "figure10")
 
 
 def main() -> None:
@@ -164,7 +152,7 @@ def main() -> None:
             visits += straying_walks(golds, options.policy, options.stray, options.seed)
     records = measure(visits, options.policy)
     options.output.mkdir(parents=True, exist_ok=True)
-    (options.output / "figure9.json").write_text(json.dumps(records, indent=1) + "\n", encoding="utf-8")
+    write_numbers(records, options.output / "figure9")
     draw(records, options.output)
     near = [record for record in records if 76 <= record["length"] <= 84]
     if near:

@@ -1,18 +1,14 @@
-"""Measurements behind ``mh4 bench``: medians, and the share of time in each stage."""
+"""Measurements behind ``mh4 bench train`` and ``mh4 bench parse``: words a second, and the share of each stage."""
 
 from __future__ import annotations
 
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.table import Table
-
-from mh4.decoders import get_decoder
 
 from .config import Config
 from .parser import Parser
@@ -20,45 +16,6 @@ from .sample import write_sample
 from .training import Recent, Trainer, read_gold
 from .treebank import read_treebank
 from .vocabulary import Vocabulary
-
-BLOCK = 10  # decodes in a row
-
-
-def time_decoders(names: Sequence[str], lengths: Sequence[int], repeats: int) -> dict[str, dict[str, float]]:
-    """Median milliseconds a sentence, by decoder and length: ``{"mst": {"10": 0.01, …}, …}``.
-
-    One thread, random normal scores, `repeats` decodes a length. The decoders take turns, `BLOCK` decodes each, so that
-    a drift in the machine's speed touches all of them; the first decode of a turn is not counted.
-    """
-    generator = np.random.default_rng(0)
-    decoders = [get_decoder(name) for name in names]
-    times: dict[str, dict[str, float]] = {name: {} for name in names}
-    for n in lengths:
-        scores = [
-            generator.standard_normal((len(decoder.channels), n + 2, n + 2), dtype=np.float32) for decoder in decoders
-        ]
-        seconds: list[list[float]] = [[] for _ in decoders]
-        for turn in range(0, repeats, BLOCK):
-            for decoder, matrices, taken in zip(decoders, scores, seconds, strict=True):
-                decoder.decode(matrices)
-                for _ in range(min(BLOCK, repeats - turn)):
-                    start = time.perf_counter()
-                    decoder.decode(matrices)
-                    taken.append(time.perf_counter() - start)
-        for name, taken in zip(names, seconds, strict=True):
-            times[name][str(n)] = 1e3 * statistics.median(taken)
-    return times
-
-
-def decoder_table(results: dict[str, dict[str, float]]) -> Table:
-    """`time_decoders` as a table."""
-    table = Table(title="decoding one sentence, median ms, one thread", box=None, pad_edge=False)
-    table.add_column("decoder")
-    for length in next(iter(results.values())):
-        table.add_column(f"{length} words", justify="right")
-    for name, times in results.items():
-        table.add_row(name, *(f"{milliseconds:.3f}" for milliseconds in times.values()))
-    return table
 
 
 def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, Any]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mh4.models.network import NetworkConfig
+
+from .settings import build, parse_settings
 
 FORMAT = 1  # of the model folder
 
@@ -72,9 +74,9 @@ class Config:
         if data.get("format") != FORMAT:
             raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
         data = {key: value for key, value in data.items() if key != "format"}
-        network = _build(NetworkConfig, data.pop("network", {}))
-        training = _build(TrainingConfig, data.pop("training", {}))
-        return _build(cls, {**data, "network": network, "training": training})
+        network = build(NetworkConfig, data.pop("network", {}))
+        training = build(TrainingConfig, data.pop("training", {}))
+        return build(cls, {**data, "network": network, "training": training})
 
 
 def make_config(decoder: str, single_root: bool = True, settings: Sequence[str] = ()) -> Config:
@@ -90,24 +92,4 @@ def make_config(decoder: str, single_root: bool = True, settings: Sequence[str] 
     ValueError
         An unknown name, the message listing the known ones; a value of the wrong type.
     """
-    types: dict[str, type] = {f.name: type(f.default) for part in (NetworkConfig, TrainingConfig) for f in fields(part)}
-    values: dict[str, Any] = {}
-    for setting in settings:
-        name, _, value = setting.partition("=")
-        if name not in types:
-            raise ValueError(f"unknown setting {name!r}; known: {', '.join(sorted(types))}")
-        try:
-            values[name] = types[name](value)
-        except ValueError:
-            raise ValueError(f"setting {name} must be of type {types[name].__name__}; got {value!r}") from None
-    network = {f.name: values[f.name] for f in fields(NetworkConfig) if f.name in values}
-    training = {f.name: values[f.name] for f in fields(TrainingConfig) if f.name in values}
-    return Config(decoder, single_root, NetworkConfig(**network), TrainingConfig(**training))
-
-
-def _build(cls: Any, values: dict[str, Any]) -> Any:
-    known = {f.name for f in fields(cls)}
-    unknown = sorted(set(values) - known)
-    if unknown:
-        raise ValueError(f"unknown option {', '.join(unknown)}; known: {', '.join(sorted(known))}")
-    return cls(**values)
+    return Config(decoder, single_root, *parse_settings(settings, NetworkConfig, TrainingConfig))

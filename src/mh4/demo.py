@@ -1,4 +1,4 @@
-"""``mh4 demo``: every decoder on the built-in sample, side by side."""
+"""``mh4 demo``: every decoder and a greedy parser on the built-in sample, side by side."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ from .config import Config, TrainingConfig
 from .drawing import draw_svg, draw_text
 from .evaluation import evaluate_files
 from .sample import write_sample
+from .transition_config import OracleConfig, TransitionConfig
 from .treebank import Sentence, read_treebank
 
 # Short and steep: enough to see what each decoder is good for, not what it can reach.
 DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=450, patience=10)
+GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
 
 
-def train_one(decoder: str, files: dict[str, Path], folder: Path, threads: int) -> dict[str, Any]:
+def train_one(
+    name: str, config: Config | TransitionConfig, files: dict[str, Path], folder: Path, threads: int
+) -> dict[str, Any]:
     """Train one parser, parse the test file with it; returns a row of the table."""
     import torch
 
-    from .parser import Parser
+    from .loading import load_parser
     from .training import train
 
     torch.set_num_threads(threads)
-    model, parsed = folder / decoder, folder / f"test-{decoder}.conllu"
-    config = Config(decoder=decoder, training=DEMO_TRAINING)
+    model, parsed = folder / name, folder / f"test-{name}.conllu"
     train(files["train"], files["dev"], model, config, threads=threads, overwrite=True)
-    parser = Parser.load(model)
-    parser.threads = threads
+    parser = load_parser(model, threads=threads)
     sentences = list(read_treebank(files["test"], gold=False))
     parser.predict(sentences)  # warms up
     start = time.perf_counter()
@@ -48,7 +50,7 @@ def train_one(decoder: str, files: dict[str, Path], folder: Path, threads: int) 
     parser.parse(files["test"], parsed)
     result = evaluate_files(files["test"], parsed)
     return {
-        "decoder": decoder,
+        "parser": name,
         "UAS": 100 * result.scores["UAS"].f1,
         "LAS": 100 * result.scores["LAS"].f1,
         "crossing": 100 * result.crossing.recall,
@@ -57,23 +59,27 @@ def train_one(decoder: str, files: dict[str, Path], folder: Path, threads: int) 
 
 
 def run_demo(folder: Path, console: Console) -> None:
-    """Write the sample, train all decoders, print one table, draw one non-projective tree."""
+    """Write the sample, train all parsers, print one table, draw one non-projective tree."""
     files = write_sample(folder / "sample")
     console.print(f"A sample treebank of an invented language is in {folder / 'sample'}.", highlight=False)
     cores = os.cpu_count() or 1
     table = Table(title="sample test set, after a short training", pad_edge=False)
-    for column in ("decoder", "UAS", "LAS", "recall of crossing arcs", "words/s parsing, one core"):
-        table.add_column(column, justify="left" if column == "decoder" else "right")
+    for column in ("parser", "UAS", "LAS", "recall of crossing arcs", "words/s parsing, one core"):
+        table.add_column(column, justify="left" if column == "parser" else "right")
+    configs: dict[str, Config | TransitionConfig] = {
+        name: Config(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
+    }
+    configs[f"{GREEDY}-greedy"] = TransitionConfig(OracleConfig(GREEDY), training=DEMO_TRAINING)
     context = multiprocessing.get_context("spawn")
     with (
-        console.status("Training a parser with each decoder, about three minutes on two cores …"),
+        console.status("Training eight parsers, about three minutes on two cores …"),
         ProcessPoolExecutor(cores, mp_context=context) as pool,
     ):
-        futures = [pool.submit(train_one, name, files, folder, 1) for name in decoder_names()]
+        futures = [pool.submit(train_one, name, config, files, folder, 1) for name, config in configs.items()]
         for future in futures:
             row = future.result()
             table.add_row(
-                row["decoder"], *(f"{row[key]:.1f}" for key in ("UAS", "LAS", "crossing")), f"{row['words/s']:.0f}"
+                row["parser"], *(f"{row[key]:.1f}" for key in ("UAS", "LAS", "crossing")), f"{row['words/s']:.0f}"
             )
     console.print(table)
     sentence, heads, relations = _example(files["test"], folder / "test-mh4-hybrid.conllu")

@@ -41,9 +41,9 @@ from .deterministic_states import (
     describe_sentences,
     replay,
 )
-from .parser import ROOT_RELATION, Prediction
 from .transitions.arc_eager import LABELS
 from .treebank import Sentence
+from .treebank_parser import ROOT_RELATION, Prediction
 from .vocabulary import Vocabulary, normalise
 from .word_vectors import WordVectors
 

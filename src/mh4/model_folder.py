@@ -13,6 +13,7 @@ from torch import Tensor
 
 from .config import Config
 from .files import DataError, atomic_output
+from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
 CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
@@ -65,17 +66,19 @@ def read_state(path: Path) -> dict[str, Any]:
         return json.loads(stream.metadata()[_METADATA])
 
 
-def write_definition(folder: Path, config: Config, vocabulary: Vocabulary) -> None:
+def write_definition(folder: Path, config: Config | TransitionConfig, vocabulary: Vocabulary) -> None:
     """Write what is fixed before training starts."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / CONFIG, config.as_dict())
     write_json(folder / VOCABULARY, vocabulary.as_dict())
 
 
-def read_definition(folder: Path) -> tuple[Config, Vocabulary]:
-    """Read configuration and vocabulary."""
+def read_definition(folder: Path) -> tuple[Config | TransitionConfig, Vocabulary]:
+    """Read configuration and vocabulary of a parser with the network's scores."""
+    data = read_json(folder / CONFIG)
+    config_type = TransitionConfig if isinstance(data, dict) and "transitions" in data else Config
     try:
-        config = Config.from_dict(read_json(folder / CONFIG))
+        config = config_type.from_dict(data)
     except (ValueError, TypeError) as error:
         if isinstance(error, DataError):
             raise

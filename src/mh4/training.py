@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from mh4.models.encoder import WordBatch
-from mh4.models.loss import find_violations, multiclass_hinge
+from mh4.models.loss import multiclass_hinge
 from mh4.models.weight_average import WeightAverage
 
 from .config import Config
@@ -35,8 +35,12 @@ from .model_folder import (
     write_definition,
     write_tensors,
 )
-from .parser import Parser, StageTimes
+from .objectives import make_objective
+from .parser import Parser
+from .transition_config import TransitionConfig
+from .transition_parser import TransitionParser
 from .treebank import Sentence, read_treebank
+from .treebank_parser import StageTimes
 from .vocabulary import Vocabulary, tag_pair_names
 
 log = logging.getLogger("mh4")
@@ -48,8 +52,8 @@ WINDOW = 128  # sentences among which those of similar length are batched togeth
 class Example:
     """A training sentence: what the losses need, as arrays.
 
-    `heads` (n + 1,) is the gold tree or, outside the decoder's class, the closest tree within; `gold_heads` is always
-    the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,).
+    `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest one that it can; `gold_heads` is
+    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,).
     """
 
     sentence: Sentence
@@ -105,7 +109,7 @@ class Trainer:
 
     def __init__(
         self,
-        parser: Parser,
+        parser: Parser | TransitionParser,
         train: Sequence[Sentence],
         dev: Sequence[Sentence],
         folder: Path,
@@ -120,6 +124,7 @@ class Trainer:
         self.on_evaluation = on_evaluation
         self.progress = Progress(learning_rate=self.settings.learning_rate)
         self.recent = Recent()
+        self.objective = make_objective(parser)
         self.examples = self._examples(train)
         self.optimizer = torch.optim.Adam(
             parser.network.parameters(),
@@ -131,12 +136,12 @@ class Trainer:
         self.average = WeightAverage(parser.network, self.settings.weight_average)
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
-        vocabulary, decoder = self.parser.vocabulary, self.parser.decoder
+        vocabulary = self.parser.vocabulary
         examples, replaced = [], 0
         for sentence in sentences:
-            if not decoder.fits(len(sentence)):
+            heads = self.objective.training_tree(sentence)
+            if heads is None:
                 continue
-            heads = decoder.closest_tree(sentence.heads)
             replaced += bool((heads != sentence.heads).any())
             examples.append(
                 Example(
@@ -150,15 +155,15 @@ class Trainer:
             )
         if len(examples) < len(sentences):
             log.warning(
-                "%d training sentences are left out: their %s charts would not fit into memory",
-                *(len(sentences) - len(examples), decoder.name),
+                "%d training sentences are left out: their charts would not fit into memory",
+                len(sentences) - len(examples),
             )
         if replaced:
             log.info(
-                "%d of %d training trees are outside the class of %s; the closest tree stands in for each",
+                "%d of %d training trees %s; the closest tree stands in for each",
                 replaced,
                 len(examples),
-                decoder.name,
+                self.objective.stand_in,
             )
         return examples
 
@@ -203,19 +208,12 @@ class Trainer:
 
     def step(self, batch: TrainingBatch) -> float:
         """One update; returns the loss, summed over the words of the batch."""
-        network, decoder, config = self.parser.network, self.parser.decoder, self.parser.config.network
+        network, config = self.parser.network, self.parser.config.network
         times = self.recent.times
         network.train()
         encoded = network.encode(batch.words)
         times.stop("encode")
-        with torch.no_grad():
-            scores = network.scorer(encoded.roles).cpu().numpy()
-        times.stop("score")
-        violations = find_violations(decoder, scores, batch.heads, self.parser.threads)
-        times.stop("decode")
-        device = self.parser.device
-        sentences, parts, weights = (torch.from_numpy(a).to(device) for a in violations[:3])
-        structured = (network.scorer.score_parts(encoded.roles, sentences, parts) * weights).sum() + violations.cost
+        tree_loss = self.objective.loss(encoded, batch.heads, self.progress.epoch, times)
         words = encoded.states[batch.sentence_of, batch.dependent]
         heads = encoded.states[batch.sentence_of, batch.head_of]
         labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
@@ -223,7 +221,7 @@ class Trainer:
             multiclass_hinge(tagger(words), gold)
             for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
         )
-        loss = structured + config.labeler_weight * labeled + config.tagger_weight * tagged
+        loss = tree_loss + config.labeler_weight * labeled + config.tagger_weight * tagged
         self.optimizer.zero_grad(set_to_none=True)
         (loss / self.settings.batch_words).backward()
         torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
@@ -377,7 +375,7 @@ def train(
     train: str | Path,
     dev: str | Path,
     output: str | Path,
-    config: Config | None = None,
+    config: Config | TransitionConfig | None = None,
     device: str = "auto",
     threads: int | None = None,
     resume: bool = False,
@@ -392,8 +390,8 @@ def train(
     ----------
     train, dev
         CoNLL-U files with gold trees.
-    config : Config, optional
-        Decoder, sizes and schedule; on resumption it must equal the saved one.
+    config : Config or TransitionConfig, optional
+        Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
         Threads for decoding; by default one a core.
@@ -430,7 +428,11 @@ def train(
         for name in (STATE, LOG, WEIGHTS):
             (folder / name).unlink(missing_ok=True)
         write_definition(folder, config, vocabulary)
-    parser = Parser(config, vocabulary, device)
+    parser: Parser | TransitionParser
+    if isinstance(config, TransitionConfig):
+        parser = TransitionParser(config, vocabulary, device)
+    else:
+        parser = Parser(config, vocabulary, device)
     parser.threads = threads
     if parser.device.type == "cuda":  # so that a seed means the same model here, too
         os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

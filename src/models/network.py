@@ -1,10 +1,10 @@
-"""The whole network: encoder, channel scorer, labeler and taggers, trained jointly."""
+"""The whole network: encoder, scorer, labeler and taggers, trained jointly."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 from .encoder import SentenceEncoder, WordBatch, WordEncoder
 from .layers import Classifier
 from .scorer import ChannelScorer
+from .transition_scorer import TransitionScorer
+
+S = TypeVar("S", bound=ChannelScorer | TransitionScorer)
 
 
 @dataclass(frozen=True)
@@ -36,16 +39,16 @@ class Encoded(NamedTuple):
     """What one pass over a batch of sentences yields: context vectors and role vectors."""
 
     states: Tensor  # (B, T + 1, hidden)
-    roles: Tensor  # (B, T + 2, R, mlp + 1)
+    roles: Tensor  # (B, T + 2, R, …), as of the scorer's ``role_vectors``
 
 
-class ParserNetwork(nn.Module):
-    """Scores for a decoder, labels for its arcs, tags as auxiliary tasks.
+class ParserNetwork(nn.Module, Generic[S]):
+    """Scores of parts or of transitions, labels of arcs, tags as auxiliary tasks.
 
     Parameters
     ----------
     config : NetworkConfig
-    roles : sequence of (row role, column role), one a channel
+    make_scorer : called with the configuration, makes the scorer of a decoder's channels or of a system's transitions
     word_unknown : (V,), probability that a word is taken for unknown in training
     character_unknown : (K,), likewise for characters
     relations, tags, tag_pairs : int
@@ -55,7 +58,7 @@ class ParserNetwork(nn.Module):
     def __init__(
         self,
         config: NetworkConfig,
-        roles: Sequence[tuple[str, str]],
+        make_scorer: Callable[[NetworkConfig], S],
         word_unknown: Tensor,
         character_unknown: Tensor,
         relations: int,
@@ -74,7 +77,7 @@ class ParserNetwork(nn.Module):
             config.block_dropout,
         )
         self.sentence = SentenceEncoder(config.word_size, config.hidden, config.layers, config.lstm_dropout)
-        self.scorer = ChannelScorer(config.hidden, roles, config.mlp, config.mlp_dropout)
+        self.scorer = make_scorer(config)
         self.labeler = Classifier(2 * config.hidden, config.mlp, relations, config.mlp_dropout)
         self.taggers = nn.ModuleList(
             Classifier(config.hidden, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)

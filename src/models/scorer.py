@@ -10,6 +10,14 @@ from torch import Tensor, nn
 from .layers import MLP
 
 
+def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
+    """(B, T + 1, size) → (B, T + 2, size): position ``lengths[b] + 1`` becomes ``end``, what follows is padding."""
+    batch, positions, size = states.shape
+    padded = torch.cat([states, states.new_zeros(batch, 1, size)], dim=1)
+    is_end = torch.arange(positions + 1, device=states.device) == (lengths + 1)[:, None]
+    return torch.where(is_end[..., None], end, padded)
+
+
 class ChannelScorer(nn.Module):
     """Scores of every channel of a decoder.
 
@@ -62,11 +70,8 @@ class ChannelScorer(nn.Module):
         -------
         (B, N, R, hidden + 1) with N = T + 2; position ``lengths[b] + 1`` is the learned end position.
         """
-        batch, positions, size = states.shape
-        padded = torch.cat([states, states.new_zeros(batch, 1, size)], dim=1)
-        is_end = torch.arange(positions + 1, device=states.device) == (lengths + 1)[:, None]
-        padded = torch.where(is_end[..., None], self.end, padded)
-        hidden = self.mlp(padded).view(batch, positions + 1, -1, self.hidden)
+        padded = append_end(states, lengths, self.end)
+        hidden = self.mlp(padded).view(*padded.shape[:2], -1, self.hidden)
         return torch.cat([hidden, hidden.new_ones(*hidden.shape[:3], 1)], dim=-1)
 
     def forward(self, vectors: Tensor) -> Tensor:

@@ -1,22 +1,13 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
+from golden import check_golden, load_golden, padded_arcs
 from hypothesis import given
 from hypothesis import strategies as st
 from naive_mh import best_score, derivations, enumerated_scores
 
 from mh4.decoders import InfeasibleError, get_decoder
 
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "mh3.npz")
-CASES = [f"c{case:02}_" for case in range(int(GOLDEN["count"]))]
-
-
-def padded_arcs(arc):
-    """The golden arc scores with a row and a column for the end."""
-    bonus = np.zeros((len(arc) + 1,) * 2, np.float32)
-    bonus[:-1, :-1] = arc
-    return bonus
+GOLDEN, CASES = load_golden("mh3")
 
 
 def random_problem(seed, n, forbidden=0.0, integers=False):
@@ -29,21 +20,14 @@ def random_problem(seed, n, forbidden=0.0, integers=False):
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("suffix", ["", "_free"])
 def test_golden(case, suffix):
-    scores = GOLDEN[case + "scores"].transpose(2, 0, 1)
-    decoder = get_decoder("mh3", single_root=not suffix)
-    if GOLDEN[f"{case}value{suffix}"] == -np.inf:
-        with pytest.raises(InfeasibleError):
-            decoder.decode(scores, padded_arcs(GOLDEN[case + "arc"]))
-        return
-    found = decoder.decode(scores, padded_arcs(GOLDEN[case + "arc"]))
-    assert found.score == pytest.approx(float(GOLDEN[f"{case}value{suffix}"]), abs=1e-4)
-    assert found.heads.tolist() == GOLDEN[f"{case}heads{suffix}"].tolist()
-    trace = GOLDEN[f"{case}trace{suffix}"][:, [2, 0, 1]]
-    rescored = (
-        scores[tuple(trace.T)].sum() + GOLDEN[case + "arc"][found.heads[1:], np.arange(1, len(found.heads))].sum()
+    check_golden(
+        get_decoder("mh3", single_root=not suffix),
+        GOLDEN[case + "scores"].transpose(2, 0, 1),
+        padded_arcs(GOLDEN[case + "arc"]),
+        GOLDEN[f"{case}value{suffix}"],
+        GOLDEN[f"{case}heads{suffix}"],
+        GOLDEN[f"{case}trace{suffix}"][:, [2, 0, 1]],  # rows (s0, b0, action)
     )
-    assert rescored == pytest.approx(found.score, abs=1e-4)
-    assert len(found.parts) == len(trace)
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from mh4.cli import app, main
 from mh4.treebank import read_treebank
 
 GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+NETWORK = [f"--set={s}" for s in ("hidden=24", "layers=1", "word_size=16", "character_hidden=16", "mlp=16")]
 
 
 @pytest.fixture
@@ -115,8 +116,7 @@ def test_other_mistakes_are_one_line(small_model, small_treebanks, tmp_path, run
 
 def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     train, dev = small_treebanks
-    settings = [f"--set={s}" for s in ("hidden=24", "layers=1", "word_size=16", "character_hidden=16", "mlp=16")]
-    result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", tmp_path / "m", "--max-steps", 3, *settings)
+    result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", tmp_path / "m", "--max-steps", 3, *NETWORK)
     assert result.returncode == 0, result.stderr.decode()
     assert "best: UAS" in result.stderr.decode()
     assert run("parse", tmp_path / "m", dev, "-o", tmp_path / "out.conllu").returncode == 0
@@ -166,19 +166,34 @@ def test_bench_stages(command, small_treebanks, small_model):
     assert "decode" in report["share"]
 
 
-def test_a_transition_system_is_trained_and_parses(run, small_treebanks, tmp_path):
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--set", "iterations=1"],
+        ["--system", "mh4", "--max-steps", 3, *NETWORK],
+    ],
+)
+def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks, tmp_path):
     train, dev = small_treebanks
     model = tmp_path / "model"
-    options = ("--dev", dev, "--system", "arc-standard", "--oracle", "static", "--set", "iterations=1", "-o", model)
-    assert run("train", train, *options).returncode == 0
+    result = run("train", train, "--dev", dev, "-o", model, *options)
+    assert result.returncode == 0, result.stderr.decode()
     parsed = run("parse", model, dev)
     assert parsed.returncode == 0
     assert len(parsed.stdout.splitlines()) == len(dev.read_bytes().splitlines())
-    fails_with_one_line(run("parse", model, dev, "--search", "greedy"), "greedy")
+    assert run("parse", model, dev, "--search", "greedy").stdout == parsed.stdout
+    fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
-    fails_with_one_line(run("train", train, *options), "--overwrite")
-    fails_with_one_line(run("train", train, "--dev", dev, "--system", "arc-lazy"), "covington")
-    fails_with_one_line(run("train", train, "--dev", dev, "--system", "arc-eager", "--resume"), "--resume")
+    fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
+
+
+def test_options_that_do_not_go_together(run, small_treebanks):
+    train = ("train", small_treebanks[0], "--dev", small_treebanks[1])
+    fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
+    fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
+    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")
+    fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
+    fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
 
 
 def test_oracle_writes_sequences(run, small_treebanks):

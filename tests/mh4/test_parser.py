@@ -10,7 +10,8 @@ from mh4.decoders import decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.files import DataError
 from mh4.model_folder import CONFIG, VOCABULARY, WEIGHTS
-from mh4.parser import Parser, choose_device, prediction_batches
+from mh4.network_parser import choose_device, prediction_batches
+from mh4.parser import Parser
 from mh4.treebank import Sentence, read_treebank
 from mh4.vocabulary import Vocabulary
 

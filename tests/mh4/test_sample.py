@@ -14,7 +14,8 @@ import pytest
 
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import crossed_arcs, is_tree
-from mh4.sample import GRAMMAR, LENGTHS, SPLITS, STOCK, Ulvari, _grammar, _stems, _words, generate_sample, write_sample
+from mh4.sample import LENGTHS, SPLITS, Ulvari, generate_sample, write_sample
+from mh4.sample_grammar import GRAMMAR, STOCK, phrase_blocks, stem_stocks, word_classes
 from mh4.treebank import Sentence, read_treebank
 
 CHECKSUMS = {
@@ -243,7 +244,7 @@ def test_many_test_words_are_unseen(splits):
 
 
 def test_stems():
-    stems = _stems()
+    stems = stem_stocks()
     for name, size in STOCK.items():
         assert len(set(stems[name])) == size
     everything = [stem for stock in stems.values() for stem in stock]
@@ -253,7 +254,7 @@ def test_stems():
 
 def test_grammar_is_closed():
     """Every phrase is defined and used, every class of words too, every move has a site of that name."""
-    grammar, words = _grammar(), _words()
+    grammar, words = phrase_blocks(), word_classes()
     lines = [line for blocks in grammar.values() for block in blocks for line in block.lines]
     used = {line.phrase for line in lines if line.relation not in ("HEAD", "site")}
     used |= {block.base for blocks in grammar.values() for block in blocks} | {"Main"}
@@ -268,10 +269,12 @@ def test_grammar_is_closed():
 
 
 def test_move_without_a_site_is_an_error(monkeypatch):
-    monkeypatch.setattr("mh4.sample.GRAMMAR", "Main 1 : transitive\n  HEAD\n  obj  noun  Case=Acc  → nowhere 100%\n")
-    _grammar.cache_clear()
+    monkeypatch.setattr(
+        "mh4.sample_grammar.GRAMMAR", "Main 1 : transitive\n  HEAD\n  obj  noun  Case=Acc  → nowhere 100%\n"
+    )
+    phrase_blocks.cache_clear()
     try:
         with pytest.raises(ValueError, match="no site 'nowhere'"):
             Ulvari(random.Random(1)).sentence()
     finally:
-        _grammar.cache_clear()
+        phrase_blocks.cache_clear()

@@ -26,8 +26,11 @@ def test_without_decay_the_weights_are_their_own_average():
     network = nn.Linear(7, 5)
     average = WeightAverage(network, decay=0.0)
     nn.init.normal_(network.weight)
+    weight = network.weight.clone()
     average.update(1)
-    assert torch.equal(average.averages[0], network.weight)
+    with average.applied():
+        assert torch.equal(network.weight, weight)
+    assert torch.equal(network.weight, weight)
 
 
 def test_the_network_has_its_own_weights_back_afterwards():

@@ -65,31 +65,6 @@ def number_of_computations(system, policy, configuration):
     return counts
 
 
-def random_tree(rng, n):
-    """Heads of a tree, seldom projective when n is large."""
-    heads = np.full(n + 1, -1, np.int32)
-    order = [0, *(rng.permutation(n) + 1).tolist()]
-    for position in range(1, n + 1):
-        heads[order[position]] = order[rng.integers(position)]
-    return heads
-
-
-def random_projective_tree(rng, n):
-    """Heads of a projective tree: a random computation of it."""
-    heads = np.full(n + 1, -1, np.int32)
-    pending = [(1, n, 0)]
-    while pending:
-        first, last, head = pending.pop()
-        if first > last:
-            continue
-        child = int(rng.integers(first, last + 1))
-        start, stop = int(rng.integers(first, child + 1)), int(rng.integers(child, last + 1))
-        heads[child] = head
-        pending += [(start, child - 1, child), (child + 1, stop, child)]
-        pending += [(first, start - 1, head), (stop + 1, last, head)]
-    return heads
-
-
 def random_configuration(rng, n, push=0.6):
     """A configuration over n words, drawn without regard to how likely a parser gets there."""
     front = int(rng.integers(1, n + 2))

@@ -1,4 +1,4 @@
-"""Plain twins of the oracles: list all computations of a transition system, take the best."""
+"""Plain twins of the oracles: list all computations of a transition system, take the best. Trees to try them on."""
 
 import itertools
 from functools import cache
@@ -18,6 +18,31 @@ def all_trees(n):
         if not nodes:  # a cycle never becomes leaves
             trees.append(parent)
     return np.array(trees, np.int32).reshape(-1, n + 1)
+
+
+def random_tree(rng, n):
+    """Heads of a tree, seldom projective when n is large."""
+    heads = np.full(n + 1, -1, np.int32)
+    order = [0, *(rng.permutation(n) + 1).tolist()]
+    for position in range(1, n + 1):
+        heads[order[position]] = order[rng.integers(position)]
+    return heads
+
+
+def random_projective_tree(rng, n):
+    """Heads of a projective tree: a random computation of it."""
+    heads = np.full(n + 1, -1, np.int32)
+    pending = [(1, n, 0)]
+    while pending:
+        first, last, head = pending.pop()
+        if first > last:
+            continue
+        child = int(rng.integers(first, last + 1))
+        start, stop = int(rng.integers(first, child + 1)), int(rng.integers(child, last + 1))
+        heads[child] = head
+        pending += [(start, child - 1, child), (child + 1, stop, child)]
+        pending += [(first, start - 1, head), (stop + 1, last, head)]
+    return heads
 
 
 @cache

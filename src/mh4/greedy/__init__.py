@@ -7,6 +7,7 @@ module. The parts:
 - `arc_standard`, `arc_eager`, …: one module a system, with five kernels and a `System` that describes it.
 - `systems`: the table of systems.
 - `templates`: features of sparse scorers, written as text and turned into arrays.
+- `training_trees`: the gold trees, replaced where a system cannot build them.
 
 How to add a system. Write a module with these kernels, all ``@njit(cache=True, nogil=True)`` and free of Python
 objects; n is the number of words, ``state.counters[WORDS]``:

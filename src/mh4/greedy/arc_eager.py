@@ -1,5 +1,9 @@
 """Arc-eager parsing on arrays: Nederhof (2021), Table 6, as in `mh4.transitions.arc_eager`, with reduce_correct.
 
+The root is attached to at the end, in the very last step, as in the experiments of Sartorio et al. (2013, section 5),
+so exactly one word is below it: whatever is shifted onto the root stays there, labelled L, until it becomes a left
+child or the input ends. With nothing else in the stack the next word is shifted without being asked for.
+
 A right child gets its relation when it is pushed, and its arc is seen by the features from then on. What the paper
 calls reduce is two transitions here: ``reduce`` of an element labelled R, whose relation is known, and
 ``reduce_correct`` of one labelled L, which has a relation still to be chosen.
@@ -8,7 +12,8 @@ Features: Zhang & Nivre (2011). Oracles: ``static``, shift-before-reduce; ``dyna
 (Nederhof 2021, section 5) for projective gold trees. The calculation keeps to a policy, so that only one order of
 shift and reduce counts as right; here every order does: shift, left_arc and right_arc are scored under
 shift-before-reduce, which does not restrict what follows them, and reduce under reduce-before-shift, for the same
-reason. Under either a word that is shifted is to become a left child.
+reason. Under either a word that is shifted is to become a left child, but for the one on the root, which has no choice.
+The calculation lets the root take words at any time; as in `arc_standard`, that saves no gold arcs.
 """
 
 from __future__ import annotations
@@ -42,24 +47,51 @@ from .templates import ZHANG_NIVRE
 SHIFT, LEFT_ARC, RIGHT_ARC, REDUCE, REDUCE_CORRECT = range(5)
 TRANSITIONS = (*ArcEager.transitions, "reduce_correct")
 TOKENS = ("s0", "n0", "n1", "n2", "s0h", "s0h2", "s0l", "s0l2", "s0r", "s0r2", "n0l", "n0l2")
-SYSTEM = System(ArcEager.name, TRANSITIONS, (False, True, True, False, True), TOKENS, ZHANG_NIVRE, projective=True)
+SYSTEM = System(
+    ArcEager.name,
+    TRANSITIONS,
+    (False, True, True, False, True),
+    TOKENS,
+    ZHANG_NIVRE,
+    projective=True,
+    positions=("s0h", "s0", "n0", "n1"),
+    single_root=True,
+)
 
 _FIRST_CHILD, _LAST_CHILD, _LAST_DESCENDANT = range(3)  # rows of State.oracle
 
 
 @njit(cache=True, nogil=True)
+def _push(state, label):
+    depth = state.counters[DEPTH]
+    state.stack[depth] = state.counters[FRONT]
+    state.labels[depth] = label
+    state.counters[DEPTH] += 1
+    state.counters[FRONT] += 1
+
+
+@njit(cache=True, nogil=True)
+def _shift_unasked(state):
+    """Shift onto the root."""
+    if state.counters[DEPTH] == 1 and state.counters[FRONT] <= state.counters[WORDS]:
+        _push(state, L)
+
+
+@njit(cache=True, nogil=True)
 def initialize(state):
-    """The root alone in the stack."""
-    state.stack[0] = 0
-    state.labels[0] = R
-    state.counters[DEPTH] = 1
-    state.counters[FRONT] = 1
+    """The root and the first word in the stack."""
+    state.counters[DEPTH] = 0
+    state.counters[FRONT] = 0
+    _push(state, R)
+    _shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)
 def candidates(state, candidates):
     """Legal transitions, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
+    if depth < 2:
+        return 0, 0
     top = state.stack[depth - 1]
     count = 0
     if front <= n:
@@ -67,11 +99,10 @@ def candidates(state, candidates):
         if state.labels[depth - 1] == L:
             count = add_candidate(candidates, count, 0, LEFT_ARC, 0, front, top)
         count = add_candidate(candidates, count, 0, RIGHT_ARC, 0, top, front)
-    if depth > 1:
-        if state.labels[depth - 1] == R:
-            count = add_candidate(candidates, count, 0, REDUCE, 0, NONE, NONE)
-        else:
-            count = add_candidate(candidates, count, 0, REDUCE_CORRECT, 0, state.stack[depth - 2], top)
+    if state.labels[depth - 1] == R:
+        count = add_candidate(candidates, count, 0, REDUCE, 0, NONE, NONE)
+    elif depth > 2 or front > n:
+        count = add_candidate(candidates, count, 0, REDUCE_CORRECT, 0, state.stack[depth - 2], top)
     tokens = candidates.tokens[0]
     front_word = front if front <= n else NONE
     tokens[0] = top
@@ -92,14 +123,11 @@ def candidates(state, candidates):
 
 @njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
-    """Take a step."""
+    """Take a step, and shift what has to be shifted after it."""
     depth, front = state.counters[DEPTH], state.counters[FRONT]
     top = state.stack[depth - 1]
     if transition in (SHIFT, RIGHT_ARC):
-        state.stack[depth] = front
-        state.labels[depth] = L if transition == SHIFT else R
-        state.counters[DEPTH] += 1
-        state.counters[FRONT] += 1
+        _push(state, L if transition == SHIFT else R)
         if transition == RIGHT_ARC:
             add_arc(state, top, front, relation)
         return
@@ -108,6 +136,7 @@ def apply(state, transition, argument, relation):
         add_arc(state, front, top, relation)
     elif transition == REDUCE_CORRECT:
         add_arc(state, state.stack[depth - 2], top, relation)
+    _shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)
@@ -130,12 +159,12 @@ def _static_step(state, gold):
     depth, front = state.counters[DEPTH], state.counters[FRONT]
     top = state.stack[depth - 1]
     if front >= gold.shape[0]:
-        return REDUCE
+        return REDUCE if state.labels[depth - 1] == R else REDUCE_CORRECT
     if gold[top] == front:
         return LEFT_ARC
     if gold[front] == top:
         return RIGHT_ARC
-    complete = top > 0 and state.labels[depth - 1] == R and state.oracle[_LAST_CHILD, top] < front
+    complete = state.labels[depth - 1] == R and state.oracle[_LAST_CHILD, top] < front
     if complete and not (gold[front] > front and state.oracle[_FIRST_CHILD, front] > top):
         return REDUCE
     return SHIFT

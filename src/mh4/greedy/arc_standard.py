@@ -1,11 +1,18 @@
 """Arc-standard (shift-reduce) parsing on arrays: Nederhof (2019), Table 1, as in `mh4.transitions.shift_reduce`.
 
-The relation of an arc is part of the reduction. Features: the templates of Zhang & Nivre (2011) as adapted by Sartorio
-et al. (2013), section 5, with their names of tokens: the arc is between s1, the topmost element, and s2.
+The root is attached to at the end, in the very last step, as in the experiments of Sartorio et al. (2013, section 5),
+so exactly one word is below it. Until then there is nothing to choose with fewer than two trees above the root, and the
+next words are shifted without being asked for.
 
-Oracles: ``static``, left-before-right, a reduction as soon as possible; ``dynamic``, every transition after which the
-best tree is still in reach, by the linear-time calculation (Nederhof 2019, section 6), free of any policy. Without
-exploration the latter is *easy-first* training (Sartorio et al. 2013, section 5).
+The relation of an arc is part of the reduction. Features: the templates of Zhang & Nivre (2011) as adapted by Sartorio
+et al., with their names of tokens: the arc is between s1, the topmost element, and s2.
+
+Oracles: ``static``, a reduction as soon as possible, left arcs first: a word gets its left children before it waits for
+its right ones; ``dynamic``, every transition after which the best tree is still in reach, by the linear-time
+calculation (Nederhof 2019, section 6), free of any policy. That calculation lets the root take several words at any
+time; a gold tree with one word below the root loses no more arcs where it must wait, as the other words that a
+computation attaches to the root may as well be attached to the one that stays. Without exploration this is
+*easy-first* training (Sartorio et al. 2013, section 5).
 """
 
 from __future__ import annotations
@@ -36,30 +43,48 @@ from .templates import MERGED, select
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = range(3)
 TOKENS = ("s1", "s2", "s3", "q1", "q2", "s1l", "s1l2", "s1r", "s1r2", "s2l", "s2l2", "s2r", "s2r2")
-SYSTEM = System("arc-standard", TRANSITIONS, (False, True, True), TOKENS, select(MERGED, TOKENS), projective=True)
+SYSTEM = System(
+    "arc-standard",
+    TRANSITIONS,
+    (False, True, True),
+    TOKENS,
+    select(MERGED, TOKENS),
+    projective=True,
+    positions=("s3", "s2", "s1", "q1"),
+    single_root=True,
+)
 
 _LAST_CHILD = 0  # row of State.oracle
 
 
 @njit(cache=True, nogil=True)
+def shift_unasked(state):
+    """Shift until there are two trees above the root; with fewer there is nothing else to do."""
+    while state.counters[DEPTH] < 3 and state.counters[FRONT] <= state.counters[WORDS]:
+        state.stack[state.counters[DEPTH]] = state.counters[FRONT]
+        state.counters[DEPTH] += 1
+        state.counters[FRONT] += 1
+
+
+@njit(cache=True, nogil=True)
 def initialize(state):
-    """The root alone in the stack."""
-    state.stack[0] = 0
-    state.counters[DEPTH] = 1
-    state.counters[FRONT] = 1
+    """The root and the first two words in the stack."""
+    state.counters[DEPTH] = 0
+    state.counters[FRONT] = 0
+    shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)
 def candidates(state, candidates):
     """Legal transitions, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
-    top = state.stack[depth - 1]
-    second = state.stack[depth - 2] if depth > 1 else NONE
+    if depth < 2:
+        return 0, 0
+    top, second = state.stack[depth - 1], state.stack[depth - 2]
     count = 0
     if front <= n:
         count = add_candidate(candidates, count, 0, SHIFT, 0, NONE, NONE)
-    if depth > 1:
-        count = add_candidate(candidates, count, 0, REDUCE_LEFT, 0, second, top)
+    count = add_candidate(candidates, count, 0, REDUCE_LEFT, 0, second, top)
     if depth > 2:
         count = add_candidate(candidates, count, 0, REDUCE_RIGHT, 0, top, second)
     tokens = candidates.tokens[0]
@@ -79,7 +104,7 @@ def candidates(state, candidates):
 
 @njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
-    """Take a step."""
+    """Take a step, and shift what has to be shifted after it."""
     depth = state.counters[DEPTH]
     if transition == SHIFT:
         state.stack[depth] = state.counters[FRONT]
@@ -93,6 +118,7 @@ def apply(state, transition, argument, relation):
     else:
         state.stack[depth - 2] = top
         add_arc(state, top, second, relation)
+    shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)
@@ -108,13 +134,11 @@ def prepare(state, oracle, gold):
 @njit(cache=True, nogil=True)
 def _static_step(state, gold):
     depth, front = state.counters[DEPTH], state.counters[FRONT]
-    if depth > 1:
-        top, second = state.stack[depth - 1], state.stack[depth - 2]
-        if state.oracle[_LAST_CHILD, top] < front:
-            if gold[second] == top:
-                return REDUCE_RIGHT
-            if gold[top] == second:
-                return REDUCE_LEFT
+    top, second = state.stack[depth - 1], state.stack[depth - 2]
+    if gold[second] == top:
+        return REDUCE_RIGHT
+    if gold[top] == second and state.oracle[_LAST_CHILD, top] < front:
+        return REDUCE_LEFT
     return SHIFT
 
 

@@ -6,6 +6,8 @@ Where λ₁ is empty the next word is read without asking, as nothing else is po
 date along the computation; ``all-pairs``, a static one that reads it when all pairs have been looked at, as Covington's
 own algorithm does. The paper does not say which static oracle it compares with: the last one makes the better parser,
 and the slower one.
+
+Some words may be left without a head, more of them than the treebank has below the root: see `focus`.
 """
 
 from __future__ import annotations
@@ -57,7 +59,16 @@ dependents, l' and r' for the closest; CL and CR are the first and the last word
 not among those nor between them, words without head included. Where the printed table does not tell l from l', this
 follows Zhang & Nivre (2011): word, part of speech and relation of either dependent.
 """
-SYSTEM = System(Covington.name, Covington.transitions, (False, False, True, True), TOKENS, TEMPLATES, False, ORACLES)
+SYSTEM = System(
+    Covington.name,
+    Covington.transitions,
+    (False, False, True, True),
+    TOKENS,
+    TEMPLATES,
+    projective=False,
+    positions=("L1", "L0", "R0", "R1"),
+    oracles=ORACLES,
+)
 
 _LEFT, _TRACKED = OWN, OWN + 1  # counters: left focus word; whether the loss is kept up to date. The right one: FRONT
 _LEADERS = 0  # row of State.own
@@ -80,6 +91,18 @@ def initialize(state):
     state.counters[_LEFT] = 0
     state.counters[FRONT] = 1
     _move_on(state)
+
+
+@njit(cache=True, nogil=True)
+def focus(state, left, right):
+    """Make two words the focus words once the input has ended, so that they can still be joined.
+
+    The paper attaches all words without a head to the root. Where a treebank has one word below the root in every
+    sentence, the first of them goes there, and the others are made right children of it, with the relation that has the
+    highest score then; the first is the right one more often than the last one or the one with most descendants.
+    """
+    state.counters[_LEFT] = left
+    state.counters[FRONT] = right
 
 
 @njit(cache=True, nogil=True)

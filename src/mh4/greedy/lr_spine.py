@@ -10,8 +10,7 @@ weights. Templates: the merged ones of section 4.3, with all their tokens.
 
 Oracles: ``static``, every arc as soon as possible, which is the paper's *arc-standard + spine*; ``dynamic``, all
 correct transitions (Lemma 1), of which training follows the one with the best score (Algorithm 2, *easy-first*). Lemma
-1 says nothing about configurations that the gold tree cannot be reached from, so neither oracle admits exploration:
-there every transition has the same cost. Training gets there in gold trees with several words below the root.
+1 says nothing about configurations that the gold tree cannot be reached from, so neither oracle admits exploration.
 """
 
 from __future__ import annotations
@@ -21,6 +20,7 @@ from numba import njit
 
 from ..oracles.lr_spine import children_of, depth_in_spine, shift_is_correct
 from ..transitions.lr_spine import KINDS, LRSpine
+from .arc_standard import shift_unasked
 from .state import (
     ARGUMENT,
     DEPTH,
@@ -44,19 +44,18 @@ SHIFT, LEFT_ARC, RIGHT_ARC = range(3)
 _PLACEHOLDERS = ("s1", "s2", "s3", "q1", "q2", "gp", "gg")
 TOKENS = (*_PLACEHOLDERS, *(f"{token}{side}" for token in ("s1", "s2") for side in ("l", "l2", "r", "r2")))
 SYSTEM = System(
-    LRSpine.name, KINDS, (False, True, True), TOKENS, select(MERGED, TOKENS), projective=True, explores=False
+    LRSpine.name,
+    KINDS,
+    (False, True, True),
+    TOKENS,
+    select(MERGED, TOKENS),
+    projective=True,
+    positions=("s3", "s2", "s1", "q1"),
+    explores=False,
+    single_root=True,
 )
 
 _CHILDREN, _LAST_CHILD = range(2)  # rows of State.oracle
-
-
-@njit(cache=True, nogil=True)
-def _shift(state):
-    """Shift until there are two trees above the root."""
-    while state.counters[DEPTH] < 3 and state.counters[FRONT] <= state.counters[WORDS]:
-        state.stack[state.counters[DEPTH]] = state.counters[FRONT]
-        state.counters[DEPTH] += 1
-        state.counters[FRONT] += 1
 
 
 @njit(cache=True, nogil=True)
@@ -64,7 +63,7 @@ def initialize(state):
     """The root and the first two words in the stack."""
     state.counters[DEPTH] = 0
     state.counters[FRONT] = 0
-    _shift(state)
+    shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)
@@ -137,7 +136,7 @@ def apply(state, transition, argument, relation):
         add_arc(state, head, second, relation)
     else:
         add_arc(state, head, top, relation)
-    _shift(state)
+    shift_unasked(state)
 
 
 @njit(cache=True, nogil=True)

@@ -100,11 +100,20 @@ class System:
         As of `templates.compile_templates`.
     projective : bool
         Whether only projective trees can be built, so that others are projectivised for training.
+    positions : tuple of str
+        Those of `tokens` whose vectors a neural scorer reads by default.
     oracles : tuple of str
         Names of `ORACLES` that the system has.
     explores : bool
         Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
         may follow wrong predictions.
+    single_root : bool
+        Whether the trees have exactly one word below the root, so that others are replaced for training.
+
+    Raises
+    ------
+    ValueError
+        Positions that are no tokens, or none at all.
     """
 
     name: str
@@ -113,8 +122,18 @@ class System:
     tokens: tuple[str, ...]
     templates: tuple[str, ...]
     projective: bool
+    positions: tuple[str, ...]
     oracles: tuple[str, ...] = ORACLES[:2]
     explores: bool = True
+    single_root: bool = False
+
+    def __post_init__(self) -> None:
+        unknown = [name for name in self.positions if name not in self.tokens]
+        if unknown or not self.positions:
+            raise ValueError(
+                f"{self.name}: positions {', '.join(unknown) or '(none)'} are not among the tokens: "
+                f"{', '.join(self.tokens)}"
+            )
 
 
 def new_state(longest: int) -> State:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from numba import njit
 
-from . import arc_eager, arc_standard, covington, lr_spine
+from . import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from .state import System, reset
 
-ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON = range(4)
+ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON, ARC_HYBRID, MH4 = range(6)
 
 SYSTEMS: dict[str, tuple[int, System]] = {
     system.name: (code, system)
@@ -16,6 +16,8 @@ SYSTEMS: dict[str, tuple[int, System]] = {
         (ARC_EAGER, arc_eager.SYSTEM),
         (LR_SPINE, lr_spine.SYSTEM),
         (COVINGTON, covington.SYSTEM),
+        (ARC_HYBRID, arc_hybrid.SYSTEM),
+        (MH4, mh4.SYSTEM),
     )
 }
 
@@ -45,6 +47,10 @@ def initialize(system, state, n):
         lr_spine.initialize(state)
     elif system == COVINGTON:
         covington.initialize(state)
+    elif system == ARC_HYBRID:
+        arc_hybrid.initialize(state)
+    elif system == MH4:
+        mh4.initialize(state)
 
 
 @njit(cache=True, nogil=True)
@@ -58,6 +64,10 @@ def list_candidates(system, state, candidates):
         return lr_spine.candidates(state, candidates)
     if system == COVINGTON:
         return covington.candidates(state, candidates)
+    if system == ARC_HYBRID:
+        return arc_hybrid.candidates(state, candidates)
+    if system == MH4:
+        return mh4.candidates(state, candidates)
     return 0, 0
 
 
@@ -72,6 +82,10 @@ def apply(system, state, transition, argument, relation):
         lr_spine.apply(state, transition, argument, relation)
     elif system == COVINGTON:
         covington.apply(state, transition, argument, relation)
+    elif system == ARC_HYBRID:
+        arc_hybrid.apply(state, transition, argument, relation)
+    elif system == MH4:
+        mh4.apply(state, transition, argument, relation)
 
 
 @njit(cache=True, nogil=True)
@@ -85,6 +99,10 @@ def prepare(system, state, oracle, gold):
         lr_spine.prepare(state, oracle, gold)
     elif system == COVINGTON:
         covington.prepare(state, oracle, gold)
+    elif system == ARC_HYBRID:
+        arc_hybrid.prepare(state, oracle, gold)
+    elif system == MH4:
+        mh4.prepare(state, oracle, gold)
 
 
 @njit(cache=True, nogil=True)
@@ -98,3 +116,7 @@ def find_costs(system, state, oracle, gold, candidates, count):
         lr_spine.costs(state, oracle, gold, candidates, count)
     elif system == COVINGTON:
         covington.costs(state, oracle, gold, candidates, count)
+    elif system == ARC_HYBRID:
+        arc_hybrid.costs(state, oracle, gold, candidates, count)
+    elif system == MH4:
+        mh4.costs(state, oracle, gold, candidates, count)

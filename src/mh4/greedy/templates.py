@@ -18,7 +18,7 @@ A template gives no feature where none of its tokens exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -52,17 +52,19 @@ ZHANG_NIVRE = written("""
 """)
 """Zhang & Nivre (2011), Tables 1 and 2, for arc-eager parsing: s0 is the topmost stack element, n0 the next word."""
 
-_RENAMED = {"s0": "s2", "n0": "s1", "n1": "q1", "n2": "q2", "s0h": "gp", "s0h2": "gg"}
 
+def renamed(templates: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Templates with other names of tokens; those of dependents follow, s0l by the new name of s0."""
 
-def _renamed(atom: str) -> str:
-    token, dot, attribute = atom.partition(".")
-    name = _RENAMED.get(token) or _RENAMED.get(token[:2], "") + token[2:]
-    return atom if not dot else f"{name}.{attribute}"
+    def new_name(atom: str) -> str:
+        token, dot, attribute = atom.partition(".")
+        return f"{names.get(token) or names[token[:2]] + token[2:]}.{attribute}" if dot else atom
+
+    return tuple(" ".join(map(new_name, template.split())) for template in templates)
 
 
 MERGED = (
-    *(" ".join(map(_renamed, template.split())) for template in ZHANG_NIVRE),
+    *renamed(ZHANG_NIVRE, {"s0": "s2", "n0": "s1", "n1": "q1", "n2": "q2", "s0h": "gp", "s0h2": "gg"}),
     # right dependents of s1, as of s2
     *("s1.p s1r.p s2.p", "s1.w s1.vr", "s1.p s1.vr", "s1r.w", "s1r.p", "s1r.l", "s1r2.w", "s1r2.p", "s1r2.l"),
     *("s1.p s1r.p s1r2.p", "s1.w s1.sr", "s1.p s1.sr"),
@@ -87,6 +89,14 @@ def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
         for template in templates
         if all(atom == "d" or atom.partition(".")[0] in tokens for atom in template.split())
     )
+
+
+def distinct(templates: Iterable[str]) -> tuple[str, ...]:
+    """Each template once, where it comes first; the order of its atoms is of no account."""
+    found: dict[frozenset[str], str] = {}
+    for template in templates:
+        found.setdefault(frozenset(template.split()), template)
+    return tuple(found.values())
 
 
 class Templates(NamedTuple):

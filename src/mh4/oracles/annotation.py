@@ -13,9 +13,13 @@ from ..files import DataError, atomic_output
 from ..transform import set_comment
 from ..transitions import arc_eager as arc_eager_system
 from ..transitions import shift_reduce as shift_reduce_system
+from ..transitions.arc_hybrid import ArcHybrid
+from ..transitions.covington import Covington
+from ..transitions.lr_spine import LRSpine
+from ..transitions.mh4 import MH4
 from ..transitions.transition_system import TransitionSystem
 from ..treebank import Sentence, read_treebank
-from . import arc_eager, arc_eager_normalized, shift_reduce
+from . import arc_eager, arc_eager_normalized, arc_hybrid, covington, lr_spine, mh4, shift_reduce
 
 TRANSITIONS_COMMENT = "# transitions = "
 ARCS_COMMENT = "# attainable_arcs = "
@@ -24,9 +28,9 @@ ARCS_COMMENT = "# attainable_arcs = "
 class StaticOracle(NamedTuple):
     """A transition system, its policies (the first is the default) and how to compute an optimal computation."""
 
-    system: TransitionSystem[Any, str]
+    system: TransitionSystem[Any, Any]
     policies: tuple[str, ...]
-    computation: Callable[[np.ndarray, str], Sequence[str]]
+    computation: Callable[[np.ndarray, str], Sequence[Any]]
 
 
 ORACLES = {
@@ -39,6 +43,10 @@ ORACLES = {
             ("reduce-before-shift",),
             lambda gold, policy: arc_eager_normalized.optimal_computation(gold),
         ),
+        StaticOracle(ArcHybrid(), ("reduce-before-shift",), lambda gold, policy: arc_hybrid.optimal_computation(gold)),
+        StaticOracle(MH4(), ("reduce-before-shift",), lambda gold, policy: mh4.optimal_computation(gold)),
+        StaticOracle(Covington(), ("shift-before-no-arc",), lambda gold, policy: covington.optimal_computation(gold)),
+        StaticOracle(LRSpine(), ("arc-before-shift",), lambda gold, policy: lr_spine.optimal_computation(gold)),
     )
 }
 
@@ -77,6 +85,9 @@ def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
 def optimal_computation(heads: np.ndarray, system: str, policy: str | None = None) -> tuple[tuple[str, ...], int]:
     """A computation of a system that builds as many arcs of a tree as any does, and the number of these arcs.
 
+    One exception: a tree that MH4 parsing cannot build is replaced by the closest one of the chart decoder, and there
+    may be a closer one.
+
     Parameters
     ----------
     heads : int (n + 1,)
@@ -92,9 +103,9 @@ def optimal_computation(heads: np.ndarray, system: str, policy: str | None = Non
         An unknown system or policy, or ``heads`` is not a tree.
     """
     oracle, policy = get_oracle(system, policy)
-    transitions = tuple(oracle.computation(heads, policy))
+    transitions = oracle.computation(heads, policy)
     *_, last = oracle.system.run(len(heads) - 1, transitions)
-    return transitions, int((oracle.system.heads(last)[1:] == heads[1:]).sum())
+    return tuple(map(str, transitions)), int((oracle.system.heads(last)[1:] == heads[1:]).sum())
 
 
 def annotate_file(

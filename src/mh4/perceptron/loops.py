@@ -7,6 +7,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ..greedy import covington
 from ..greedy.state import (
     ARGUMENT,
     CONTEXT,
@@ -14,13 +15,14 @@ from ..greedy.state import (
     HEAD,
     NONE,
     TRANSITION,
+    WORDS,
     Candidates,
     State,
     System,
     new_candidates,
     new_state,
 )
-from ..greedy.systems import apply, find_costs, initialize, list_candidates, prepare
+from ..greedy.systems import COVINGTON, apply, find_costs, initialize, list_candidates, prepare
 from ..greedy.templates import Templates, feature_keys
 from .weights import add_scores, find_blocks, update, with_room
 
@@ -197,8 +199,31 @@ def best_optimal_action(actions, room, count, heads, relations):
 
 
 @njit(cache=True, nogil=True)
-def parse_text(system, weights, templates, actions, text, room, root_relation, heads, relations):
-    """Parse greedily; fills heads and relations, int32 (P,). Words left without a head are attached to the root.
+def _join_headless(weights, templates, actions, words, base, room):
+    """Attach all words that Covington parsing left without a head, but the first one, to that one."""
+    first = NONE
+    for word in range(1, room.state.counters[WORDS] + 1):
+        if room.state.heads[word] != NONE:
+            continue
+        if first == NONE:
+            first = word
+            continue
+        covington.focus(room.state, first, word)
+        count, contexts = list_candidates(COVINGTON, room.state, room.candidates)
+        score_contexts(weights, templates, words, base, contexts, room)
+        for c in range(count):
+            if room.candidates.rows[c, DEPENDENT] == word:
+                room.candidates.rows[0] = room.candidates.rows[c]
+        _, relation = best_action(actions, room, 1)
+        apply(COVINGTON, room.state, room.candidates.rows[0, TRANSITION], 0, relation)
+
+
+@njit(cache=True, nogil=True)
+def parse_text(system, weights, templates, actions, text, room, root_relation, single_root, heads, relations):
+    """Parse greedily; fills heads and relations, int32 (P,).
+
+    Words left without a head are attached to the root; with ``single_root``, the first of them is, and the others are
+    attached to that one. Only Covington parsing leaves more than one.
 
     Returns how many decisions were made, and how many contexts were scored.
     """
@@ -217,6 +242,8 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, h
             best, relation = best_action(actions, room, count)
             row = room.candidates.rows[best]
             apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
+        if single_root and system == COVINGTON:
+            _join_headless(weights, templates, actions, text.words, base, room)
         heads[base] = NONE
         relations[base] = NONE
         for word in range(1, n + 1):

@@ -13,8 +13,8 @@ from ..files import DataError
 from ..greedy.systems import get_system
 from ..greedy.templates import system_templates
 from ..model_folder import CONFIG, VOCABULARY, WEIGHTS, read_json, read_tensors, write_json, write_tensors
-from ..parser import Prediction, TreebankParser
 from ..treebank import Sentence
+from ..treebank_parser import Prediction, TreebankParser
 from .config import PerceptronConfig
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
@@ -129,7 +129,16 @@ class PerceptronParser(TreebankParser):
         heads, relations = np.empty((2, text.offsets[-1]), np.int32)
         root = self.vocabulary.relation_number(self.vocabulary.root_relation)
         decisions, contexts = parse_text(
-            self._code, self._weights, self._templates, self._actions, text, self._room, root, heads, relations
+            self._code,
+            self._weights,
+            self._templates,
+            self._actions,
+            text,
+            self._room,
+            root,
+            self.vocabulary.single_root,
+            heads,
+            relations,
         )
         self._decisions += decisions
         self._contexts += contexts

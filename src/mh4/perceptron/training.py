@@ -10,13 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from mh4.decoders.projectivization import projectivize
-
 from ..evaluation import attachment_scores
 from ..files import DataError
-from ..greedy.state import ORACLES, System
+from ..greedy.state import ORACLES
 from ..greedy.systems import get_system
 from ..greedy.templates import system_templates
+from ..greedy.training_trees import training_trees
 from ..model_folder import CONFIG, LOG, WEIGHTS
 from ..training import read_gold
 from ..treebank import Sentence
@@ -27,13 +26,6 @@ from .vocabulary import PerceptronVocabulary
 from .weights import averaged_lists, new_weights
 
 _FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
-
-
-def training_trees(sentences: Sequence[Sentence], system: System) -> list[np.ndarray]:
-    """The gold trees, projectivised where the system cannot build them (Nederhof 2019, section 3)."""
-    if not system.projective:
-        return [sentence.heads for sentence in sentences]
-    return [projectivize(sentence.heads, single_root=len(sentence.roots) == 1) for sentence in sentences]
 
 
 class PerceptronTrainer:

@@ -28,6 +28,8 @@ class PerceptronVocabulary:
         The relation of words below the root, the commonest one if there are several.
     root_only : bool
         Whether that relation is the one of all words below the root, and of no others.
+    single_root : bool
+        Whether there is one word below the root in every sentence.
     tag_column : str
         One of `TAG_COLUMNS`.
     """
@@ -37,6 +39,7 @@ class PerceptronVocabulary:
     relations: tuple[str, ...]
     root_relation: str
     root_only: bool
+    single_root: bool
     tag_column: str
     _numbers: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
 
@@ -62,7 +65,9 @@ class PerceptronVocabulary:
         tags: set[str] = set()
         below_root: dict[str, int] = {}
         elsewhere: set[str] = set()
+        single_root = True
         for sentence in sentences:
+            single_root &= len(sentence.roots) == 1
             forms.update(sentence.forms)
             tags.update(getattr(sentence, tag_column))
             for head, relation in zip(sentence.heads[1:].tolist(), sentence.relations, strict=True):
@@ -76,6 +81,7 @@ class PerceptronVocabulary:
             tuple(sorted(elsewhere | set(below_root))),
             max(sorted(below_root), key=below_root.__getitem__),
             len(below_root) == 1 and not elsewhere & set(below_root),
+            single_root,
             tag_column,
         )
 
@@ -87,6 +93,7 @@ class PerceptronVocabulary:
             "relations": list(self.relations),
             "root_relation": self.root_relation,
             "root_only": self.root_only,
+            "single_root": self.single_root,
             "tag_column": self.tag_column,
         }
 
@@ -99,6 +106,7 @@ class PerceptronVocabulary:
             tuple(data["relations"]),
             data["root_relation"],
             data["root_only"],
+            data["single_root"],
             data["tag_column"],
         )
 

@@ -14,11 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+from .transition_system import TransitionSystem, heads_of
 
 SHIFT = "shift"
 LEFT_ARC, RIGHT_ARC, REDUCE = "left_arc", "right_arc", "reduce"
@@ -93,8 +92,6 @@ class _ArcEagerBase(TransitionSystem[Configuration, str]):
         an ``L`` in its stack when the input ends is stuck.
     """
 
-    transitions: ClassVar[tuple[str, ...]]
-
     def __init__(self, reduce_correct: bool = True) -> None:
         self.reduce_correct = reduce_correct
 
@@ -108,21 +105,12 @@ class _ArcEagerBase(TransitionSystem[Configuration, str]):
 
     def heads(self, configuration: Configuration) -> np.ndarray:
         """int32 (n + 1,): heads by the arcs made so far; promised arcs, of tokens labelled ``R``, do not count."""
-        heads = np.full(configuration.n + 1, NO_HEAD, np.int32)
-        for parent, child in configuration.arcs:
-            heads[child] = parent
-        return heads
+        return heads_of(configuration.arcs, configuration.n)
 
     def _reducible(self, configuration: Configuration) -> bool:
         return len(configuration.stack) > 1 and (
             configuration.labels[-1] == "R" or (self.reduce_correct and configuration.labels[-1] == "L")
         )
-
-    def _check(self, configuration: Configuration, transition: str) -> None:
-        if transition not in self.transitions:
-            raise TransitionError(f"unknown transition {transition!r}; known: {', '.join(self.transitions)}")
-        if transition not in self.legal(configuration):
-            raise TransitionError(f"{transition} does not apply to {configuration!r}")
 
 
 class ArcEager(_ArcEagerBase):
@@ -150,7 +138,7 @@ class ArcEager(_ArcEagerBase):
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
         """The next configuration; `TransitionError` if ``transition`` does not apply."""
-        self._check(configuration, transition)
+        self.check(configuration, transition)
         stack, labels, front, n, arcs = _fields(configuration)
         if transition == SHIFT:
             return Configuration((*stack, front), labels + "L", front + 1, n, arcs)
@@ -184,7 +172,7 @@ class NormalizedArcEager(_ArcEagerBase):
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
         """The next configuration; `TransitionError` if ``transition`` does not apply."""
-        self._check(configuration, transition)
+        self.check(configuration, transition)
         stack, labels, front, n, arcs = _fields(configuration)
         if transition == SHIFT:
             return Configuration((*stack, front), labels + "N", front + 1, n, arcs)

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+from .transition_system import NO_HEAD, TransitionSystem, heads_of
 
 SHIFT, NO_ARC, LEFT_ARC, RIGHT_ARC = TRANSITIONS = ("shift", "no_arc", "left_arc", "right_arc")
 
@@ -63,10 +63,7 @@ class Configuration:
 
     def heads(self) -> np.ndarray:
         """int32 (n + 1,): the head of each word by the arcs made so far, `NO_HEAD` where there is none (and at 0)."""
-        heads = np.full(self.n + 1, NO_HEAD, np.int32)
-        for head, dependent in self.arcs:
-            heads[dependent] = head
-        return heads
+        return heads_of(self.arcs, self.n)
 
 
 def _topmost(heads: list[int], word: int) -> int:
@@ -115,17 +112,8 @@ class Covington(TransitionSystem[Configuration, str]):
         return tuple(t for t, possible in zip(TRANSITIONS, applies, strict=True) if possible)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration.
-
-        Raises
-        ------
-        TransitionError
-            The transition is not legal here, or none of the system.
-        """
-        if transition not in TRANSITIONS:
-            raise TransitionError(f"unknown transition {transition!r}; known: {', '.join(TRANSITIONS)}")
-        if transition not in self.legal(configuration):
-            raise TransitionError(f"{transition} does not apply to {configuration!r}")
+        """The next configuration; `TransitionError` if ``transition`` does not apply."""
+        self.check(configuration, transition)
         i, j, n, arcs = configuration.left, configuration.right, configuration.n, configuration.arcs
         if transition == SHIFT:
             return Configuration(j, j + 1, n, arcs)

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+from .transition_system import TransitionSystem, heads_of
 
 KINDS = ("shift", "left_arc", "right_arc")
 
@@ -124,6 +124,7 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
     """
 
     name = "lr-spine"
+    transitions = KINDS
 
     def __init__(self, spines: bool = True) -> None:
         self.spines = spines
@@ -143,17 +144,8 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         return (*shift, *left, *map(right_arc, range(1, len(second.right) + 1)))
 
     def apply(self, configuration: Configuration, transition: Transition) -> Configuration:
-        """The next configuration.
-
-        Raises
-        ------
-        TransitionError
-            The transition is not legal here, or none of the system.
-        """
-        if transition[0] not in KINDS:
-            raise TransitionError(f"unknown transition {transition[0]!r}; known: {', '.join(KINDS)}")
-        if transition not in self.legal(configuration):
-            raise TransitionError(f"{Transition(*transition)} does not apply to {configuration!r}")
+        """The next configuration; `TransitionError` if ``transition`` does not apply."""
+        self.check(configuration, Transition(*transition))
         kind, k = transition
         stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
         if kind == "shift":
@@ -175,7 +167,4 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
 
     def heads(self, configuration: Configuration) -> np.ndarray:
         """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
-        heads = np.full(configuration.n + 1, NO_HEAD, np.int32)
-        for head, dependent in configuration.arcs:
-            heads[dependent] = head
-        return heads
+        return heads_of(configuration.arcs, configuration.n)

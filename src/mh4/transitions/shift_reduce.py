@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionError, TransitionSystem
+from .transition_system import TransitionSystem, heads_of
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = TRANSITIONS = ("shift", "reduce_left", "reduce_right")
 
@@ -91,17 +91,8 @@ class ShiftReduce(TransitionSystem[Configuration, str]):
         return (SHIFT, *reduces) if shift else reduces
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration.
-
-        Raises
-        ------
-        TransitionError
-            The transition is not legal here, or none of the system.
-        """
-        if transition not in TRANSITIONS:
-            raise TransitionError(f"unknown transition {transition!r}; known: {', '.join(TRANSITIONS)}")
-        if transition not in self.legal(configuration):
-            raise TransitionError(f"{transition} does not apply to {configuration!r}")
+        """The next configuration; `TransitionError` if ``transition`` does not apply."""
+        self.check(configuration, transition)
         stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
         if transition == SHIFT:
             return Configuration((*stack, front), front + 1, n, arcs)
@@ -115,7 +106,4 @@ class ShiftReduce(TransitionSystem[Configuration, str]):
 
     def heads(self, configuration: Configuration) -> np.ndarray:
         """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
-        heads = np.full(configuration.n + 1, NO_HEAD, np.int32)
-        for head, dependent in configuration.arcs:
-            heads[dependent] = head
-        return heads
+        return heads_of(configuration.arcs, configuration.n)

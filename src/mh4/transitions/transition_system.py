@@ -23,6 +23,14 @@ class TransitionError(ValueError):
     """A transition that the configuration does not allow."""
 
 
+def heads_of(arcs: Iterable[tuple[int, int]], n: int) -> np.ndarray:
+    """int32 (n + 1,): the head of each word by arcs (head, dependent), `NO_HEAD` where there is none (and at 0)."""
+    heads = np.full(n + 1, NO_HEAD, np.int32)
+    for head, dependent in arcs:
+        heads[dependent] = head
+    return heads
+
+
 class TransitionSystem(ABC, Generic[C, T]):
     """What every transition system offers.
 
@@ -30,9 +38,12 @@ class TransitionSystem(ABC, Generic[C, T]):
     ----------
     name : str
         As on the command line.
+    transitions : tuple of str
+        Names of the transitions; that of a parametric one is its first field.
     """
 
     name: ClassVar[str]
+    transitions: ClassVar[tuple[str, ...]]
 
     @abstractmethod
     def initial(self, n: int) -> C:
@@ -49,7 +60,7 @@ class TransitionSystem(ABC, Generic[C, T]):
         Raises
         ------
         TransitionError
-            The transition is not legal here.
+            As `check`.
         """
 
     @abstractmethod
@@ -59,6 +70,20 @@ class TransitionSystem(ABC, Generic[C, T]):
     @abstractmethod
     def heads(self, configuration: C) -> np.ndarray:
         """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
+
+    def check(self, configuration: C, transition: T) -> None:
+        """Do nothing if a transition applies.
+
+        Raises
+        ------
+        TransitionError
+            The transition is not legal here, or none of the system; then the message lists those.
+        """
+        name = transition[0] if isinstance(transition, tuple) else transition
+        if name not in self.transitions:
+            raise TransitionError(f"unknown transition {name!r}; known: {', '.join(self.transitions)}")
+        if transition not in self.legal(configuration):
+            raise TransitionError(f"{transition} does not apply to {configuration!r}")
 
     def run(self, n: int, transitions: Iterable[T]) -> Iterator[C]:
         """The configurations of a computation, the initial one first."""

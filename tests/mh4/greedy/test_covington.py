@@ -1,8 +1,10 @@
 """Covington parsing on arrays against the system and its oracle, which are proven elsewhere."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from arc_eager_twin import random_tree
+from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -21,7 +23,9 @@ from mh4.greedy.state import (
 )
 from mh4.oracles.covington import optimal_computation, optimal_step
 from mh4.perceptron.config import PerceptronConfig
+from mh4.perceptron.parser import PerceptronParser
 from mh4.perceptron.training import fit
+from mh4.perceptron.vocabulary import PerceptronVocabulary
 from mh4.transitions.covington import SHIFT, TRANSITIONS, Covington
 from mh4.treebank import read_treebank
 
@@ -126,3 +130,30 @@ def test_a_trained_parser_learns_crossing_arcs(oracle, small_treebanks):
         for sentence, prediction in zip(sentences, predictions, strict=True)
     ]
     assert sum(right) >= 0.9 * len(right)
+
+
+def test_words_without_a_head_go_below_the_first_one(small_treebanks):
+    """In a treebank with one word below the root in every sentence; else below the root."""
+    train, dev = (list(read_treebank(path, gold=True)) for path in small_treebanks)
+    parser = fit(PerceptronConfig("covington", "static", iterations=1), train[:40])
+    assert parser.vocabulary.single_root
+    as_published = PerceptronParser(parser.config, replace(parser.vocabulary, single_root=False), parser.lists)
+    several = 0
+    for one, other in zip(parser.predict(dev), as_published.predict(dev), strict=True):
+        first, *others = np.flatnonzero(other.heads == 0).tolist()
+        several += bool(others)
+        expected = other.heads.copy()
+        expected[others] = first
+        assert one.heads.tolist() == expected.tolist()
+        assert all(one.relations[word - 1] != parser.vocabulary.root_relation for word in others)
+        kept = [word - 1 for word in range(1, len(one.heads)) if word not in others]
+        assert [one.relations[i] for i in kept] == [other.relations[i] for i in kept]
+    assert several > 3
+
+
+def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_treebanks):
+    sentences = list(read_treebank(small_treebanks[0], gold=True))[:20]
+    heads = sentences[0].heads.copy()
+    heads[1:] = 0
+    vocabulary = PerceptronVocabulary.from_sentences([replace(sentences[0], heads=heads), *sentences[1:]])
+    assert not vocabulary.single_root

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from arc_eager_twin import random_tree
+from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -1,12 +1,13 @@
 """The state kernels against the systems of `mh4.transitions`, step by step; the oracles against brute force."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from computations import all_trees, computations, configurations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.greedy.state import (
     DEPENDENT,
@@ -26,13 +27,61 @@ from mh4.greedy.state import (
     new_state,
 )
 from mh4.greedy.systems import SYSTEMS, apply, find_costs, get_system, initialize, list_candidates, prepare
+from mh4.greedy.training_trees import training_trees
+from mh4.oracles.mh4 import is_derivable
 from mh4.sample import generate_sample
-from mh4.transitions.arc_eager import REDUCE, SHIFT, ArcEager
-from mh4.transitions.shift_reduce import ShiftReduce
+from mh4.transitions.arc_eager import REDUCE, RIGHT_ARC, SHIFT, ArcEager
+from mh4.transitions.arc_hybrid import ArcHybrid
+from mh4.transitions.mh4 import MH4
+from mh4.transitions.shift_reduce import REDUCE_LEFT, ShiftReduce
 from mh4.treebank import read_treebank
 
-FRIENDLY = {"arc-standard": ShiftReduce(), "arc-eager": ArcEager()}
+
+class RootLast:
+    """A system of `mh4.transitions` in which an arc from the root is the last step; forced shifts are not asked for."""
+
+    def __init__(self, system):
+        self.system, self.heads, self.is_final = system, system.heads, system.is_final
+
+    def _after_shifts(self, configuration):
+        while self.legal(configuration) == (SHIFT,):
+            configuration = self.system.apply(configuration, SHIFT)
+        return configuration
+
+    def initial(self, n):
+        return self._after_shifts(self.system.initial(n))
+
+    def legal(self, configuration):
+        if configuration.front > configuration.n:
+            return tuple(self.system.legal(configuration))
+        from_root = {1: [RIGHT_ARC], 2: [REDUCE, REDUCE_LEFT]}.get(len(configuration.stack), [])
+        return tuple(transition for transition in self.system.legal(configuration) if transition not in from_root)
+
+    def apply(self, configuration, transition):
+        return self._after_shifts(self.system.apply(configuration, transition))
+
+
+FRIENDLY = {
+    "arc-standard": RootLast(ShiftReduce()),
+    "arc-eager": RootLast(ArcEager()),
+    "arc-hybrid": ArcHybrid(single_root=True),
+    "mh4": MH4(single_root=True),
+}
 names = pytest.mark.parametrize("name", FRIENDLY)
+dynamic_names = pytest.mark.parametrize("name", [name for name in FRIENDLY if "dynamic" in SYSTEMS[name][1].oracles])
+
+
+def has_one_root(gold):
+    return (gold[1:] == 0).sum() == 1
+
+
+def trees_of(name, n):
+    """Every tree that a system builds."""
+    system = get_system(name)[1]
+    trees = [tree for tree in all_trees(n) if has_one_root(tree) or not system.single_root]
+    if system.projective:
+        return [tree for tree in trees if is_projective(tree)]
+    return [tree for tree in trees if name != "mh4" or is_derivable(tree)]
 
 
 class Kernels:
@@ -86,12 +135,14 @@ def plain(transition):
 
 
 @names
-@given(n=st.integers(1, 9), choices=st.lists(st.integers(0, 3), min_size=18, max_size=18))
+@given(n=st.integers(1, 9), choices=st.lists(st.integers(0, 6), min_size=18, max_size=18))
 def test_kernels_do_what_the_systems_do(name, n, choices):
     friendly, kernels = FRIENDLY[name], Kernels(name, n, longest=12)
     configuration = friendly.initial(n)
-    for choice in choices[: 2 * n]:
+    for choice in choices:
         legal = friendly.legal(configuration)
+        if not legal:
+            break
         assert tuple(map(plain, kernels.legal)) == legal
         c = choice % len(legal)
         row = kernels.rows[c].copy()
@@ -115,6 +166,25 @@ def test_kernels_do_what_the_systems_do(name, n, choices):
         check_dependents(kernels.state, n)
     assert friendly.is_final(configuration)
     assert kernels.count == 0
+    assert has_one_root(kernels.state.heads[: n + 1])
+
+
+@names
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_all_trees_with_one_word_below_the_root_are_built_and_nothing_gets_stuck(name, n):
+    """Whatever is chosen, in every configuration that can be reached."""
+    friendly, kernels = FRIENDLY[name], Kernels(name, n)
+    derived = set()
+    for configuration in configurations(friendly, n):
+        kernels.go_to(configuration)
+        assert tuple(map(plain, kernels.legal)) == tuple(friendly.legal(configuration))
+        assert (kernels.count == 0) == friendly.is_final(configuration)
+        if kernels.count == 0:
+            derived.add(tuple(friendly.heads(configuration).tolist()))
+        elif (kernels.rows[:, HEAD] == 0).any():
+            assert configuration.front > n
+            assert len(configuration.arcs) == n - 1
+    assert derived == {tuple(gold.tolist()) for gold in trees_of(name, n)}
 
 
 def check_dependents(state, n):
@@ -137,7 +207,7 @@ def check_dependents(state, n):
 
 def test_relation_sets_hold_relations():
     kernels = Kernels("arc-standard", 3)
-    for transition, relation in (("shift", 0), ("shift", 0), ("reduce_right", 4), ("shift", 0), ("reduce_right", 62)):
+    for transition, relation in (("reduce_right", 4), ("reduce_right", 62)):
         kernels.step(kernels.legal.index(transition), relation)
     assert kernels.state.relation_sets[0, 2] == 1 << 4
     assert kernels.state.relation_sets[0, 3] == 1 << 62
@@ -145,18 +215,53 @@ def test_relation_sets_hold_relations():
 
 def test_tokens_of_arc_eager():
     kernels = Kernels("arc-eager", 5)
-    for transition in ("shift", "left_arc", "right_arc", "right_arc"):  # 1 under 2, 2 under 0, 3 under 2
+    for transition in ("left_arc", "right_arc"):  # 1 under 2, 3 under 2
         kernels.step(kernels.legal.index(transition))
-    expected = {"s0": 3, "n0": 4, "n1": 5, "n2": -1, "s0h": 2, "s0h2": 0, "s0l": -1, "s0r": -1, "n0l": -1}
+    expected = {"s0": 3, "n0": 4, "n1": 5, "n2": -1, "s0h": 2, "s0h2": -1, "s0l": -1, "s0r": -1, "n0l": -1}
     assert {name: kernels.token(name) for name in expected} == expected
 
 
 def test_tokens_of_arc_standard():
     kernels = Kernels("arc-standard", 6)
-    for transition in ("shift", "shift", "reduce_right", "shift", "reduce_left", "shift", "shift", "reduce_right"):
+    for transition in ("reduce_right", "reduce_left", "shift", "reduce_right"):
         kernels.step(kernels.legal.index(transition))
     tokens = {"s1": 5, "s2": 2, "s3": 0, "q1": 6, "q2": -1, "s1l": 4, "s1l2": -1, "s1r": -1, "s2l": 1, "s2r": 3}
     assert {name: kernels.token(name) for name in tokens} == tokens
+
+
+@pytest.mark.parametrize("name", ["arc-hybrid", "mh4"])
+def test_tokens_of_arc_hybrid(name):
+    kernels = Kernels(name, 9)
+    # 1 and 2 under 3, 4 under 5, 5 and 6 under 3
+    for transition in ("shift", "shift", "la", "la", "shift", "shift", "la", "shift", "ra", "shift", "ra", "shift"):
+        kernels.step(kernels.legal.index(transition))
+    tokens = {"s0": 7, "b0": 8, "s1": 3, "s2": 0, "b1": 9, "b2": -1, "s0l": -1, "s0r2": -1, "b0l": -1, "b0l2": -1}
+    tokens |= {"s1l": 1, "s1l2": 2, "s1r": 6, "s1r2": 5}
+    assert {token: kernels.token(token) for token in tokens} == tokens
+    assert set(kernels.system.tokens) == {*tokens, "s0l2", "s0r"}
+    for transition in ("la", "shift", "shift"):
+        kernels.step(kernels.legal.index(transition))
+    tokens = {"s0": 9, "b0": -1, "s1": 8, "s2": 3, "b1": -1, "b2": -1, "s1l": 7, "s1r": -1, "b0l": -1}
+    assert {token: kernels.token(token) for token in tokens} == tokens
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_training_trees_are_those_of_the_system(name, tmp_path):
+    path = tmp_path / "trees.conllu"
+    trees = [tree for tree in all_trees(4) if (tree == 0).sum() < 3]
+    sentences = ["".join(f"{d}\tw\t_\tX\t_\t_\t{tree[d]}\tx\t_\t_\n" for d in range(1, 5)) for tree in trees]
+    path.write_text("\n".join(sentences) + "\n")
+    built = [tree.tolist() for tree in trees_of(name, 4)]
+    found = training_trees(list(read_treebank(path, gold=True)), get_system(name)[1])
+    for gold, tree in zip(trees, found, strict=True):
+        assert tree.tolist() in built
+        assert (tree.tolist() == gold.tolist()) == (gold.tolist() in built)
+
+
+@pytest.mark.parametrize("positions", [(), ("s9",)])
+def test_positions_are_tokens(positions):
+    with pytest.raises(ValueError, match="are not among the tokens: s0, b0"):
+        replace(get_system("arc-hybrid")[1], positions=positions)
 
 
 def follow_static(kernels, gold, relations):
@@ -178,22 +283,21 @@ def test_static_oracles_rebuild_the_sample(name, tmp_path):
     path.write_text("".join(s for part in generate_sample(1).values() for s in part), encoding="utf-8")
     sentences = list(read_treebank(path, gold=True))
     kernels = Kernels(name, 1, longest=max(map(len, sentences)))
-    for sentence in sentences:
-        gold = projectivize(sentence.heads) if kernels.system.projective else sentence.heads
+    for sentence, gold in zip(sentences, training_trees(sentences, kernels.system), strict=True):
         relations = np.arange(len(gold), dtype=np.int32) % 50
         heads, built = follow_static(kernels, gold, relations)
         heads = np.where(heads < 0, 0, heads)  # words without a head are attached to the root
         assert heads[1:].tolist() == gold[1:].tolist(), (sentence.name, name)
+        assert has_one_root(heads) or not kernels.system.single_root
         assert built[(built >= 0)].tolist() == relations[built >= 0].tolist()
 
 
 @names
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
-def test_static_oracles_rebuild_every_projective_tree(name, n):
+def test_static_oracles_rebuild_every_tree(name, n):
     kernels = Kernels(name, n)
-    for gold in all_trees(n):
-        if is_projective(gold):
-            assert follow_static(kernels, gold, np.zeros(n + 1, np.int32))[0].tolist() == gold.tolist()
+    for gold in trees_of(name, n):
+        assert follow_static(kernels, gold, np.zeros(n + 1, np.int32))[0].tolist() == gold.tolist()
 
 
 def kept(friendly, configuration, legal, shifted):
@@ -218,12 +322,12 @@ def corrects(friendly, configuration, steps, word):
     return False
 
 
-@names
-@pytest.mark.parametrize("n", [2, 3])
+@dynamic_names
+@pytest.mark.parametrize("n", [2, 3, 4])
 def test_dynamic_costs_are_exact(name, n):
-    """Every configuration, every projective gold tree. A word that arc-eager shifts is to become a left child."""
+    """Every configuration, every gold tree. A word that arc-eager shifts is to become a left child."""
     friendly, kernels = FRIENDLY[name], Kernels(name, n)
-    golds = [gold for gold in all_trees(n) if is_projective(gold)]
+    golds = trees_of(name, n)
     for configuration in configurations(friendly, n):
         legal = friendly.legal(configuration)
         trees = kept(friendly, configuration, legal, name == "arc-eager")
@@ -242,6 +346,18 @@ def test_dynamic_costs_are_exact(name, n):
             found = [cost - min(costs) for cost in costs]
             for loss, cost, score in zip(lost, found, most, strict=True):
                 assert cost == loss or (score < 0 and cost > n), (configuration, gold)
+
+
+def test_the_static_arc_standard_oracle_makes_left_arcs_at_once():
+    """The verb of "dogs chase cats daily" gets its subject before anything else is read."""
+    kernels, steps = Kernels("arc-standard", 4), []
+    gold = np.array([-1, 2, 0, 2, 2], np.int32)
+    prepare(kernels.code, kernels.state, STATIC, gold)
+    while kernels.count:
+        c = kernels.costs(STATIC, gold).index(0)
+        steps.append(kernels.legal[c])
+        kernels.step(c)
+    assert steps == ["reduce_right", "reduce_left", "reduce_left", "reduce_left"]
 
 
 def test_unknown_systems_are_named():

@@ -8,10 +8,9 @@ from arc_eager_twin import (
     every_pair,
     number_of_computations,
     random_configuration,
-    random_tree,
     scores_by_listing,
 )
-from computations import all_trees, computations
+from computations import all_trees, computations, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,15 +2,8 @@
 
 import numpy as np
 import pytest
-from arc_eager_twin import (
-    bare_configurations,
-    every_pair,
-    random_configuration,
-    random_projective_tree,
-    random_tree,
-    scores_by_listing,
-)
-from computations import all_trees
+from arc_eager_twin import bare_configurations, every_pair, random_configuration, scores_by_listing
+from computations import all_trees, random_projective_tree, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from arc_eager_twin import allows, random_tree
-from computations import all_trees
+from arc_eager_twin import allows
+from computations import all_trees, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 

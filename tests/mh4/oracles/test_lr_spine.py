@@ -4,8 +4,7 @@ from functools import cache
 
 import numpy as np
 import pytest
-from arc_eager_twin import random_projective_tree, random_tree
-from computations import all_trees, configurations
+from computations import all_trees, configurations, random_projective_tree, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 

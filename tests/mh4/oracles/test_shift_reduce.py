@@ -2,8 +2,7 @@
 
 import numpy as np
 import pytest
-from arc_eager_twin import random_projective_tree, random_tree
-from computations import all_trees, computations, configurations, reachable_trees
+from computations import all_trees, computations, configurations, random_projective_tree, random_tree, reachable_trees
 from hypothesis import given
 from hypothesis import strategies as st
 from shift_reduce_twin import SYSTEM, allows, bare_configurations, scores_by_listing

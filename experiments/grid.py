@@ -1,0 +1,328 @@
+"""Train and score a grid of parsers: treebanks × systems × presets × seeds, one JSON result a run.
+
+    python experiments/grid.py --work runs/grid --treebanks ../shared/ud/2.0/{hu,got} --systems mst mh4-hybrid \
+        --seeds 1 2 3 --workers 2
+
+What is done is not done again; what was interrupted continues from its last evaluation, to the same result as without
+the interruption. Any number of workers and machines may work on one grid, as long as they see the same two folders:
+``--work`` (models and locks) and ``--results`` (JSON, to be committed). A run that fails is tried again, later, up to
+``--attempts`` times, and its errors are kept in its result. ``--list`` shows where every run stands.
+
+A treebank is a folder with files ``*train.conllu``, ``*dev.conllu`` and perhaps ``*test.conllu``, called by what stands
+before ``-ud-`` in their names, or ``NAME=FOLDER``, or ``NAME=TRAIN,DEV[,TEST[,SEGMENTED]]``; the last is the test file
+as a segmenter cut it, to be parsed and scored against TEST. ``ensemble`` combines ``mst``, ``mh4-hybrid`` and
+``1ec`` of one seed. A preset is a known one, or a new name with its settings: ``--presets tiny --set hidden=24``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import multiprocessing
+import multiprocessing.connection
+import os
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import torch
+from grid_results import DONE, FAILED, FORMAT, OPEN, RESULTS, Result, attempts, read_result, write_result
+from grid_runs import PRESETS, SYSTEMS, Run, find_treebank, make_grid, same_settings, score_run, settings_of, train_run
+from provenance import describe_commit, describe_hardware, describe_versions
+from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
+
+from mh4.ensemble import EnsembleParser
+from mh4.loading import load_parser
+from mh4.model_folder import LOG
+from mh4.treebank_parser import TreebankParser
+
+
+class OutOfTimeError(Exception):
+    """The time that ``--minutes`` gave is over."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to work on a grid."""
+
+    work: Path
+    results: Path
+    device: str
+    attempts: int
+    deadline: float  # as time.time gives it
+    poll: float
+    stale_seconds: float
+    commit: str | None
+
+    def result_path(self, run: Run) -> Path:
+        """Its JSON file."""
+        return self.results / f"{run.name}.json"
+
+    def lock_path(self, run: Run) -> Path:
+        """Its lock."""
+        return self.work / "locks" / f"{run.name}.lock"
+
+    def model_folder(self, run: Run) -> Path:
+        """Its model."""
+        return self.work / "models" / run.name
+
+
+def complete_run(run: Run, options: Options, lock: RunLock) -> dict[str, Any]:
+    """The content of a run's result: training, scores."""
+
+    def on_step(*_: object) -> None:
+        lock.check()
+        if time.time() > options.deadline:
+            raise OutOfTimeError
+
+    folder = options.model_folder(run)
+    folder.mkdir(parents=True, exist_ok=True)
+    if run.system == "ensemble":
+        folders = [options.model_folder(member) for member in run.members()]
+        parser: TreebankParser = EnsembleParser.load(folders, device=options.device, threads=1)
+        scores = score_run(parser, run.treebank, folder)
+        best = scores["dev"]["f1"]
+        return {"dev_uas": best["UAS"], "dev_las": best["LAS"], **scores}
+    trained = train_run(run, folder, options.device, on_step)
+    return trained | score_run(load_parser(folder, options.device, threads=1), run.treebank, folder)
+
+
+def attempt(run: Run, options: Options, lock: RunLock) -> None:
+    """Work on a run that this worker holds the lock of, and write its result, be it a failure."""
+    path = options.result_path(run)
+    before = read_result(path)
+    entry: Result = {
+        "format": FORMAT,
+        "treebank": run.treebank.name,
+        "system": run.system,
+        "preset": run.preset,
+        "seed": run.seed,
+        "status": OPEN,
+        "settings": settings_of(run),
+        "failures": [] if before is None else before["failures"],
+        "interruptions": [] if before is None else before["interruptions"],
+    }
+    if lock.taken_over is not None:
+        gone = {"step": _last_step(options.model_folder(run)), "found": _now(), "host": lock.taken_over.host}
+        entry["interruptions"].append(gone)
+    with lock.still_held():
+        write_result(path, entry)
+    if attempts(entry) >= options.attempts:
+        entry |= {"status": FAILED}
+        _say(run, "given up: its workers died")
+    else:
+        _say(run, "starts" if before is None else "continues")
+        try:
+            entry |= {"status": DONE, **complete_run(run, options, lock), **_provenance(run, options)}
+        except (LockLostError, OutOfTimeError):
+            raise
+        except Exception as error:
+            failure = {"error": f"{type(error).__name__}: {error}", "traceback": traceback.format_exc(), "at": _now()}
+            entry["failures"].append(failure)
+            entry |= {"status": FAILED if attempts(entry) >= options.attempts else OPEN}
+            _say(run, f"failed ({len(entry['failures'])} of {options.attempts}): {failure['error']}")
+        else:
+            _say(run, f"done: dev UAS {entry['dev_uas']:.2f}, LAS {entry['dev_las']:.2f}")
+    with lock.still_held():
+        write_result(path, entry)
+
+
+def _provenance(run: Run, options: Options) -> dict[str, Any]:
+    treebank = run.treebank
+    files = {name: getattr(treebank, name) for name in ("train", "dev", "test", "segmented")}
+    return {
+        "files": {name: path.name for name, path in files.items() if path is not None},
+        "commit": options.commit,
+        "versions": describe_versions(),
+        "hardware": describe_hardware(options.device),
+        "finished": _now(),
+    }
+
+
+def _last_step(folder: Path) -> int:
+    log = folder / LOG
+    lines = log.read_text(encoding="utf-8").splitlines(keepends=True) if log.exists() else []
+    whole = [line for line in lines if line.endswith("\n")]
+    return json.loads(whole[-1])["step"] if whole else 0
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def _say(run: Run, what: str) -> None:
+    print(f"{datetime.now():%H:%M:%S} {run.name}: {what}", flush=True)
+
+
+def is_over(run: Run, options: Options) -> bool:
+    """Whether a run is done or given up; SystemExit if its result was made with other settings."""
+    result = read_result(options.result_path(run))
+    if result is None:
+        return False
+    if not same_settings(run, result["settings"]):
+        raise SystemExit(f"{options.result_path(run)}: was made with other settings (take another name of the preset)")
+    return result["status"] == DONE or attempts(result) >= options.attempts
+
+
+def is_done(run: Run, options: Options) -> bool:
+    """Whether a run has a result."""
+    result = read_result(options.result_path(run))
+    return result is not None and result["status"] == DONE
+
+
+def work_on(runs: Sequence[Run], options: Options) -> None:
+    """One worker: take whatever is open until nothing is."""
+    torch.set_num_threads(1)
+    signal.signal(signal.SIGTERM, _interrupt)
+    while time.time() < options.deadline:
+        taken = attempt_next(runs, options)
+        if taken is None:
+            return
+        if not taken:  # others are at it; if one of them dies, its run is ours
+            _stop_without_parent()
+            time.sleep(options.poll)
+
+
+def attempt_next(runs: Sequence[Run], options: Options) -> bool | None:
+    """Attempt the first run that is open and free; those that failed come after those that did not.
+
+    Returns whether there was one; None if nothing is left to wait for.
+    """
+    left = [run for run in runs if not is_over(run, options)]
+    ready = [run for run in left if all(is_done(member, options) for member in run.members())]
+    if not ready:  # what is left waits for runs that are given up, or in no grid
+        return None
+    for run in sorted(ready, key=lambda run: attempts(read_result(options.result_path(run)))):
+        lock = RunLock.acquire(options.lock_path(run), options.stale_seconds, _stop_without_parent)
+        if lock is None:
+            continue
+        with lock:
+            if not is_over(run, options):  # another worker may have done it since we looked
+                try:
+                    attempt(run, options, lock)
+                except LockLostError:
+                    _say(run, "left to another worker")
+                except OutOfTimeError:
+                    _say(run, "suspended: out of time")
+        return True
+    return False
+
+
+def _stop_without_parent() -> None:
+    parent = multiprocessing.parent_process()
+    if parent is not None and not parent.is_alive():
+        os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _interrupt(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
+def _worker(runs: Sequence[Run], options: Options) -> None:
+    try:
+        work_on(runs, options)
+    except KeyboardInterrupt:
+        sys.exit(0)
+
+
+def run_workers(runs: Sequence[Run], options: Options, workers: int) -> None:
+    """Spawn workers and replace those that die, until all have left by themselves."""
+    os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers' libraries as they start
+    context = multiprocessing.get_context("spawn")
+
+    def spawn() -> Any:
+        process = context.Process(target=_worker, args=(runs, options))
+        process.start()
+        return process
+
+    signal.signal(signal.SIGTERM, _interrupt)
+    spare = options.attempts * len(runs)
+    processes = [spawn() for _ in range(min(workers, len(runs)))]
+    try:
+        while processes:
+            multiprocessing.connection.wait([process.sentinel for process in processes])
+            for process in [process for process in processes if process.exitcode is not None]:
+                processes.remove(process)
+                if process.exitcode and spare:
+                    print(f"a worker died with exit code {process.exitcode}; another takes its place", flush=True)
+                    spare -= 1
+                    processes.append(spawn())
+    except KeyboardInterrupt:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            process.join()
+        raise SystemExit(130) from None
+
+
+def list_runs(runs: Sequence[Run], options: Options) -> int:
+    """Print where every run stands; returns how many are not done."""
+    states: dict[str, list[str]] = {DONE: [], "running": [], OPEN: [], FAILED: []}
+    for run in runs:
+        result = read_result(options.result_path(run))
+        holder = holder_of(options.lock_path(run))
+        if result is not None and result["status"] == DONE:
+            states[DONE].append(run.name)
+        elif attempts(result) >= options.attempts:
+            last = result["failures"][-1]["error"] if result and result["failures"] else "its workers died"
+            states[FAILED].append(f"{run.name} ({last})")
+        elif holder is not None and not holder.is_gone():
+            states["running"].append(f"{run.name} (process {holder.pid} on {holder.host})")
+        else:
+            states[OPEN].append(run.name)
+    for state, names in states.items():
+        print(f"{len(names)} {state}" + "".join(f"\n  {name}" for name in names if state != DONE))
+    return len(runs) - len(states[DONE])
+
+
+def main() -> None:
+    """Do the runs that are owed."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    add = parser.add_argument
+    add("--treebanks", nargs="+", required=True, metavar="TREEBANK", help="folders, or NAME=TRAIN,DEV[,TEST]")
+    add("--systems", nargs="+", default=list(SYSTEMS), metavar="SYSTEM", help=", ".join(SYSTEMS))
+    add("--presets", nargs="+", default=["published"], metavar="PRESET", help=", ".join(PRESETS))
+    add("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of a preset that is not known")
+    add("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
+    add("--work", type=Path, required=True, help="folder of models and locks, outside the repository or ignored by it")
+    add("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
+    add("--workers", type=int, default=1, help="processes, one CPU thread each")
+    add("--device", choices=["auto", "cpu", "cuda"], default="auto")
+    add("--attempts", type=int, default=3, help="give a run up after so many failures (default: %(default)s)")
+    add("--minutes", type=float, default=float("inf"), help="stop after so long; the next call continues")
+    add("--poll", type=float, default=10.0, help="seconds between looks at runs that others are at")
+    add("--stale-minutes", type=float, default=STALE_SECONDS / 60, help="when a silent worker counts as dead")
+    add("--commit", default=None, help="of the code, where git cannot tell")
+    add("--list", action="store_true", help="show where every run stands, do nothing")
+    arguments = parser.parse_args()
+    treebanks = [find_treebank(text) for text in arguments.treebanks]
+    runs = make_grid(treebanks, arguments.systems, arguments.presets, arguments.set, arguments.seeds)
+    if len({run.name for run in runs}) < len(runs):
+        raise SystemExit("two runs have the same name: a treebank, system, preset or seed is given twice")
+    (arguments.work / "locks").mkdir(parents=True, exist_ok=True)
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    options = Options(
+        arguments.work.resolve(),
+        arguments.results.resolve(),
+        arguments.device,
+        arguments.attempts,
+        time.time() + 60 * arguments.minutes,
+        arguments.poll,
+        60 * arguments.stale_minutes,
+        arguments.commit or describe_commit(),
+    )
+    for run in runs:
+        is_over(run, options)  # results of other settings are told before any work
+    if not arguments.list:
+        run_workers(runs, options, arguments.workers)
+    sys.exit(1 if list_runs(runs, options) else 0)
+
+
+if __name__ == "__main__":
+    main()

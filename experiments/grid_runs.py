@@ -1,0 +1,205 @@
+"""The runs of `grid.py`: what can be trained, how it is trained and scored, and how it is named on the command line."""
+
+from __future__ import annotations
+
+import json
+import re
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from mh4.config import Config, make_config
+from mh4.evaluation import Evaluation, Score, evaluate_files
+from mh4.model_folder import LOG
+from mh4.training import train
+from mh4.transition_config import TransitionConfig, make_transition_config
+from mh4.treebank_parser import TreebankParser
+
+CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
+# Transition system, and the tokens whose vectors it reads: Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee (2018).
+GREEDY_SYSTEMS = {
+    "greedy-mh3": ("arc-hybrid", "s0,b0"),
+    "greedy-mh4": ("mh4", "s2,s1,s0,b0"),
+    "greedy-mh4-three": ("mh4", "s1,s0,b0"),
+    "greedy-mh4-two": ("mh4", "s0,b0"),
+}
+ENSEMBLE = ("mst", "mh4-hybrid", "1ec")  # the published one
+SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
+PRESETS: dict[str, tuple[str, ...]] = {"published": ()}
+
+
+@dataclass(frozen=True)
+class Treebank:
+    """Files of one treebank; ``segmented`` is the test file cut by a segmenter."""
+
+    name: str
+    train: Path
+    dev: Path
+    test: Path | None = None
+    segmented: Path | None = None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One model to train and to score."""
+
+    treebank: Treebank
+    system: str
+    preset: str
+    settings: tuple[str, ...]
+    seed: int
+
+    @property
+    def name(self) -> str:
+        """As in the names of its files."""
+        return f"{self.treebank.name}-{self.system}-{self.preset}-{self.seed}"
+
+    def members(self) -> list[Run]:
+        """The runs that an ensemble waits for."""
+        if self.system != "ensemble":
+            return []
+        return [Run(self.treebank, system, self.preset, self.settings, self.seed) for system in ENSEMBLE]
+
+
+def config_of(system: str, settings: Sequence[str], seed: int) -> Config | TransitionConfig:
+    """Configuration of a system that is trained."""
+    if system in GREEDY_SYSTEMS:
+        name, positions = GREEDY_SYSTEMS[system]
+        return make_transition_config([f"system={name}", f"positions={positions}", f"seed={seed}", *settings])
+    return make_config(system, settings=[f"seed={seed}", *settings])
+
+
+def settings_of(run: Run) -> dict[str, Any]:
+    """What a result must have been made with to count as that of a run."""
+    if run.system == "ensemble":
+        return {"members": [member.name for member in run.members()], "combine": "votes", "decoder": "mst"}
+    return config_of(run.system, run.settings, run.seed).as_dict()
+
+
+def same_settings(run: Run, saved: dict[str, Any]) -> bool:
+    """Whether a run's settings are those in a result; settings newer than the result had their default."""
+    if run.system == "ensemble":
+        return saved == settings_of(run)
+    config = config_of(run.system, run.settings, run.seed)
+    try:
+        return type(config).from_dict(saved) == config
+    except (ValueError, TypeError):
+        return False
+
+
+def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None]) -> dict[str, Any]:
+    """Train, or continue; returns what training says of itself.
+
+    ``curve`` has a row an evaluation: step, seconds, dev UAS, dev LAS, loss a word.
+    """
+    config = config_of(run.system, run.settings, run.seed)
+    treebank = run.treebank
+    progress = train(treebank.train, treebank.dev, folder, config, device, threads=1, resume=True, on_step=on_step)
+    reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    return {
+        "dev_uas": progress.best_uas,
+        "dev_las": progress.best_las,
+        "best_step": progress.best_step,
+        "steps": progress.step,
+        "minutes": round(progress.seconds / 60, 2),
+        "words_per_second": statistics.median(report["words_per_second"] for report in reports),
+        "decoding_share": statistics.median(report["share"]["decode"] for report in reports),
+        "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las", "loss")] for report in reports],
+    }
+
+
+def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[str, Any]:
+    """Scores on the development file and, where there are such, on the test files; words a second of parsing."""
+    words = 0
+
+    def count(_: int, more: int) -> None:
+        nonlocal words
+        words += more
+
+    def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
+        parsed = folder / f"{name}.conllu"
+        parser.parse(source, parsed, on_progress=count)
+        return summarize(evaluate_files(gold, parsed))
+
+    start = time.perf_counter()
+    parser.parse(treebank.dev, folder / "dev.conllu", on_progress=count)
+    seconds = time.perf_counter() - start
+    scores: dict[str, Any] = {
+        "parsing_words_per_second": round(words / seconds, 1),
+        "dev": summarize(evaluate_files(treebank.dev, folder / "dev.conllu")),
+        "test": None,
+        "test_segmented": None,
+    }
+    if treebank.test is not None:
+        scores["test"] = parse_and_score(treebank.test, treebank.test, "test")
+        if treebank.segmented is not None:
+            scores["test_segmented"] = parse_and_score(treebank.test, treebank.segmented, "test-segmented")
+    return scores
+
+
+def summarize(evaluation: Evaluation) -> dict[str, Any]:
+    """An evaluation in percent: F1 of every metric; recall, precision, gold and system arcs by kind of arc."""
+
+    def arcs(score: Score) -> list[float]:
+        recall, precision = (round(100 * value, 4) for value in (score.recall, score.precision))
+        return [recall, precision, score.gold_total, score.system_total]
+
+    return {
+        "f1": {name: round(100 * score.f1, 4) for name, score in evaluation.scores.items()},
+        "crossing": arcs(evaluation.crossing),
+        "by_length": {name: arcs(score) for name, score in evaluation.by_length.items()},
+    }
+
+
+def find_treebank(text: str) -> Treebank:
+    """A treebank as it is given on the command line; SystemExit if something is missing."""
+    name, equals, where = text.rpartition("=")
+    if "," in where:
+        paths = [Path(path) for path in where.split(",")]
+        if not equals or not 2 <= len(paths) <= 4:
+            raise SystemExit(f"{text}: a treebank is FOLDER, NAME=FOLDER or NAME=TRAIN,DEV[,TEST[,SEGMENTED]]")
+    else:
+        found = {part: sorted(Path(where).glob(f"*{part}.conllu")) for part in ("train", "dev", "test")}
+        for part, files in found.items():
+            if len(files) > 1 or (not files and part != "test"):
+                raise SystemExit(f"{where}: {len(files)} files *{part}.conllu, need one")
+        paths = [files[0] for files in found.values() if files]
+        if not name:
+            name, ud, _ = paths[0].name.partition("-ud-")
+            name = name if ud else Path(where).resolve().name
+    for path in paths:
+        if not path.is_file():
+            raise SystemExit(f"{path}: no such file")
+    if not re.fullmatch(r"[\w.+]+", name):
+        raise SystemExit(f"{name!r}: a treebank's name has letters, digits, '_', '.' and '+' only")
+    return Treebank(name, *(path.resolve() for path in paths))
+
+
+def make_grid(
+    treebanks: Sequence[Treebank],
+    systems: Sequence[str],
+    presets: Sequence[str],
+    settings: Sequence[str],
+    seeds: Sequence[int],
+) -> list[Run]:
+    """All runs, seeds outermost, so that every cell has its first before any has its second."""
+    for system in systems:
+        if system not in SYSTEMS:
+            raise SystemExit(f"unknown system {system!r}; known: {', '.join(SYSTEMS)}")
+    chosen: dict[str, tuple[str, ...]] = {}
+    for preset in presets:
+        if preset in PRESETS and settings:
+            raise SystemExit(f"the settings of preset {preset!r} are fixed; give yours another name")
+        if preset not in PRESETS and not settings:
+            raise SystemExit(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}; or give its settings with --set")
+        if not re.fullmatch(r"[\w.+]+", preset):
+            raise SystemExit(f"{preset!r}: a preset's name has letters, digits, '_', '.' and '+' only")
+        chosen[preset] = PRESETS.get(preset, tuple(settings))
+    return [
+        Run(treebank, system, preset, chosen[preset], seed)
+        for seed, treebank, preset, system in product(seeds, treebanks, chosen, systems)
+    ]

@@ -1,0 +1,46 @@
+"""What a result was made with: code, versions, machine."""
+
+from __future__ import annotations
+
+import os
+import platform
+import subprocess
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mh4.network_parser import choose_device
+
+
+def describe_commit() -> str | None:
+    """The commit of this repository, ``+`` behind it if tracked files differ; None outside git."""
+    try:
+        commit, changes = (
+            subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
+            for arguments in (["rev-parse", "--short=12", "HEAD"], ["status", "--porcelain", "--untracked-files=no"])
+        )
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return commit.stdout.strip() + ("+" if changes.stdout.strip() else "")
+
+
+def describe_versions() -> dict[str, str]:
+    """Versions of Python and of the packages that numbers depend on."""
+    return {"python": platform.python_version()} | {name: version(name) for name in ("mh4", "torch", "numba", "numpy")}
+
+
+def describe_hardware(device: str) -> dict[str, Any]:
+    """Processor, its cores, and the GPU if ``device`` is one."""
+    gpu = torch.cuda.get_device_name() if choose_device(device).type == "cuda" else None
+    return {"cpu": _processor(), "cores": os.cpu_count(), "gpu": gpu}
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return models[0] if models else platform.processor() or platform.machine()

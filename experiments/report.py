@@ -1,0 +1,348 @@
+"""The report on all runs of `grid.py`: Markdown with plots beside it, and one HTML file that holds everything.
+
+    python experiments/report.py
+
+Reads ``experiments/results/ud`` and, for decoding times, ``experiments/results/decoders.json``; writes
+``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot stands beside the
+command that prints it; what `grid_results.PLAN` asks for and no run has given yet is listed as owed. Plots need
+matplotlib (``pip install 'mh4[plots]'``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import html
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import table1_features
+import table2_features
+import table4_systems
+import tables56_test_las
+from grid_results import (
+    PLAN,
+    RESULTS,
+    ReportTable,
+    Result,
+    group_runs,
+    owed_runs,
+    read_results,
+    read_unfinished,
+)
+from published import DEV_UAS
+from report_plots import plot_curves, plot_decoding, plot_recall, plot_uas
+from table4_systems import mean_uas, systems_of, treebanks_of
+
+from mh4.files import atomic_output
+
+SEARCHED = ("hu", "el")  # the treebanks that preset `best` was chosen on
+BENCH_COMMAND = "mh4 bench decoders --json > experiments/results/decoders.json"
+STYLE = """
+body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto;
+  padding: 0 1rem; }
+h1, h2, h3 { line-height: 1.2; } h2 { margin-top: 3rem; } h3 { margin-top: 2rem; }
+.scroll { overflow-x: auto; } table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
+th, td { padding: .2rem .7rem .2rem 0; border-bottom: 1px solid #ddd; white-space: nowrap; text-align: right; }
+th.text, td.text { text-align: left; } figure { margin: 1.5rem 0; } svg { max-width: 100%; height: auto; }
+code { font-size: 13px; background: #f4f4f4; padding: .1rem .3rem; } figcaption { color: #444; }
+"""
+
+
+@dataclass(frozen=True)
+class Plot:
+    """A plot; ``name`` is that of its file."""
+
+    name: str
+    caption: str
+    svg: str
+
+
+@dataclass
+class Section:
+    """Heading, sentences, items of a list, tables, plots."""
+
+    title: str
+    text: list[str] = field(default_factory=list)
+    items: list[str] = field(default_factory=list)
+    tables: list[ReportTable] = field(default_factory=list)
+    plots: list[Plot] = field(default_factory=list)
+
+
+def claims_table(results: list[Result]) -> ReportTable:
+    """What the project promises of its numbers, and whether the results bear it out."""
+    groups = group_runs(results, "published")
+    rows = []
+    short, cells = [], 0
+    for (treebank, system), runs in sorted(groups.items()):
+        theirs = DEV_UAS.get(treebank, {}).get(system)
+        if theirs is not None and theirs.deviation is not None:
+            cells += 1
+            ours = mean(run["dev_uas"] for run in runs)
+            if ours < theirs.mean - theirs.deviation:
+                short.append(f"{treebank} {system} {(ours - theirs.mean) / theirs.deviation:+.1f} sd")
+    if cells:
+        claim = "published settings: mean dev UAS within one published sd, or better"
+        found = f"{cells - len(short)} of {cells} cells" + (f"; not {', '.join(short)}" if short else "")
+        rows.append([claim, found, "yes" if not short else "no"])
+    rows += [
+        [f"{row[0]}, on average", f"{row[2]} UAS", row[1]]
+        for row in table4_systems.order_table(results, "published").rows
+    ]
+    best = group_runs(results, "best")
+    gains = {
+        name: mean_uas(best, name, "mh4-hybrid") - DEV_UAS[name]["mh4-hybrid"].mean
+        for name in treebanks_of(best, ["mh4-hybrid"])
+        if name in DEV_UAS
+    }
+    untouched = {name: gain for name, gain in gains.items() if name not in SEARCHED}
+    if "hu" in gains:
+        claim = "best: +1.0 UAS or more over the published MH4-hybrid on hu"
+        rows.append([claim, f"{gains['hu']:+.2f} ({len(best['hu', 'mh4-hybrid'])} seeds)", _yes(gains["hu"] >= 1.0)])
+    if untouched:
+        claim = f"best: +0.5 UAS or more on average over treebanks it was not chosen on ({', '.join(untouched)})"
+        average = mean(untouched.values())
+        rows.append([claim, f"{average:+.2f}", _yes(average >= 0.5)])
+    return ReportTable("Claims", ["claim", "found", "holds"], rows, [], "python experiments/report.py", left=3)
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
+
+
+def runs_table(results: list[Result], preset: str) -> ReportTable:
+    """Time and hardware of the runs."""
+    groups = group_runs(results, preset)
+    rows = []
+    for treebank in treebanks_of(groups, ()):
+        for system in systems_of(groups):
+            runs = groups.get((treebank, system), [])
+            if not runs:
+                continue
+            seeds = ", ".join(str(run["seed"]) for run in runs)
+            rows.append(
+                [
+                    *(treebank, system, seeds),
+                    *(_mean_of(runs, key, digits) for key, digits in (("steps", 0), ("best_step", 0), ("minutes", 0))),
+                    *(_mean_of(runs, key, 0) for key in ("words_per_second", "parsing_words_per_second")),
+                    "; ".join(sorted({describe_machine(run["hardware"]) for run in runs})),
+                    ", ".join(sorted({str(run["commit"]) for run in runs})),
+                    str(sum(len(run["failures"]) + len(run["interruptions"]) for run in runs)),
+                ]
+            )
+    columns = ["treebank", "system", "seeds", "steps", "best step", "minutes", "words/s training", "words/s parsing"]
+    columns += ["machine", "commit", "failures and interruptions"]
+    notes = [
+        "Means over seeds. One CPU thread a run, several runs side by side, so times depend on what else the machine "
+        "did. Parsing: the development file, reading and writing included.",
+        *sorted({f"Versions: {_versions(result)}." for result in results if result["preset"] == preset}),
+    ]
+    return ReportTable(f"Runs, preset {preset}", columns, rows, notes, "python experiments/report.py", left=3)
+
+
+def _versions(result: Result) -> str:
+    return ", ".join(f"{name} {version}" for name, version in result["versions"].items())
+
+
+def _mean_of(runs: list[Result], key: str, digits: int) -> str:
+    return f"{mean(run[key] for run in runs):.{digits}f}" if all(key in run for run in runs) else ""
+
+
+def describe_machine(hardware: dict[str, Any]) -> str:
+    """In a few words."""
+    return f"{hardware['gpu']}, " * bool(hardware["gpu"]) + f"{hardware['cpu']}, {hardware['cores']} cores"
+
+
+def grid_commands(results: list[Result], preset: str) -> list[str]:
+    """Commands that make the runs of a preset: one a set of seeds and systems that some treebanks share."""
+    wanted: dict[tuple[tuple[str, ...], tuple[int, ...]], list[str]] = {}
+    groups = group_runs(results, preset)
+    for treebank in treebanks_of(groups, ()):
+        by_seeds: dict[tuple[int, ...], list[str]] = {}
+        for system in systems_of(groups):
+            if (treebank, system) in groups:
+                seeds = tuple(sorted(run["seed"] for run in groups[treebank, system]))
+                by_seeds.setdefault(seeds, []).append(system)
+        for seeds, systems in by_seeds.items():
+            wanted.setdefault((tuple(systems), seeds), []).append(treebank)
+    return [
+        f"python experiments/grid.py --work runs/grid --treebanks {' '.join(f'ud-2.0/{name}' for name in names)} "
+        f"--systems {' '.join(systems)} --presets {preset} --seeds {' '.join(map(str, seeds))}"
+        for (systems, seeds), names in wanted.items()
+    ]
+
+
+def preset_section(results: list[Result], preset: str) -> Section:
+    """Everything about one preset."""
+    section = Section(f"Preset {preset}")
+    settings = _changed_settings(results, preset)
+    section.text.append(f"Settings that are not the published ones: {settings}." if settings else "Published settings.")
+    section.items = [f"`{command}`" for command in grid_commands(results, preset)]
+    section.tables = [
+        *table4_systems.make_tables(results, preset),
+        table1_features.make_table(results, preset),
+        table2_features.make_table(results, preset),
+        *tables56_test_las.make_tables(results, preset),
+        runs_table(results, preset),
+    ]
+    for name, caption, svg in (
+        (
+            "uas",
+            "Development UAS: ours (dots, a standard deviation), the paper's (open diamonds)",
+            plot_uas(results, preset),
+        ),
+        ("curves", "Development UAS in training, a line a run", plot_curves(results, preset)),
+        ("recall", "Recall of gold arcs by length, and of crossed arcs", plot_recall(results, preset)),
+    ):
+        if svg is not None:
+            section.plots.append(Plot(f"{preset}-{name}", f"{caption}; preset {preset}.", svg))
+    return section
+
+
+def _changed_settings(results: list[Result], preset: str) -> str:
+    """Of the trained runs, next to the defaults of their kind of configuration."""
+    from mh4.config import Config
+
+    changed: set[str] = set()
+    for result in results:
+        settings = result["settings"]
+        if result["preset"] == preset and "network" in settings:
+            defaults = Config().as_dict()
+            changed |= {
+                f"{name}={value}"
+                for part in ("network", "training")
+                for name, value in settings[part].items()
+                if name != "seed" and defaults[part].get(name) != value
+            }
+    return ", ".join(sorted(changed))
+
+
+def owed_section(results: list[Result], unfinished: dict[str, str]) -> Section:
+    """What the plan asks for and is not there, and what failed."""
+    section = Section("Owed")
+    for preset in PLAN:
+        for treebank, system, seeds in owed_runs(results, preset):
+            section.items.append(f"{treebank}, {system}, preset {preset}: seeds {', '.join(map(str, seeds))}")
+    section.items += [f"`{name}` is not done: {error}" for name, error in unfinished.items()]
+    if not any(result["test_segmented"] for result in results):
+        section.items.append("Tables 5 and 6 with predicted segmentation: no segmented test file was given to a run")
+    if not section.items:
+        section.text.append("Nothing: every run of the plan is done.")
+    return section
+
+
+def decoding_section(path: Path) -> Section:
+    """Decoding times by length, if they were measured."""
+    section = Section("Decoding time", [f"`{BENCH_COMMAND}`"])
+    if not path.exists():
+        section.text.append("Owed: not measured yet.")
+        return section
+    measured = json.loads(path.read_text(encoding="utf-8"))
+    lengths = sorted({length for row in measured["decoders"].values() for length in row["milliseconds"]}, key=int)
+    rows = [
+        [name, *(f"{row['milliseconds'][n]:.3f}" if n in row["milliseconds"] else "" for n in lengths)]
+        for name, row in measured["decoders"].items()
+    ]
+    title = "Decoding one sentence, median ms, one thread"
+    section.tables = [
+        ReportTable(title, ["decoder", *(f"{n} words" for n in lengths)], rows, [], BENCH_COMMAND, left=1)
+    ]
+    section.plots = [Plot("decoding", "Time to decode one sentence by its length.", plot_decoding(measured))]
+    return section
+
+
+def make_report(results: list[Result], unfinished: dict[str, str], decoders: Path) -> list[Section]:
+    """All sections."""
+    presets = sorted({result["preset"] for result in results}, key=lambda name: (name != "published", name))
+    overview = Section(
+        "Published results, reproduced",
+        [
+            "Gómez-Rodríguez, Shi and Lee (2018), Global Transition-based Non-projective Dependency Parsing, on UD "
+            "2.0. Written by `python experiments/report.py` from the runs in `experiments/results/ud`. Coverage (Table "
+            "3): `python experiments/table3_coverage.py *-ud-train.conllu`.",
+            f"{len(results)} runs are done." if results else "No run is done yet.",
+        ],
+        tables=[claims_table(results)] if results else [],
+    )
+    sections = [overview, *(preset_section(results, preset) for preset in presets), decoding_section(decoders)]
+    return [*sections, owed_section(results, unfinished)]
+
+
+def to_markdown(sections: Iterable[Section], plots: str) -> str:
+    """Markdown; plots are linked in the folder ``plots``."""
+    lines: list[str] = []
+    for level, section in enumerate(sections):
+        lines += [f"{'#' * (2 if level else 1)} {section.title}", ""]
+        for text in section.text:
+            lines += [text, ""]
+        if section.items:
+            lines += [*(f"- {item}" for item in section.items), ""]
+        lines += [table.markdown() for table in section.tables if table.rows]
+        for plot in section.plots:
+            lines += [f"![{plot.caption}]({plots}/{plot.name}.svg)", "", f"*{plot.caption}*", ""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def to_html(sections: Iterable[Section]) -> str:
+    """One self-contained page."""
+    parts = [f"<!doctype html><html lang='en'><meta charset='utf-8'><title>mh4: results</title><style>{STYLE}</style>"]
+    parts.append("<meta name='viewport' content='width=device-width'>")
+    for level, section in enumerate(sections):
+        heading = "h2" if level else "h1"
+        parts.append(f"<{heading}>{html.escape(section.title)}</{heading}>")
+        parts += [f"<p>{_inline(text)}</p>" for text in section.text]
+        if section.items:
+            parts.append("<ul>" + "".join(f"<li>{_inline(item)}</li>" for item in section.items) + "</ul>")
+        parts += [_html_table(table) for table in section.tables if table.rows]
+        for plot in section.plots:
+            parts.append(f"<figure>{plot.svg}<figcaption>{html.escape(plot.caption)}</figcaption></figure>")
+    return "\n".join(parts) + "\n</html>\n"
+
+
+def _html_table(table: ReportTable) -> str:
+    def row(tag: str, cells: list[str]) -> str:
+        marks = [" class='text'" if number < table.left else "" for number in range(len(cells))]
+        pairs = zip(cells, marks, strict=True)
+        return "<tr>" + "".join(f"<{tag}{mark}>{html.escape(cell)}</{tag}>" for cell, mark in pairs) + "</tr>"
+
+    body = "".join(row("td", cells) for cells in table.rows)
+    notes = "".join(f"<p>{_inline(note)}</p>" for note in table.notes)
+    return (
+        f"<h3>{html.escape(table.title)}</h3><p><code>{html.escape(table.command)}</code></p>"
+        f"<div class='scroll'><table>{row('th', table.columns)}{body}</table></div>{notes}"
+    )
+
+
+def _inline(text: str) -> str:
+    """Escaped, with `code` marked as such."""
+    pieces = html.escape(text, quote=False).split("`")
+    return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
+
+
+def main() -> None:
+    """Write the report."""
+    here = Path(__file__).parent
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
+    parser.add_argument("--decoders", type=Path, default=here / "results" / "decoders.json", help="decoding times")
+    parser.add_argument("-o", "--output", type=Path, default=here / "RESULTS.md", help="Markdown; plots go beside it")
+    parser.add_argument("--html", type=Path, default=here.parent / "runs" / "report.html", help="the page")
+    arguments = parser.parse_args()
+    results = read_results(arguments.results)
+    sections = make_report(results, read_unfinished(arguments.results), arguments.decoders)
+    plots = arguments.output.parent / "plots"
+    written = {plots / f"{plot.name}.svg": plot.svg for section in sections for plot in section.plots}
+    written[arguments.output] = to_markdown(sections, plots.name)
+    written[arguments.html] = to_html(sections)
+    for path, text in written.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_output(path) as stream:
+            stream.write(text.encode())
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,22 @@
+"""Table 1 of Gómez-Rodríguez, Shi and Lee (2018): features of local (greedy) MH4 models, ours beside theirs.
+
+    python experiments/table1_features.py
+
+Reads results of `grid.py` only; see table2_features.py.
+"""
+
+from __future__ import annotations
+
+from grid_results import ReportTable, Result, run_table
+from published import LOCAL_FEATURES
+from table2_features import features_table
+
+
+def make_table(results: list[Result], preset: str) -> ReportTable:
+    """The table."""
+    command = f"python experiments/table1_features.py --preset {preset}"
+    return features_table(results, preset, "Table 1: features of local MH4 models", LOCAL_FEATURES, command)
+
+
+if __name__ == "__main__":
+    run_table(make_table, __doc__.split("\n")[0])

@@ -1,0 +1,188 @@
+"""Measurements behind ``mh4 bench decoders``: times, memory, how both grow, and other people's decoders."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from mh4.decoders import get_decoder
+
+LENGTHS = (10, 20, 40, 60, 80, 100, 140, 200, 400)
+FITTED = 20, 200  # words, the first and the last of those that growth exponents are fitted over
+BLOCK = 10  # decodes in a row
+FEWEST = 3  # decodes behind a median
+
+
+@dataclass(frozen=True)
+class Peer:
+    """A decoder of another package.
+
+    Attributes
+    ----------
+    name
+        Its module.
+    decoder
+        Ours for the same trees.
+    prepare
+        From float32 scores (1, n + 2, n + 2), arcs [h, d], to a call that decodes them and returns the score of the
+        best tree; several children of the root are allowed. What it lays out beforehand is not timed.
+    """
+
+    name: str
+    decoder: str
+    prepare: Callable[[np.ndarray], Callable[[], float]]
+
+
+def _ufal(module: Any, scores: np.ndarray) -> Callable[[], float]:
+    matrix = np.ascontiguousarray(scores[0, :-1, :-1].T, np.float64)  # [d, h]
+    np.fill_diagonal(matrix, np.nan)  # no arc
+    matrix[0] = np.nan
+    return lambda: module.chu_liu_edmonds(matrix)[1]
+
+
+_PEERS = (("ufal.chu_liu_edmonds", "mst", _ufal),)
+
+
+def importable_peers(decoders: Sequence[str]) -> list[Peer]:
+    """Those peers of ``decoders`` that are installed here."""
+    peers = []
+    for name, decoder, prepare in _PEERS:
+        if decoder not in decoders:
+            continue
+        try:
+            module = import_module(name)
+        except ModuleNotFoundError:
+            continue
+        peers.append(Peer(name, decoder, lambda scores, module=module, prepare=prepare: prepare(module, scores)))
+    return peers
+
+
+@dataclass
+class _Timed:
+    """Decodes of one decoder at one length."""
+
+    name: str
+    decode: Callable[[], Any]
+    seconds: list[float] = field(default_factory=list)
+
+    def run_block(self, repeats: int, budget: float) -> None:
+        """Up to `BLOCK` timed decodes, after one that is not, as long as repeats and budget last."""
+        if self.done(repeats, budget):
+            return
+        self.decode()
+        for _ in range(BLOCK):
+            if self.done(repeats, budget):
+                return
+            start = time.perf_counter()
+            self.decode()
+            self.seconds.append(time.perf_counter() - start)
+
+    def done(self, repeats: int, budget: float) -> bool:
+        """Nothing more to time."""
+        return len(self.seconds) >= repeats or (len(self.seconds) >= FEWEST and sum(self.seconds) > budget)
+
+
+def growth_exponent(values: Mapping[str, float]) -> float | None:
+    """Exponent b of the least-squares fit value = a · lengthᵇ over 20 to 200 words, in logarithms.
+
+    Parameters
+    ----------
+    values
+        By length in words, as text; all positive. None is returned for fewer than two lengths in that range.
+    """
+    points = [(int(length), value) for length, value in values.items() if FITTED[0] <= int(length) <= FITTED[1]]
+    if len(points) < 2:
+        return None
+    lengths, measured = np.log(np.array(points, float)).T
+    return float(np.polyfit(lengths, measured, 1)[0])
+
+
+def measure_decoders(
+    names: Sequence[str], lengths: Sequence[int] = LENGTHS, repeats: int = 101, budget: float = 2.0
+) -> dict[str, Any]:
+    """Time and memory of decoding one sentence of random normal scores with one thread.
+
+    The decoders, and the peers that are installed, take turns, `BLOCK` decodes each, so that a drift in the machine's
+    speed touches all of them. A length whose exact chart does not fit into memory is left out.
+
+    Parameters
+    ----------
+    names
+        Our decoders.
+    lengths
+        Words.
+    repeats : int
+        Timed decodes of each decoder and length, at most.
+    budget : float
+        Seconds after which a decoder gets no more of them at one length (but three at least).
+
+    Returns
+    -------
+    dict
+        ``decoders`` and ``peers``, by name: ``milliseconds`` by length, medians, and ``exponent`` (`growth_exponent`);
+        decoders with ``chart_bytes`` and ``chart_exponent`` too, peers with the ``decoder`` of ours to compare with.
+    """
+    generator = np.random.default_rng(0)
+    decoders = {name: get_decoder(name) for name in names}
+    peers = importable_peers(names)
+    results: dict[str, dict[str, Any]] = {
+        "decoders": {name: {"milliseconds": {}, "chart_bytes": {}} for name in names},
+        "peers": {peer.name: {"decoder": peer.decoder, "milliseconds": {}} for peer in peers},
+    }
+    rows = results["decoders"] | results["peers"]
+    for n in lengths:
+        scores = {
+            name: generator.standard_normal((len(decoder.channels), n + 2, n + 2), dtype=np.float32)
+            for name, decoder in decoders.items()
+            if decoder.fits(n)
+        }
+        timed = [_Timed(name, lambda d=decoders[name], s=matrices: d.decode(s)) for name, matrices in scores.items()]
+        timed += [_Timed(peer.name, peer.prepare(scores[peer.decoder])) for peer in peers if peer.decoder in scores]
+        for _ in range(0, repeats, BLOCK):
+            for one in timed:
+                one.run_block(repeats, budget)
+        for one in timed:
+            rows[one.name]["milliseconds"][str(n)] = 1e3 * statistics.median(one.seconds)
+        for name in scores:
+            rows[name]["chart_bytes"][str(n)] = decoders[name].chart_bytes(n)
+    for row in rows.values():
+        row["exponent"] = growth_exponent(row["milliseconds"])
+    for row in results["decoders"].values():
+        row["chart_exponent"] = growth_exponent(row["chart_bytes"])
+    return results
+
+
+def decoder_table(results: dict[str, Any]) -> Table:
+    """`measure_decoders` as a table."""
+    rows = results["decoders"] | results["peers"]
+    lengths = sorted({int(length) for row in rows.values() for length in row["milliseconds"]})
+    table = Table(title="decoding one sentence, median ms, one thread", box=None, pad_edge=False)
+    table.add_column("decoder")
+    for length in lengths:
+        table.add_column(f"{length} words", justify="right")
+    table.add_column("grows with", justify="right")
+    table.add_column(f"MiB at {lengths[-1]} words", justify="right")
+    table.add_column("grows with", justify="right")
+    for name, row in rows.items():
+        times = (row["milliseconds"].get(str(length)) for length in lengths)
+        size = row.get("chart_bytes", {}).get(str(lengths[-1]))
+        table.add_row(
+            name,
+            *("–" if milliseconds is None else f"{milliseconds:.3f}" for milliseconds in times),
+            power(row["exponent"]),
+            "–" if size is None else f"{size / 2**20:.1f}",
+            power(row.get("chart_exponent")),
+        )
+    return table
+
+
+def power(exponent: float | None) -> str:
+    """A growth exponent as shown to people."""
+    return "–" if exponent is None else f"n^{exponent:.2f}"

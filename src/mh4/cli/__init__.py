@@ -1,0 +1,69 @@
+"""Command line: ``mh4 train | parse | eval | coverage | transform | oracle | sample | demo | bench``.
+
+A module holds a group of commands. Heavy modules are imported by the command that needs them, so that ``mh4 --help``
+answers at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+import typer
+
+from .benchmarks import bench_app
+from .options import messages
+from .parsing import evaluate, parse
+from .samples import demo, sample
+from .training import train
+from .trees import coverage, oracle, transform
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="mh4",
+    help="Exact global dependency parsing: train, parse and evaluate on CoNLL-U treebanks.",
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+# in the order of the help text
+app.command()(train)
+app.command()(parse)
+app.command(name="eval")(evaluate)
+app.command()(coverage)
+app.command()(transform)
+app.command()(oracle)
+app.command()(sample)
+app.command()(demo)
+app.add_typer(bench_app, name="bench")
+
+
+class _ConsoleHandler(logging.Handler):
+    """Log messages as plain lines that stay clear of the progress display."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        messages.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+
+
+def main() -> None:
+    """Entry point: an error that the user can mend is one line on stderr and exit status 1, without a traceback."""
+    logging.basicConfig(level=logging.INFO, format="mh4: %(message)s", handlers=[_ConsoleHandler()])
+    try:
+        app()
+    except ValueError as error:  # DataError, InfeasibleError, unknown options and names
+        _fail(error)
+    except BrokenPipeError:  # the reader of our output went away
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        raise SystemExit(1) from None
+    except OSError as error:
+        _fail(error)
+
+
+def _fail(error: Exception) -> None:
+    if os.environ.get("MH4_TRACEBACK"):
+        raise error
+    messages.print(f"mh4: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    raise SystemExit(1) from None

@@ -1,0 +1,56 @@
+"""What several commands share: options, the two consoles, messages."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from ..decoders import decoder_names
+
+output = Console()
+messages = Console(stderr=True)
+
+DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
+DEFAULT_DECODER = DecoderName("mh4-hybrid")
+
+
+class Device(StrEnum):
+    """Where the network runs."""
+
+    auto = "auto"
+    cpu = "cpu"
+    cuda = "cuda"
+
+
+class TreeClass(StrEnum):
+    """Classes of trees that have a closest tree."""
+
+    projective = "projective"
+    mh4 = "mh4"
+    one_endpoint_crossing = "1ec"
+
+
+ThreadsOption = Annotated[
+    int | None, typer.Option(min=1, help="CPU threads for the network and for decoding; default: one a core.")
+]
+DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
+DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: one a core.")]
+SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
+
+
+def set_threads(threads: int | None) -> None:
+    """Threads of the network; None leaves PyTorch's default."""
+    import torch
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+
+
+def report_skipped(skipped: list[Any]) -> None:
+    """One line on stderr, if sentences were left out: how many, and what is wrong with the first."""
+    if skipped:
+        count = f"{len(skipped)} bad sentence{'s'[: len(skipped) != 1]} skipped"
+        messages.print(f"{count}; the first: {skipped[0]}", markup=False, highlight=False, soft_wrap=True)

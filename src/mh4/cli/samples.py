@@ -1,0 +1,30 @@
+"""``mh4 sample`` and ``mh4 demo``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .options import output
+
+
+def sample(
+    folder: Annotated[Path, typer.Argument(help="Folder to write train, dev and test files to.")] = Path("sample"),
+    seed: Annotated[int, typer.Option(min=0)] = 1,
+) -> None:
+    """Write the built-in sample treebank."""
+    from ..sample import write_sample
+
+    for path in write_sample(folder, seed).values():
+        typer.echo(path)
+
+
+def demo(
+    folder: Annotated[Path, typer.Argument(help="Folder for the sample, the models and the drawing.")] = Path("demo"),
+) -> None:
+    """Train every decoder on the sample, compare them, parse a file and draw a tree. Takes a few minutes."""
+    from ..demo import run_demo
+
+    run_demo(folder, output)

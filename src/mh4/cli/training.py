@@ -1,0 +1,185 @@
+"""``mh4 train``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import (
+    DEFAULT_DECODER,
+    DecoderName,
+    Device,
+    DeviceOption,
+    SkipBadOption,
+    ThreadsOption,
+    messages,
+    set_threads,
+)
+
+
+class Scorer(StrEnum):
+    """What scores the transitions of a greedy parser."""
+
+    bilstm = "bilstm"
+    perceptron = "perceptron"
+
+
+def train(
+    treebank: Annotated[Path, typer.Argument(help="Training treebank, CoNLL-U with gold trees.", metavar="TRAIN")],
+    dev: Annotated[Path, typer.Option(help="Development treebank: picks the best model, ends training.")],
+    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
+    system: Annotated[
+        str | None,
+        typer.Option(
+            help="A transition system instead of a decoder: arc-hybrid, mh4, arc-standard, arc-eager, covington or "
+            "lr-spine."
+        ),
+    ] = None,
+    oracle: Annotated[
+        str | None, typer.Option(help="Oracle of the transition system: static or dynamic; default: the best it has.")
+    ] = None,
+    scorer: Annotated[Scorer, typer.Option(help="What scores the transitions.")] = Scorer.bilstm,
+    output_folder: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Model folder; default: models/TREEBANK-DECODER-SEED or TREEBANK-SYSTEM-SCORER-SEED."
+        ),
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help="Random seed: equal seeds give equal models on a device.")] = 1,
+    many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
+    max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many minibatches at the latest.")] = None,
+    setting: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="NAME=VALUE", help="Any setting of config.json, such as learning_rate=0.001."),
+    ] = None,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Start again in a folder that holds a model.")] = False,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Train a parser; the folder holds the model that was best on the development treebank.
+
+    With --decoder one that finds the best tree of a class, with --system a greedy transition-based one.
+    """
+    if system is None and (oracle is not None or scorer is not Scorer.bilstm):
+        raise ValueError("--oracle and --scorer perceptron need a transition system; choose one with --system")
+    if system is not None and many_roots:
+        raise ValueError("--many-roots does not go with --system")
+    kind = decoder.value if system is None else f"{system}-{scorer.value}"
+    folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
+    chosen = [f"{name}={value}" for name, value in (("system", system), ("oracle", oracle)) if value is not None]
+    if scorer is Scorer.perceptron:
+        if max_steps or resume or device is Device.cuda:
+            raise ValueError("--max-steps, --resume and --device cuda do not go with --scorer perceptron")
+        _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
+        return
+    from ..config import Config, make_config
+    from ..model_folder import WEIGHTS
+    from ..training import train as run
+    from ..transition_config import TransitionConfig, make_transition_config
+
+    settings = [f"seed={seed}", *([f"max_steps={max_steps}"] if max_steps else []), *(setting or [])]
+    config: Config | TransitionConfig
+    if system is None:
+        config = make_config(decoder.value, single_root=not many_roots, settings=settings)
+    else:
+        config = make_transition_config([*chosen, *settings])
+    set_threads(threads)
+    with _training_display() as (on_step, on_evaluation):
+        try:
+            progress = run(
+                treebank,
+                dev,
+                folder,
+                config,
+                device.value,
+                threads,
+                resume,
+                overwrite,
+                skip_bad,
+                on_step,
+                on_evaluation,
+            )
+        except KeyboardInterrupt:
+            kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
+            messages.print(f"mh4: interrupted; {kept}; --resume continues")
+            raise SystemExit(130) from None
+    messages.print(
+        f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}, "
+        f"after {progress.seconds / 60:.1f} minutes in all; model in {folder}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+def _train_perceptron(
+    treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, skip_bad: bool
+) -> None:
+    from ..perceptron.config import make_config
+    from ..perceptron.training import train as run
+
+    best = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
+
+    def on_evaluation(report: dict[str, Any]) -> None:
+        messages.print(
+            f"epoch {report['epoch']:>3}  wrong {report['wrong']:.1%}  {report['words_per_second']:.0f} words/s  "
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}{'  *' if report['best'] else ''}",
+            highlight=False,
+            soft_wrap=True,
+        )
+        if report["best"]:
+            best.update(report)
+
+    run(treebank, dev, folder, make_config(settings), overwrite, skip_bad, on_evaluation)
+    messages.print(
+        f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
+        f"model in {folder}",
+        highlight=False,
+        soft_wrap=True,
+    )
+
+
+class _training_display:  # noqa: N801 (a context manager, used like a function)
+    """A live line on a terminal, a plain line an evaluation everywhere."""
+
+    def __enter__(self) -> tuple[Callable[..., None] | None, Callable[[dict[str, Any]], None]]:
+        from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+        self.bar = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            TimeElapsedColumn(),
+            console=messages,
+            transient=True,
+            disable=not messages.is_terminal,
+        )
+        self.task = self.bar.add_task("compiling the decoder")
+        self.bar.start()
+        return self.on_step if messages.is_terminal else None, self.on_evaluation
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def on_step(self, progress: Any, recent: Any) -> None:
+        busy = sum(recent.times.seconds.values())
+        dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
+        line = (
+            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  {recent.words / busy:.0f} words/s"
+            f"  decoding {recent.times.share('decode'):.0%}  {dev}  lr {progress.learning_rate:.2g}"
+        )
+        self.bar.update(self.task, description=line)
+
+    def on_evaluation(self, report: dict[str, Any]) -> None:
+        messages.print(
+            f"step {report['step']:>6}  epoch {report['epoch']:6.2f}  loss {report['loss']:.3f}  "
+            f"{report['words_per_second']:.0f} words/s  decoding {report['share']['decode']:.1%}  "
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
+            f"{'  *' if report['best'] else ''}",
+            highlight=False,
+            soft_wrap=True,
+        )

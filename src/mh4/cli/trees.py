@@ -1,0 +1,123 @@
+"""``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: what can be done with gold trees alone."""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated
+
+import typer
+
+from .options import DecodingThreadsOption, SkipBadOption, TreeClass, messages, output, report_skipped
+
+
+def coverage(
+    treebanks: Annotated[list[str], typer.Argument(help="CoNLL-U with gold trees.", metavar="FILE...")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a sentence with --per-sentence.")] = False,
+    per_sentence: Annotated[
+        bool, typer.Option("--per-sentence", help="Arcs kept of every sentence, separated by tabs, instead of totals.")
+    ] = False,
+    threads: DecodingThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
+    from ..coverage import coverage_table, iterate_coverage, measure_coverage
+    from ..files import DataError
+    from ..transform import TREE_CLASSES
+
+    skipped: list[DataError] = []
+    if per_sentence:
+        if not as_json:
+            typer.echo("\t".join(("treebank", "sentence", "words", *TREE_CLASSES)))
+        for path in treebanks:
+            for sentence in iterate_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append):
+                if as_json:
+                    typer.echo(json.dumps({"treebank": path, **sentence.as_dict()}, ensure_ascii=False))
+                else:
+                    typer.echo("\t".join(map(str, (path, sentence.name, sentence.words, *sentence.kept.values()))))
+    else:
+        results = {
+            path: measure_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append)
+            for path in treebanks
+        }
+        if as_json:
+            typer.echo(json.dumps({path: result.as_dict() for path, result in results.items()}, indent=1))
+        else:
+            output.print(coverage_table(results))
+    report_skipped(skipped)
+
+
+def transform(
+    tree_class: Annotated[TreeClass, typer.Option("--to", help="Class of trees.")],
+    source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    mark_arcs: Annotated[
+        bool, typer.Option("--arcs", help="OldHead=H in MISC of every word whose head changes; OldDeprel=L likewise.")
+    ] = False,
+    count: Annotated[
+        bool, typer.Option("--count", help="Comment # optimal_projective_trees = N; with --to projective only.")
+    ] = False,
+    threads: DecodingThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
+    from decimal import Decimal
+
+    from ..files import DataError
+    from ..transform import transform_file
+
+    skipped: list[DataError] = []
+    totals = transform_file(
+        source,
+        target,
+        tree_class.value,
+        mark_arcs=mark_arcs,
+        count_trees=count,
+        threads=threads,
+        skip_bad=skip_bad,
+        on_skip=skipped.append,
+    )
+    report_skipped(skipped)
+    messages.print(
+        f"{totals.sentences} sentences, {totals.words} words; "
+        f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
+        highlight=False,
+    )
+    if count:
+        mean = Decimal(totals.log_mean_trees).exp()  # beyond the range of floats, if need be
+        messages.print(
+            f"{totals.ambiguous_sentences} sentences with several optimal projective trees; "
+            f"geometric mean of their number over all sentences {mean:.4g}",
+            highlight=False,
+            soft_wrap=True,
+        )
+
+
+def oracle(
+    source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    system: Annotated[
+        str,
+        typer.Option(help="shift-reduce, arc-eager, arc-eager-normalized, arc-hybrid, mh4, covington or lr-spine."),
+    ] = "shift-reduce",
+    policy: Annotated[
+        str | None, typer.Option(help="Order of transitions where several build the same tree; default: the first.")
+    ] = None,
+    sequences: Annotated[
+        bool, typer.Option("--sequences", help="Print id, attainable arcs, words and transitions, one line a sentence.")
+    ] = False,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Annotate every gold tree, projective or not, with transitions that build as many of its arcs as can be built."""
+    from ..files import DataError
+    from ..oracles.annotation import annotate_file
+
+    skipped: list[DataError] = []
+    totals = annotate_file(
+        source, target, system, policy, sequences_only=sequences, skip_bad=skip_bad, on_skip=skipped.append
+    )
+    report_skipped(skipped)
+    messages.print(
+        f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "
+        f"attainable accuracy {totals.accuracy:.2f} %",
+        highlight=False,
+    )

@@ -1,0 +1,137 @@
+"""The compiled loops of greedy parsing with the network's scores: parse a sentence; note what to learn from one.
+
+In training a computation is followed outside of PyTorch, and what it came by is noted: the tokens of all contexts, the
+candidates of all decisions, and which of these were optimal. The loss, and so the gradient, is a function of those.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from .state import ARGUMENT, CONTEXT, TRANSITION
+from .systems import apply, find_costs, initialize, list_candidates, prepare
+
+
+class Decisions(NamedTuple):
+    """Room for the decisions of a computation; U contexts, K candidates.
+
+    Attributes
+    ----------
+    positions : int32 (U, R)
+        Of each context, the token in each role; n + 1 where there is none.
+    contexts, transitions, steps : int32 (K,)
+        Of each candidate; the step is the number of its decision.
+    optimal : bool (K,)
+    """
+
+    positions: np.ndarray
+    contexts: np.ndarray
+    transitions: np.ndarray
+    steps: np.ndarray
+    optimal: np.ndarray
+
+    @classmethod
+    def empty(cls, contexts: int, candidates: int, roles: int) -> Decisions:
+        """Room for so many."""
+        return cls(
+            np.empty((contexts, roles), np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.bool_),
+        )
+
+
+@njit(cache=True, nogil=True)
+def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, scores):
+    """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
+    hidden_size, transitions = scorer.output.shape
+    for i in range(contexts):
+        row = scores[i]
+        row[:] = scorer.output_bias
+        hidden = scorer.bias.copy()
+        for r in range(roles.shape[0]):
+            position = candidates.tokens[i, roles[r]]
+            hidden += scorer.vectors[sentence, position if position >= 0 else nothing, r]
+        for h in range(hidden_size):
+            value = np.tanh(hidden[h])
+            for t in range(transitions):
+                row[t] += value * scorer.output[h, t]
+
+
+@njit(cache=True, nogil=True)
+def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores, heads):
+    """Follow the best candidates to the end; fills heads, int32 (n + 1,), −1 where there is none."""
+    initialize(system, state, n)
+    while True:
+        count, contexts = list_candidates(system, state, candidates)
+        if count == 0:
+            break
+        if count > 1:
+            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, scores)
+        best = 0
+        for c in range(1, count):
+            row, leader = candidates.rows[c], candidates.rows[best]
+            if scores[row[CONTEXT], row[TRANSITION]] > scores[leader[CONTEXT], leader[TRANSITION]]:
+                best = c
+        row = candidates.rows[best]
+        apply(system, state, row[TRANSITION], row[ARGUMENT], 0)
+    heads[:] = state.heads[: n + 1]
+
+
+@njit(cache=True, nogil=True)
+def note_decisions(
+    system, oracle, scorer, sentence, gold, roles, exploration, seed, state, candidates, scores, decisions
+):
+    """Follow a computation and note its decisions, those without an alternative left out.
+
+    The computation goes on with the best optimal candidate or, with probability ``exploration``, with the best one.
+
+    Returns
+    -------
+    contexts, candidates, steps : int
+        How many were noted; −1 each if there is too little room.
+    """
+    n = gold.shape[0] - 1
+    np.random.seed(seed)
+    initialize(system, state, n)
+    prepare(system, state, oracle, gold)
+    noted_contexts, noted, steps = 0, 0, 0
+    while True:
+        count, contexts = list_candidates(system, state, candidates)
+        if count == 0:
+            return noted_contexts, noted, steps
+        score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, scores)
+        find_costs(system, state, oracle, gold, candidates, count)
+        least = candidates.costs[:count].min()
+        best, right = -1, -1
+        for c in range(count):
+            row = candidates.rows[c]
+            score = scores[row[CONTEXT], row[TRANSITION]]
+            if best < 0 or score > scores[candidates.rows[best, CONTEXT], candidates.rows[best, TRANSITION]]:
+                best = c
+            if candidates.costs[c] == least and (
+                right < 0 or score > scores[candidates.rows[right, CONTEXT], candidates.rows[right, TRANSITION]]
+            ):
+                right = c
+        if count > 1:
+            if noted_contexts + contexts > decisions.positions.shape[0] or noted + count > decisions.optimal.shape[0]:
+                return -1, -1, -1
+            for i in range(contexts):
+                for r in range(roles.shape[0]):
+                    position = candidates.tokens[i, roles[r]]
+                    decisions.positions[noted_contexts + i, r] = position if position >= 0 else n + 1
+            for c in range(count):
+                decisions.contexts[noted + c] = noted_contexts + candidates.rows[c, CONTEXT]
+                decisions.transitions[noted + c] = candidates.rows[c, TRANSITION]
+                decisions.steps[noted + c] = steps
+                decisions.optimal[noted + c] = candidates.costs[c] == least
+            noted_contexts += contexts
+            noted += count
+            steps += 1
+        followed = best if exploration > 0.0 and np.random.random() < exploration else right
+        row = candidates.rows[followed]
+        apply(system, state, row[TRANSITION], row[ARGUMENT], 0)

@@ -1,0 +1,184 @@
+"""Parsers whose scores come from the network: encoding, labels and the model folder, with any way to find the heads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, Self, TypeVar
+
+import numpy as np
+import torch
+
+from mh4.models.network import Encoded, NetworkConfig, ParserNetwork, S
+
+from .config import Config
+from .files import DataError
+from .model_folder import CONFIG, WEIGHTS, read_definition, read_tensors
+from .transition_config import TransitionConfig
+from .treebank import Sentence
+from .treebank_parser import ROOT_RELATION, Prediction, StageTimes, TreebankParser
+from .vocabulary import Vocabulary
+
+BATCH_WORDS = 1_500  # words a prediction batch
+BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
+
+C = TypeVar("C", bound=Config | TransitionConfig)
+
+
+def choose_device(device: str) -> torch.device:
+    """``auto`` is CUDA when there is one, else the CPU.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or CUDA where there is none.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("no CUDA device here; use --device cpu or auto")
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+class NetworkParser(TreebankParser, Generic[C, S]):
+    """Network and vocabulary together; `find_heads` is left to the class of the configuration.
+
+    Attributes
+    ----------
+    threads : int or None
+        Threads for finding heads; None is one a core.
+    times : StageTimes
+        Of all sentences parsed.
+    """
+
+    config_type: type[C]
+
+    def __init__(
+        self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[NetworkConfig], S]
+    ) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+        self.device = choose_device(device)
+        self.threads: int | None = None
+        self.times = StageTimes()
+        self.network = ParserNetwork(
+            config.network,
+            make_scorer,
+            vocabulary.word_unknown(config.training.word_unknown),
+            vocabulary.character_unknown(config.training.character_unknown),
+            len(vocabulary.relations),
+            len(vocabulary.tags),
+            len(vocabulary.tag_pairs),
+        ).to(self.device)
+
+    @abstractmethod
+    def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+        """Heads int32 (n + 1,) of each sentence of a batch; books its time on the stages ``score`` and ``decode``."""
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
+        """Read a trained model.
+
+        Parameters
+        ----------
+        folder
+            A model folder: config.json, vocab.json, weights.safetensors.
+        device : {"auto", "cpu", "cuda"}
+        options
+            Those of the class.
+
+        Raises
+        ------
+        DataError
+            Something in the folder is missing or damaged, or it holds a model of another kind.
+        """
+        folder = Path(folder)
+        config, vocabulary = read_definition(folder)
+        if not isinstance(config, cls.config_type):
+            raise DataError(f"{folder / CONFIG}: not a model of {cls.__name__}")
+        parser = cls(config, vocabulary, device=device, **options)
+        weights = read_tensors(folder / WEIGHTS)
+        try:
+            parser.network.load_state_dict(weights)
+        except RuntimeError as error:
+            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {error}") from None
+        parser.network.eval()
+        return parser
+
+    @classmethod
+    def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> Self:
+        """Train on a treebank and return the model that was best on ``dev``.
+
+        Options are those of `mh4.training.train`: ``config``, ``device``, ``resume``, ``skip_bad``, …
+        """
+        from .training import train as run  # the trainer builds on this class
+
+        run(train, dev, output, **options)
+        return cls.load(output, device=options.get("device", "auto"))
+
+    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+        """Trees of some sentences, in their order."""
+        predictions: list[Prediction | None] = [None] * len(sentences)
+        self.network.eval()
+        for indices in prediction_batches([len(sentence) for sentence in sentences]):
+            batch = [sentences[i] for i in indices]
+            for i, prediction in zip(indices, self._predict_batch(batch, keep_heads), strict=True):
+                predictions[i] = prediction
+        return [prediction for prediction in predictions if prediction is not None]
+
+    @torch.inference_mode()
+    def _predict_batch(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Prediction]:
+        self.times.start()
+        batch = self.vocabulary.batch(sentences).to(self.device)
+        self.times.stop("read")
+        encoded = self.network.encode(batch)
+        self.times.stop("encode")
+        trees = self.find_heads(encoded, sentences, keep_heads)
+        arcs = (
+            np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees]),
+            np.concatenate([heads[1:] for heads in trees]),
+            np.concatenate([np.arange(1, len(heads)) for heads in trees]),
+        )
+        indices = [torch.from_numpy(array.astype(np.int64)).to(self.device) for array in arcs]
+        label_scores = self.network.label_scores(encoded.states, *indices)
+        best = self._best_relations(label_scores, indices[1]).cpu().numpy()
+        names = np.array(self.vocabulary.relations, dtype=object)[best]
+        cuts = np.cumsum([len(heads) - 1 for heads in trees])[:-1]
+        predictions = [
+            Prediction(tree, tuple(relations)) for tree, relations in zip(trees, np.split(names, cuts), strict=True)
+        ]
+        if keep_heads:
+            predictions = [keep_relations(s, p) for s, p in zip(sentences, predictions, strict=True)]
+        self.times.stop("label")
+        return predictions
+
+    def _best_relations(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
+        """Best relation of each arc; in UD, ``root`` goes to children of the root and to nobody else."""
+        root = self.vocabulary.relation_index.get(ROOT_RELATION)
+        if root is not None and len(self.vocabulary.relations) > 1:
+            is_root_relation = torch.arange(scores.shape[1], device=scores.device) == root
+            scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
+        return scores.argmax(1)
+
+
+def keep_relations(sentence: Sentence, prediction: Prediction) -> Prediction:
+    """Where a head was given together with its relation, that relation stays."""
+    kept = tuple(
+        given if head >= 0 and given != "_" else predicted
+        for head, given, predicted in zip(sentence.heads[1:], sentence.relations, prediction.relations, strict=True)
+    )
+    return Prediction(prediction.heads, kept)
+
+
+def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of sentences of similar length, batch by batch, within the limits on words and on matrix cells."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        count = len(batch) + 1
+        if batch and (count * lengths[i] > BATCH_WORDS or count * (lengths[i] + 2) ** 2 > BATCH_CELLS):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch

@@ -1,0 +1,132 @@
+"""Losses of trees, beside those of labels and tags: structured hinge for charts, hinge for single transitions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.models.loss import find_violations
+from mh4.models.network import Encoded
+from mh4.models.transition_scorer import ScorerArrays, step_hinge
+
+from .greedy.network_loops import Decisions, note_decisions
+from .greedy.state import ORACLES
+from .greedy.training_trees import training_trees
+from .parser import Parser
+from .transition_parser import TransitionParser
+from .treebank import Sentence
+from .treebank_parser import StageTimes
+
+
+class Objective(ABC):
+    """The loss of the trees in a batch."""
+
+    stand_in: str
+    """What stands in for gold trees that cannot be built, for the message that counts them."""
+
+    @abstractmethod
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it."""
+
+    @abstractmethod
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """Sum over a batch; books the time up to the loss on the stages ``score`` and ``decode``."""
+
+
+class StructuredHinge(Objective):
+    """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
+
+    def __init__(self, parser: Parser) -> None:
+        self.parser = parser
+        self.stand_in = f"are outside the class of {parser.decoder.name}"
+
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        decoder = self.parser.decoder
+        return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
+
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        scorer = self.parser.network.scorer
+        with torch.no_grad():
+            scores = scorer(encoded.roles).cpu().numpy()
+        times.stop("score")
+        violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
+        times.stop("decode")
+        sentences, parts, weights = (torch.from_numpy(array).to(self.parser.device) for array in violations[:3])
+        return (scorer.score_parts(encoded.roles, sentences, parts) * weights).sum() + violations.cost
+
+
+class TransitionHinge(Objective):
+    """Hinge loss of every decision in one computation a sentence, against all that the oracle finds optimal."""
+
+    def __init__(self, parser: TransitionParser) -> None:
+        self.parser = parser
+        self.oracle = ORACLES.index(parser.config.transitions.oracle)
+        self.stand_in = f"cannot be built by {parser.system.name}"
+        self._decisions = Decisions.empty(64, 256, len(parser.roles))
+
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        return training_trees([sentence], self.parser.system)[0]
+
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        parser = self.parser
+        scorer = parser.network.scorer.arrays(encoded.roles)
+        times.stop("score")
+        exploration = parser.config.transitions.exploration_at(epoch)
+        seeds = torch.randint(2**31, (len(trees),)).tolist() if exploration else [0] * len(trees)
+        noted = [
+            self._follow(scorer, i, tree, exploration, seed)
+            for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
+        ]
+        first_context = np.cumsum([0, *(len(decisions.positions) for decisions, _ in noted)])
+        first_step = np.cumsum([0, *(steps for _, steps in noted)])
+
+        def joined(arrays: list[np.ndarray]) -> Tensor:
+            return torch.from_numpy(np.concatenate(arrays)).to(parser.device)
+
+        positions = joined([decisions.positions.astype(np.int64) for decisions, _ in noted])
+        sentences = joined([np.repeat(np.arange(len(noted)), np.diff(first_context))])
+        contexts = joined([d.contexts + first for (d, _), first in zip(noted, first_context[:-1], strict=True)])
+        transitions = joined([decisions.transitions.astype(np.int64) for decisions, _ in noted])
+        steps = joined([d.steps + first for (d, _), first in zip(noted, first_step[:-1], strict=True)])
+        optimal = joined([decisions.optimal for decisions, _ in noted])
+        times.stop("decode")
+        scores = parser.network.scorer(encoded.roles, sentences, positions)[contexts, transitions]
+        return step_hinge(scores, steps, optimal, int(first_step[-1]))
+
+    def _follow(
+        self, scorer: ScorerArrays, sentence: int, tree: np.ndarray, exploration: float, seed: int
+    ) -> tuple[Decisions, int]:
+        """The decisions of one computation, and the number of their steps."""
+        parser = self.parser
+        room = parser.room(len(tree) - 1)
+        while True:
+            contexts, candidates, steps = note_decisions(
+                parser.code,
+                self.oracle,
+                scorer,
+                sentence,
+                tree,
+                parser.roles,
+                exploration,
+                seed,
+                *room,
+                self._decisions,
+            )
+            if contexts >= 0:
+                d = self._decisions
+                cut = Decisions(
+                    d.positions[:contexts].copy(),
+                    *(column[:candidates].copy() for column in (d.contexts, d.transitions, d.steps, d.optimal)),
+                )
+                return cut, steps
+            size = 2 * len(self._decisions.positions)
+            self._decisions = Decisions.empty(size, 4 * size, len(parser.roles))
+
+
+def make_objective(parser: Parser | TransitionParser) -> Objective:
+    """The objective of a parser."""
+    return TransitionHinge(parser) if isinstance(parser, TransitionParser) else StructuredHinge(parser)

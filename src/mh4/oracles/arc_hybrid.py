@@ -1,0 +1,151 @@
+"""What the transitions of arc-hybrid parsing are worth, for projective gold trees: a dynamic oracle and a static one.
+
+The system is *arc-decomposable*: from any configuration a projective set of arcs can be built as a whole if each of its
+arcs can be built (Goldberg and Nivre 2013, section 5). So what a transition costs is the number of gold arcs that it
+puts out of reach one by one, which takes O(n):
+
+- an arc between two words of the remaining input can be built;
+- so can an arc between a word of the stack and one of the remaining input, in either direction;
+- of two words of the stack the lower one can become the head of the upper one if they are neighbours, and no other arc
+  can be built.
+
+With one word below the root, in a system that keeps to this, the costs are the same if the gold tree is such a tree: of
+two words that have lost their heads, one can then be attached to the other, or to the gold child of the root.
+
+Source: Goldberg and Nivre (2013), "Training deterministic parsers with non-deterministic oracles", section 5; the root
+is the bottom of the stack here, not the end of the input.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.projectivization import projectivize
+
+from ..transitions.arc_hybrid import SHIFT, ArcHybrid, Configuration
+from .optimal_step import UNREACHABLE, OptimalStep
+from .shift_reduce_projective import is_projective_tree
+
+
+@njit(cache=True, nogil=True)
+def transition_costs(stack, front, gold, costs):
+    """Fill costs, int32 (3,): the gold arcs put out of reach by shift, la and ra. Meaningless where one is illegal.
+
+    Parameters
+    ----------
+    stack : int32 (k,)
+    front : int
+    gold : int32 (n + 1,)
+        Heads of a projective tree.
+    """
+    n, depth = gold.shape[0] - 1, stack.shape[0]
+    top = stack[depth - 1]
+    below = stack[depth - 2] if depth > 1 else -1
+    ahead = 0  # gold dependents of the topmost word in the remaining input
+    for word in range(front, n + 1):
+        ahead += gold[word] == top
+    shift = 0
+    if front <= n:
+        for i in range(depth):
+            shift += gold[stack[i]] == front or (i < depth - 1 and gold[front] == stack[i])
+    costs[0] = shift
+    costs[1] = ahead + (gold[top] > front or gold[top] == below)
+    costs[2] = ahead + (gold[top] >= front)
+
+
+def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
+    """The gold tree, if it is projective and one of the configuration's length."""
+    tree = np.ascontiguousarray(gold, np.int32)
+    if not is_projective_tree(tree):
+        raise ValueError(f"transitions are scored by a projective gold tree, see `projectivize`: {tree.tolist()}")
+    if configuration.n != len(tree) - 1:
+        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
+    return tree
+
+
+def loss(configuration: Configuration, gold: np.ndarray) -> int:
+    """The least number of wrong heads in any tree that can be reached.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    gold : int (n + 1,)
+        Heads of a projective gold tree, −1 at 0.
+
+    Raises
+    ------
+    ValueError
+        As `optimal_step`.
+    """
+    heads = _checked(configuration, gold).tolist()
+    stack, front = configuration.stack, configuration.front
+    reachable = configuration.gold_arcs(gold)
+    reachable += sum(heads[word] >= front or heads[word] in stack for word in range(front, configuration.n + 1))
+    reachable += sum(heads[upper] in (lower, *range(front, len(heads))) for lower, upper in pairwise(stack))
+    return configuration.n - reachable
+
+
+def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bool = False) -> OptimalStep:
+    """The transitions of a configuration with the score of the best tree that each can still lead to.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    gold : int (n + 1,)
+        Heads of a projective gold tree, −1 at 0.
+    single_root : bool
+        As of `ArcHybrid`; then exactly one word is below the root in the gold tree.
+
+    Raises
+    ------
+    ValueError
+        The gold heads are no projective tree, or one of another number of words.
+    """
+    tree = _checked(configuration, gold)
+    costs = np.empty(3, np.int32)
+    transition_costs(np.array(configuration.stack, np.int32), configuration.front, tree, costs)
+    legal = [transition in ArcHybrid(single_root).legal(configuration) for transition in ArcHybrid.transitions]
+    scores = np.where(legal, configuration.n - loss(configuration, tree) - costs, UNREACHABLE)
+    return OptimalStep.from_array(ArcHybrid.transitions, scores, configuration.n)
+
+
+def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
+    """Transitions to the closest projective tree, in which every word is removed as soon as possible. O(n).
+
+    That is when it is topmost, has all its dependents, and its head is beside it. A word whose head is below it in the
+    stack could also wait for others to come and go on top of it.
+
+    Parameters
+    ----------
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
+    single_root : bool
+        As of `projectivize`.
+
+    Raises
+    ------
+    ValueError
+        Gold heads that are no tree.
+    """
+    heads = projectivize(gold, single_root).tolist()
+    last = list(range(len(heads)))  # the last dependent of each word, or itself
+    for dependent, head in enumerate(heads[1:], start=1):
+        last[head] = max(last[head], dependent)
+    transitions: list[str] = []
+    stack, front = [0], 1
+    while front < len(heads) or len(stack) > 1:
+        top = stack[-1]
+        if top > 0 and heads[top] == front:
+            transitions.append("la")
+            stack.pop()
+        elif top > 0 and heads[top] == stack[-2] and last[top] < front:
+            transitions.append("ra")
+            stack.pop()
+        else:
+            transitions.append(SHIFT)
+            stack.append(front)
+            front += 1
+    return tuple(transitions)

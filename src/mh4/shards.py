@@ -1,0 +1,129 @@
+"""Parsing a CoNLL-U file piece by piece: where it can be cut, and what becomes of one piece."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .files import DataError, open_input
+from .treebank import Sentence, _blocks, _parse_block
+from .treebank_parser import WINDOW_WORDS, TreebankParser
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Consecutive sentences of a file.
+
+    Attributes
+    ----------
+    source
+        The file as the user named it.
+    path
+        Where it lies.
+    start, stop
+        Bytes of the file.
+    lines_before, sentences_before
+        Lines and sentences of the file that stand before ``start``.
+    sentences
+        Sentences, valid or not, of the shard.
+    """
+
+    source: str
+    path: str
+    start: int
+    stop: int
+    lines_before: int
+    sentences_before: int
+    sentences: int
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What `parse_shard` wrote: sentences, their words and bytes; and an error for each sentence left out."""
+
+    sentences: int
+    words: int
+    size: int
+    skipped: tuple[DataError, ...]
+
+
+def cut_shards(source: str | Path, words: int = WINDOW_WORDS) -> Iterator[Shard]:
+    """Cut a file at blank lines into shards of at least ``words`` words, the last one excepted.
+
+    The file is read once, in memory that does not grow with it. With the default, a shard is the window of sentences
+    that `TreebankParser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
+    (sentences left out as invalid excepted, which this function counts and a window does not).
+
+    Raises
+    ------
+    DataError
+        The file cannot be read.
+    """
+    names = str(source), str(Path(source).absolute())
+    start = stop = lines_before = lines = sentences_before = sentences = shard_words = 0
+    with open_input(source) as stream:
+        for block in _blocks(stream):
+            stop += len(block.lead) + sum(map(len, block.lines)) + len(block.blank)
+            lines += block.lead.count(b"\n") + len(block.lines) + bool(block.blank)
+            sentences += 1
+            shard_words += sum(line.partition(b"\t")[0].isdigit() for line in block.lines)
+            if shard_words >= words:
+                yield Shard(*names, start, stop, lines_before, sentences_before, sentences)
+                start, lines_before, sentences_before = stop, lines, sentences_before + sentences
+                sentences = shard_words = 0
+    if sentences:
+        yield Shard(*names, start, stop, lines_before, sentences_before, sentences)
+
+
+def read_shard(
+    shard: Shard, skip_bad: bool = False, on_skip: Callable[[DataError], None] = lambda error: None
+) -> Iterator[Sentence]:
+    """The sentences of a shard; they, and errors, know their line and number in the whole file.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read or is not the one that was cut; unless ``skip_bad``, at the first bad sentence.
+    """
+    with open_input(shard.path) as stream:
+        stream.seek(shard.start)
+        data = stream.read(shard.stop - shard.start)
+    number = shard.sentences_before
+    for number, block in enumerate(_blocks(io.BytesIO(data)), start=shard.sentences_before + 1):
+        block = block._replace(first_line=block.first_line + shard.lines_before)
+        try:
+            sentence = _parse_block(block, shard.source, number)
+        except DataError as error:
+            if not skip_bad:
+                raise
+            on_skip(error)
+        else:
+            yield sentence
+    if len(data) != shard.stop - shard.start or number != shard.sentences_before + shard.sentences:
+        raise DataError(f"{shard.source}: changed while it was parsed (parse it again)")
+
+
+def parse_shard(
+    parser: TreebankParser, shard: Shard, output: str | Path, keep_heads: bool = False, skip_bad: bool = False
+) -> ShardResult:
+    """Parse a shard into a file of its own, which appears when it is whole.
+
+    Raises
+    ------
+    DataError
+        As `read_shard`; or the output cannot be written.
+    """
+    sentences = words = 0
+    skipped: list[DataError] = []
+
+    def on_progress(more_sentences: int, more_words: int) -> None:
+        nonlocal sentences, words
+        sentences += more_sentences
+        words += more_words
+
+    parser.parse(read_shard(shard, skip_bad, skipped.append), output, keep_heads, on_progress=on_progress)
+    if sentences + len(skipped) != shard.sentences:
+        raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
+    return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))

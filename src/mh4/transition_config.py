@@ -1,0 +1,89 @@
+"""Settings of a greedy parser with the network's scores, and of its training."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mh4.models.network import NetworkConfig
+
+from .config import FORMAT, TrainingConfig
+from .greedy.oracle_settings import OracleSettings
+from .greedy.systems import get_system
+from .settings import build, parse_settings
+
+SCORER = "bilstm"  # in config.json
+
+
+@dataclass(frozen=True)
+class OracleConfig(OracleSettings):
+    """What a greedy parser looks at, and what it is told in training.
+
+    Attributes
+    ----------
+    system, oracle, exploration_start, exploration
+        As of `OracleSettings`.
+    positions : str
+        The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
+
+    Raises
+    ------
+    ValueError
+        A value that is out of range, or unknown to the system.
+    """
+
+    positions: str = ""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _, system = get_system(self.system)
+        if not self.positions:
+            object.__setattr__(self, "positions", ",".join(system.positions))
+        unknown = [name for name in self.position_names if name not in system.tokens]
+        if unknown:
+            raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
+
+    @property
+    def position_names(self) -> list[str]:
+        """The tokens whose vectors are read."""
+        return [name.strip() for name in self.positions.split(",")]
+
+
+@dataclass(frozen=True)
+class TransitionConfig:
+    """Everything that defines a greedy parser with the network's scores apart from its vocabulary and weights."""
+
+    transitions: OracleConfig = field(default_factory=OracleConfig)
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready content; `from_dict` reads it back."""
+        return {"format": FORMAT, "scorer": SCORER, **asdict(self)}
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> TransitionConfig:
+        """Inverse of `as_dict`.
+
+        Raises
+        ------
+        ValueError
+            An unknown format or an unknown option; the message lists the known ones.
+        """
+        if data.get("format") != FORMAT:
+            raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
+        parts = {"transitions": OracleConfig, "network": NetworkConfig, "training": TrainingConfig}
+        values = {name: value for name, value in data.items() if name not in ("format", "scorer")}
+        return build(cls, values | {name: build(part, values.get(name, {})) for name, part in parts.items()})
+
+
+def make_transition_config(settings: Sequence[str]) -> TransitionConfig:
+    """The default configuration with some settings changed, given as "NAME=VALUE".
+
+    Raises
+    ------
+    ValueError
+        An unknown name, the message listing the known ones; a value of the wrong type.
+    """
+    return TransitionConfig(*parse_settings(settings, OracleConfig, NetworkConfig, TrainingConfig))

@@ -1,0 +1,74 @@
+"""Greedy transition-based parsing with the network's scores (Gómez-Rodríguez, Shi & Lee 2018, sections 3.1 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mh4.models.network import Encoded
+from mh4.models.transition_scorer import TransitionScorer
+
+from .greedy.network_loops import parse_sentence
+from .greedy.state import Candidates, State, new_candidates, new_state
+from .greedy.systems import get_system
+from .network_parser import NetworkParser
+from .transition_config import TransitionConfig
+from .treebank import Sentence
+from .vocabulary import Vocabulary
+
+_SHORTEST_ROOM = 64
+
+
+class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
+    """A greedy transition-based parser: the network scores transitions, the best is taken. One thread at a time.
+
+    Attributes
+    ----------
+    system : mh4.greedy.state.System
+    code : int
+        Of the system, for the compiled loops.
+    roles : int32 (R,)
+        The tokens whose vectors are read, as indices of the system's.
+    """
+
+    config_type = TransitionConfig
+
+    def __init__(self, config: TransitionConfig, vocabulary: Vocabulary, device: str = "auto") -> None:
+        self.code, self.system = get_system(config.transitions.system)
+        names = config.transitions.position_names
+        self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
+        super().__init__(
+            config,
+            vocabulary,
+            device,
+            lambda sizes: TransitionScorer(
+                sizes.hidden, len(names), len(self.system.transitions), sizes.mlp, sizes.mlp_dropout
+            ),
+        )
+        self._longest = 0
+
+    def room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
+        """State, candidates and scores for sentences of up to so many words; made anew only if there is too little."""
+        if longest > self._longest:
+            self._longest = max(longest, 2 * self._longest, _SHORTEST_ROOM)
+            candidates = new_candidates(self.system, self._longest)
+            scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
+            self._room = new_state(self._longest), candidates, scores
+        return self._room
+
+    def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+        """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
+        if keep_heads:
+            raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
+        scorer = self.network.scorer.arrays(encoded.roles)
+        self.times.stop("score")
+        trees = []
+        room = self.room(max(map(len, sentences)))
+        for i, sentence in enumerate(sentences):
+            heads = np.empty(len(sentence) + 1, np.int32)
+            parse_sentence(self.code, scorer, i, len(sentence), self.roles, *room, heads)
+            heads[1:] = heads[1:].clip(0)  # words left without a head are attached to the root
+            trees.append(heads)
+        self.times.stop("decode")
+        return trees

@@ -1,0 +1,108 @@
+"""What every parser offers, whatever it scores with: trees of sentences, files in and out."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+
+from .files import DataError, atomic_output
+from .treebank import Sentence, read_treebank
+
+ROOT_RELATION = "root"
+WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The tree of one sentence: heads int32 (n + 1,) with ``heads[0] == -1``, and n relations."""
+
+    heads: np.ndarray
+    relations: tuple[str, ...]
+
+
+@dataclass
+class StageTimes:
+    """Seconds spent in each stage of training or parsing."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _last: float = field(default_factory=time.perf_counter)
+
+    def start(self) -> None:
+        """Begin a stage now."""
+        self._last = time.perf_counter()
+
+    def stop(self, stage: str) -> None:
+        """Book the time since the last call on ``stage``."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def share(self, stage: str) -> float:
+        """Share of ``stage`` in all booked time, 0 to 1."""
+        total = sum(self.seconds.values())
+        return self.seconds.get(stage, 0.0) / total if total else 0.0
+
+
+class TreebankParser(ABC):
+    """What every parser does with files, given `predict`."""
+
+    @abstractmethod
+    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+        """Trees of some sentences, in their order."""
+
+    def parse(
+        self,
+        source: str | Path | Iterable[Sentence],
+        output: str | Path | None = None,
+        keep_heads: bool = False,
+        skip_bad: bool = False,
+        on_skip: Callable[[DataError], None] | None = None,
+        on_progress: Callable[[int, int], None] | None = None,
+    ) -> Iterator[tuple[Sentence, Prediction]] | None:
+        """Parse CoNLL-U.
+
+        Parameters
+        ----------
+        source
+            A file, ``"-"`` for standard input, or sentences.
+        output
+            Where to write CoNLL-U; the file appears when it is whole. Without it, pairs of sentence and prediction
+            are yielded, in order.
+        keep_heads : bool
+            Keep the heads that the input has and predict the others, exactly, around them.
+        skip_bad : bool
+            Leave out sentences that are not valid, after a call of ``on_skip``.
+        on_progress
+            Called with the sentences and words of each chunk that was written.
+        """
+        if isinstance(source, (str, Path)):
+            source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
+        pairs = self._parse_stream(source, keep_heads)
+        if output is None:
+            return pairs
+        with atomic_output(output) as stream:
+            for sentence, prediction in pairs:
+                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
+                if on_progress is not None:
+                    on_progress(1, len(sentence))
+        return None
+
+    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Prediction]:
+        """Parse sentences given as lists of words."""
+        return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])
+
+    def _parse_stream(self, sentences: Iterable[Sentence], keep_heads: bool) -> Iterator[tuple[Sentence, Prediction]]:
+        window: list[Sentence] = []
+        words = 0
+        for sentence in sentences:
+            window.append(sentence)
+            words += len(sentence)
+            if words >= WINDOW_WORDS:
+                yield from zip(window, self.predict(window, keep_heads), strict=True)
+                window, words = [], 0
+        yield from zip(window, self.predict(window, keep_heads), strict=True)

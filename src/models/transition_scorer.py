@@ -1,0 +1,121 @@
+"""Scores of transitions from the context vectors of a few tokens of a configuration."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from .layers import dropout_mask
+from .scorer import append_end
+
+
+class ScorerArrays(NamedTuple):
+    """A scorer and the vectors of B sentences, as compiled loops take them; all float32.
+
+    Attributes
+    ----------
+    vectors : (B, N, R, H)
+        As of `TransitionScorer.role_vectors`.
+    bias : (H,)
+    output : (H, T)
+    output_bias : (T,)
+    """
+
+    vectors: np.ndarray
+    bias: np.ndarray
+    output: np.ndarray
+    output_bias: np.ndarray
+
+
+class TransitionScorer(nn.Module):
+    """Concatenated vectors of R tokens, one hidden layer, a score for each of T transitions.
+
+    The hidden layer is a sum of R linear maps, one for each role that a token can have (s1, s0, b0, …). A token has the
+    same vector in a role all along a computation, so that each is mapped once, and a configuration costs R additions of
+    vectors, the tanh and the output layer (Gómez-Rodríguez, Shi & Lee 2018, section 3.1, give the feature sets).
+
+    Parameters
+    ----------
+    size : int
+        Size of the context vectors.
+    roles, transitions : int
+    hidden, dropout
+        Size and dropout of the hidden layer.
+    """
+
+    def __init__(self, size: int, roles: int, transitions: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.roles, self.hidden, self.dropout = roles, hidden, dropout
+        self.end = nn.Parameter(torch.empty(size).uniform_(-0.15, 0.15))
+        together = nn.init.xavier_uniform_(torch.empty(hidden, roles * size))  # as one layer over the concatenation
+        self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
+        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.output = nn.Linear(hidden, transitions)
+        nn.init.xavier_uniform_(self.output.weight)
+        nn.init.zeros_(self.output.bias)
+
+    def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """What every position adds to the hidden layer in every role.
+
+        Parameters
+        ----------
+        states : (B, T + 1, size)
+            Context vectors of the root and the words.
+        lengths : int64 (B,)
+
+        Returns
+        -------
+        (B, N, R, hidden) with N = T + 2; position ``lengths[b] + 1`` stands for "no such token", a learned vector.
+        """
+        padded = append_end(states, lengths, self.end)
+        return (padded @ self.input.t()).view(*padded.shape[:2], self.roles, self.hidden)
+
+    def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
+        """Scores (M, T) of the transitions in M configurations.
+
+        Parameters
+        ----------
+        vectors : (B, N, R, hidden)
+            From `role_vectors`.
+        sentences : int64 (M,)
+        positions : int64 (M, R)
+            The token in each role.
+        """
+        batch, size = vectors.shape[:2]
+        flat = vectors.reshape(batch * size, self.roles, self.hidden)
+        rows = sentences[:, None] * size + positions
+        hidden = self.bias + sum(flat[:, role].index_select(0, rows[:, role]) for role in range(self.roles))
+        hidden = torch.tanh(hidden)
+        if self.training and self.dropout:
+            hidden = hidden * dropout_mask(hidden.shape, self.dropout, hidden)
+        return self.output(hidden)
+
+    @torch.no_grad()
+    def arrays(self, vectors: Tensor) -> ScorerArrays:
+        """For the compiled loops, which score like `forward` without dropout."""
+        return ScorerArrays(
+            *(
+                np.ascontiguousarray(tensor.detach().cpu().numpy())
+                for tensor in (vectors, self.bias, self.output.weight.t(), self.output.bias)
+            )
+        )
+
+
+def step_hinge(scores: Tensor, steps: Tensor, optimal: Tensor, count: int) -> Tensor:
+    """Sum over steps of max(0, 1 + best candidate that is not optimal − best optimal candidate).
+
+    Parameters
+    ----------
+    scores : (K,)
+        Of all candidates of all steps.
+    steps : int64 (K,)
+        The step of each, below ``count``.
+    optimal : bool (K,)
+        Each step has an optimal one; where all are, the loss is 0.
+    """
+    lowest = scores.new_full((2, count), float("-inf")).flatten()
+    best = lowest.scatter_reduce(0, steps + count * optimal, scores, "amax").view(2, count)
+    return torch.relu(1.0 + best[0] - best[1]).sum()

@@ -1,0 +1,97 @@
+"""Covington's and the LR-spine parser's tables: from runs on a tiny treebank, and from made-up results."""
+
+import json
+import sys
+
+import covington_dynamic
+import lr_spine_table2
+import numpy as np
+import pytest
+
+from mh4.sample import generate_sample
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("treebanks") / "ulvari"
+    folder.mkdir()
+    for part in ("train", "dev"):
+        (folder / f"x-{part}.conllu").write_text("".join(generate_sample(1)[part][:12]), encoding="utf-8")
+    return folder
+
+
+@pytest.fixture
+def call(monkeypatch, capsys):
+    """Runs a script; returns what it prints."""
+
+    def run(script, *arguments):
+        monkeypatch.setattr(sys, "argv", ["script", *map(str, arguments)])
+        script.main()
+        return capsys.readouterr().out
+
+    return run
+
+
+def cells(output, name):
+    """The row of a printed table."""
+    (line,) = [line for line in output.splitlines() if line.strip().startswith(name)]
+    return line.strip()[len(name) :].split()
+
+
+def test_covington_runs_once_and_prints(treebank, tmp_path, call):
+    arguments = (treebank, "-o", tmp_path, "--oracles", "static", "--iterations", 1, "--seeds", 1)
+    assert "UAS" in call(covington_dynamic, *arguments)
+    names = ["covington-ulvari-dynamic-seed1.json", "covington-ulvari-static-seed1.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == names
+    result = json.loads((tmp_path / names[0]).read_text())
+    assert (result["oracle"], result["seed"], result["scored"]) == ("dynamic", 1, "dev")
+    assert len(result["UAS"]) == 12
+    assert result["words"] >= sum(result["UAS"]) >= sum(result["LAS"]) > 0
+    times = [path.stat().st_mtime_ns for path in tmp_path.iterdir()]
+    assert "ulvari dev" in call(covington_dynamic, *arguments)
+    assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
+    with pytest.raises(SystemExit, match="made with other settings"):
+        call(covington_dynamic, treebank, "-o", tmp_path, "--iterations", 2, "--table")
+
+
+def test_covington_table(tmp_path, call):
+    """Twenty sentences of ten words; the dynamic oracle gets one word more right in each."""
+    for oracle, right in (("static", (6, 7)), ("dynamic", (7, 8))):
+        for seed, uas in enumerate(right, 1):
+            result = {"oracle": oracle, "iterations": 15, "seed": seed, "scored": "test", "words": 200}
+            result |= {"UAS": [uas] * 20, "LAS": [5] * 20}
+            (tmp_path / f"covington-x-{oracle}-seed{seed}.json").write_text(json.dumps(result))
+    uas, las = call(
+        covington_dynamic, tmp_path / "x", "-o", tmp_path, "--oracles", "static", "--seeds", 2, "--table"
+    ).split("LAS:")
+    assert cells(uas, "x test") == ["65.00", "±", "7.07", "75.00", "±", "7.07", "+10.00", "(0.0002)"]
+    assert cells(uas, "average of 1") == ["65.00", "75.00", "+10.00", "(0.0002)"]
+    assert cells(las, "x test") == ["50.00", "±", "0.00", "50.00", "±", "0.00", "+0.00", "(1.0000)"]
+    assert cells(uas, "paper, average of 19") == ["82.72", "83.52", "+0.80"]
+
+
+def test_p_values_are_those_of_sentences():
+    """Five sentences with the same difference: of 32 ways to swap their numbers, two are as extreme."""
+    ones = np.ones(5, int)
+    assert covington_dynamic.p_value(ones, 2 * ones) == pytest.approx(2 / 32)
+    assert covington_dynamic.p_value(ones, ones) == 1
+
+
+def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
+    rows = ("arc-eager", "arc-standard", "this work")
+    arguments = (treebank, "-o", tmp_path, "--rows", *rows, "--iterations", 1)
+    output = call(lr_spine_table2, *arguments)
+    assert len(list(tmp_path.iterdir())) == 3
+    result = json.loads((tmp_path / "lr-spine-ulvari-thiswork-seed1.json").read_text())
+    assert result["scored"] == "dev"
+    assert result["gamma_train"]["decisions"] > 0
+    assert result["parsing_words_per_second"] > 0
+    assert cells(output, "this work - arc-standard + spine") == []
+    other = json.loads((tmp_path / "lr-spine-ulvari-arc-eager-seed1.json").read_text())
+    gains = [f"{result[metric] - other[metric]:+.2f}" for metric in ("uas", "las", "uem")]
+    assert cells(output, "this work - arc-eager") == [*gains, "+1.15", "+1.33", "+2.36"]
+    times = [path.stat().st_mtime_ns for path in tmp_path.iterdir()]
+    call(lr_spine_table2, *arguments)
+    assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
+    with pytest.raises(SystemExit, match="made with other settings"):
+        call(lr_spine_table2, treebank, "-o", tmp_path, "--iterations", 2, "--table")

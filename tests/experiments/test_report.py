@@ -1,0 +1,278 @@
+"""Tables and report from results made up for the purpose, with the numbers worked out by hand."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import report
+import table1_features
+import table2_features
+import table4_systems
+import tables56_test_las
+from grid_results import (
+    PLAN,
+    attempts,
+    compare,
+    group_runs,
+    mean_deviation,
+    owed_runs,
+    read_results,
+    read_unfinished,
+    write_result,
+)
+from published import DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, Cell
+
+EXPERIMENTS = Path(report.__file__).parent
+
+
+def scores(las, recalls=(90, 80, 70, 60, 50), crossing=40):
+    bins = zip(("root", "1", "2", "3-6", "7+"), recalls, (10, 30, 10, 20, 5), strict=True)
+    by_length = {name: [recall, recall, gold, gold] for name, recall, gold in bins}
+    return {"f1": {"UAS": las + 5, "LAS": las}, "crossing": [crossing, 30, 8, 6], "by_length": by_length}
+
+
+def made_up(treebank, system, seed, uas, preset="published", **more):
+    return {
+        "format": 1,
+        "treebank": treebank,
+        "system": system,
+        "preset": preset,
+        "seed": seed,
+        "status": "done",
+        "settings": {"network": {"hidden": 192}, "training": {"seed": seed, "learning_rate": 0.001}},
+        "failures": [],
+        "interruptions": [],
+        "dev_uas": uas,
+        "dev_las": uas - 5,
+        "best_step": 500,
+        "steps": 1000,
+        "minutes": 30.0,
+        "words_per_second": 1000.0,
+        "parsing_words_per_second": 3000.0,
+        "curve": [[500, 10.0, uas - 1, uas - 6, 0.5], [1000, 20.0, uas, uas - 5, 0.4]],
+        "dev": scores(uas - 5),
+        "test": None,
+        "test_segmented": None,
+        "commit": "0123abc",
+        "versions": {"python": "3.11", "torch": "2.13"},
+        "hardware": {"cpu": "A Processor", "cores": 2, "gpu": None},
+        **more,
+    }
+
+
+RESULTS = [
+    made_up("hu", "mst", 1, 83.0),
+    made_up("hu", "mh3", 1, 83.5),
+    made_up("hu", "mh4-two", 1, 83.69),
+    made_up("hu", "mh4-hybrid", 1, 84.0, test=scores(80.0), test_segmented=scores(76.59)),
+    made_up("hu", "mh4-hybrid", 2, 85.0, test=scores(81.0), test_segmented=scores(77.21)),
+    made_up("hu", "1ec", 1, 83.3, dev=scores(78, recalls=(90, 70, 70, 60, 60))),
+    made_up("el", "mst", 1, 88.0),
+    made_up("el", "mh4-hybrid", 1, 87.0),
+    made_up("el", "1ec", 1, 87.0),
+    made_up("xx", "ensemble", 1, 90.0, settings={"members": []}),
+    made_up("hu", "mh4-hybrid", 1, 85.59, preset="best"),
+    made_up("got", "mh4-hybrid", 1, 84.99, preset="best"),
+]
+
+
+def cell(table, *key):
+    """The row that begins with ``key``, by column."""
+    rows = [row for row in table.rows if tuple(row[: len(key)]) == key]
+    assert len(rows) == 1, table.rows
+    return dict(zip(table.columns, rows[0], strict=True))
+
+
+@pytest.mark.parametrize("table", [DEV_UAS, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE])
+def test_published_averages_are_those_of_the_published_cells(table):
+    treebanks = [name for name in table if name != "avg"]
+    assert len(treebanks) == 10
+    for system, average in table["avg"].items():
+        mean = sum(table[name][system].mean for name in treebanks) / 10
+        assert mean == pytest.approx(average.mean, abs=0.0061)
+
+
+def test_means_and_differences():
+    assert mean_deviation([84.0]) == Cell(84.0, None)
+    assert mean_deviation([84.0, 85.0]) == (pytest.approx(84.5), pytest.approx(0.5**0.5))
+    assert compare(Cell(84.5, 0.7), Cell(84.0, 0.25)) == ("84.00 ± 0.25", "+0.50", "+2.0")
+    assert compare(Cell(84.5, 0.7), None) == ("", "", "")
+
+
+def test_table4():
+    table = table4_systems.uas_table(RESULTS, "published")
+    assert cell(table, "hu", "mh4-hybrid") == {
+        "treebank": "hu",
+        "system": "mh4-hybrid",
+        "seeds": "2",
+        "UAS": "84.50 ± 0.71",
+        "paper": "84.59 ± 0.50",
+        "difference": "-0.09",
+        "in paper's sd": "-0.2",
+        "LAS": "79.50 ± 0.71",
+    }
+    assert cell(table, "xx", "ensemble")["paper"] == ""
+    average = cell(table, "average of 2", "mh4-hybrid")
+    assert (average["UAS"], average["paper"]) == ("85.75", f"{(84.59 + 87.83) / 2:.2f}")
+    assert [row[0] for row in table.rows[:7]] == ["hu"] * 5 + ["el"] * 2  # the paper's order: hu before el
+
+
+def test_order_of_the_systems():
+    table = table4_systems.order_table(RESULTS, "published")
+    row = cell(table, "mh4-hybrid above mst")
+    assert (row["holds"], row["ours"], row["not so on"]) == ("yes", "+0.25", "el (-1.00)")
+    assert row["paper"] == f"{(84.59 - 82.81 + 87.83 - 87.27) / 2:+.2f}"
+    assert cell(table, "1ec above mst")["holds"] == "no"
+    assert cell(table, "1ec above mh3")["not so on"] == "hu (-0.20)"
+
+
+def test_which_arcs_are_found():
+    table = table4_systems.recall_table(RESULTS, "published")
+    assert [row[0] for row in table.rows] == ["mst", "mh4-hybrid", "1ec"]  # xx and el do not have the others
+    row = cell(table, "mh4-hybrid")
+    assert (row["2"], row["short (1, 2)"], row["long (7+)"], row["crossed arcs"]) == (
+        "70.00",
+        "77.50",
+        "50.00",
+        "40.00",
+    )
+    assert "(so do ours: +3.75), 1EC more long ones (so do ours: +5.00)" in table.notes[1]
+
+
+def test_tables_1_and_2():
+    table = table2_features.make_table(RESULTS, "published")
+    assert cell(table, "ours, hu") == {"UAS": "ours, hu", "{s0, b0}": "83.69", "hybrid": "84.50"}
+    assert cell(table, "paper, hu")["hybrid"] == "84.59"
+    assert cell(table, "paper, ten treebanks")["hybrid"] == "87.27"
+    local = table1_features.make_table(RESULTS, "published")
+    assert [row[0] for row in local.rows] == ["paper, ten treebanks"]
+    assert "Owed" in local.notes[0]
+
+
+def test_tables_5_and_6():
+    table, other = tables56_test_las.make_tables(RESULTS, "published")
+    row = cell(table, "hu", "mh4-hybrid")
+    assert (row["segmented"], row["paper"], row["difference"]) == ("76.90 ± 0.44", "76.90 ± 0.31", "+0.00")
+    assert row["gold segmentation"] == "80.50 ± 0.71"
+    assert cell(table, "hu", "CoNLL #1")["paper"] == "77.56"
+    assert not other.rows
+    assert "Owed" in other.notes[0]
+
+
+def test_what_is_owed():
+    owed = owed_runs(RESULTS, "published")
+    assert ("hu", "mst", [2, 3]) in owed
+    assert ("hu", "mh4-hybrid", [3]) in owed
+    assert ("got", "greedy-mh4", [1]) in owed
+    assert not [entry for entry in owed if entry[0] == "el"]
+    assert ("hu", "mh4-hybrid", [2, 3]) in owed_runs(RESULTS, "best")
+
+
+def test_claims():
+    table = report.claims_table(RESULTS)
+    claims = {row[0]: row[1:] for row in table.rows}
+    within = next(row for claim, row in claims.items() if "within one published sd" in claim)
+    assert within == ["6 of 8 cells; not el 1ec -4.1 sd, el mh4-hybrid -2.3 sd", "no"]
+    assert claims["best: +1.0 UAS or more over the published MH4-hybrid on hu"] == ["+1.00 (1 seeds)", "yes"]
+    assert next(row for claim, row in claims.items() if "(got)" in claim) == ["+0.40", "no"]
+
+
+def test_commands_make_exactly_the_runs():
+    commands = report.grid_commands([result for result in RESULTS if result["treebank"] != "xx"], "published")
+    made = set()
+    for command in commands:
+        options = {}
+        for word in command.split()[2:]:
+            if word.startswith("--"):
+                values = options.setdefault(word, [])
+            else:
+                values.append(word)
+        made |= {
+            (treebank.rpartition("/")[2], system, int(seed))
+            for treebank in options["--treebanks"]
+            for system in options["--systems"]
+            for seed in options["--seeds"]
+        }
+    groups = group_runs(RESULTS, "published")
+    assert made == {(*key, run["seed"]) for key, runs in groups.items() for run in runs if key[0] != "xx"}
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A folder of results, one of a failed run among them, and decoding times."""
+    (tmp_path / "ud").mkdir()
+    for result in RESULTS:
+        name = f"{result['treebank']}-{result['system']}-{result['preset']}-{result['seed']}.json"
+        write_result(tmp_path / "ud" / name, result)
+    failed = {key: RESULTS[0][key] for key in ("format", "treebank", "system", "preset", "interruptions")}
+    failed |= {"seed": 9, "status": "failed", "failures": [{"error": "ValueError: <no> luck"}]}
+    write_result(tmp_path / "ud" / "hu-mst-published-9.json", failed)
+    times = {name: {"milliseconds": {"10": 0.1, "100": 9.0}} for name in ("mst", "eisner")}
+    (tmp_path / "decoders.json").write_text(json.dumps({"decoders": times}))
+    return tmp_path
+
+
+def test_results_survive_writing(folder):
+    assert len(read_results(folder / "ud")) == len(RESULTS)
+    assert all(result in RESULTS for result in read_results(folder / "ud"))
+    assert read_unfinished(folder / "ud") == {"hu-mst-published-9": "ValueError: <no> luck"}
+
+
+def test_attempts():
+    assert attempts(None) == 0
+    assert attempts({"failures": [{}], "interruptions": [{"step": 5}, {"step": 5}, {"step": 9}]}) == 2
+    assert attempts({"failures": [{}, {}, {}], "interruptions": []}) == 3
+
+
+def write_report(folder):
+    pytest.importorskip("matplotlib", reason="plots need matplotlib")
+    command = [sys.executable, EXPERIMENTS / "report.py", "--results", folder / "ud", "-o", folder / "RESULTS.md"]
+    command += ["--decoders", folder / "decoders.json", "--html", folder / "html" / "report.html"]
+    subprocess.run(command, check=True, timeout=200, capture_output=True)
+    return (folder / "RESULTS.md").read_text(), (folder / "html" / "report.html").read_text()
+
+
+def test_report(folder):
+    markdown, page = write_report(folder)
+    links = re.findall(r"\]\((plots/.*?)\)", markdown)
+    assert {Path(link).stem for link in links} >= {"published-uas", "published-curves", "published-recall", "decoding"}
+    assert all((folder / link).read_text().startswith("<svg") for link in links)
+    for text in (
+        "84.50 ± 0.71",
+        "A Processor, 2 cores",
+        "0123abc",
+        "Table 5",
+        "mh4 bench decoders",
+        "learning_rate=0.001",
+    ):
+        assert text in markdown
+        assert text in page
+    assert "hu, mst, preset published: seeds 2, 3" in markdown
+    assert "`hu-mst-published-9` is not done: ValueError: <no> luck" in markdown
+    assert "ValueError: &lt;no&gt; luck" in page
+    assert page.count("<svg") == len(links)
+    assert not re.findall(r"<(?:img|script|link)\b|(?:src|href)=\"(?!#)", page)  # nothing from elsewhere
+    for table in re.findall(r"(?:^\|.*\n)+", markdown, flags=re.MULTILINE):
+        assert len({line.count("|") for line in table.splitlines()}) == 1
+
+
+def test_report_without_any_run(tmp_path):
+    (tmp_path / "ud").mkdir()
+    sections = report.make_report([], {}, tmp_path / "none.json")
+    markdown = report.to_markdown(sections, "plots")
+    assert "No run is done yet" in markdown
+    assert "hu, greedy-mh4, preset published: seeds 1, 2, 3" in markdown
+    assert sum(map(len, PLAN.values())) > 0
+    assert "<h1>" in report.to_html(sections)
+
+
+@pytest.mark.parametrize("script", ["table1_features", "table2_features", "table4_systems", "tables56_test_las"])
+def test_table_scripts_print(script, folder, monkeypatch, capsys):
+    module = sys.modules[script]
+    make = getattr(module, "make_tables", None) or module.make_table
+    monkeypatch.setattr(sys, "argv", [script, "--results", str(folder / "ud")])
+    module.run_table(make, "a table")
+    assert re.search(r"Table \d", capsys.readouterr().out)

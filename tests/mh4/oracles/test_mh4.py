@@ -1,0 +1,82 @@
+"""The oracle succeeds on exactly the trees that some computation builds."""
+
+import numpy as np
+import pytest
+from computations import all_trees, configurations
+
+from mh4.decoders import get_decoder
+from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
+from mh4.sample import generate_sample
+from mh4.transitions.mh4 import MH4
+from mh4.treebank import read_treebank
+
+SINGLE_ROOT = pytest.mark.parametrize("single_root", [False, True])
+NOT_IN_THE_CHART = np.array([-1, 3, 0, 5, 2, 4])  # Gómez-Rodríguez et al. (2018), section 3.2
+
+
+def built(gold, single_root=False):
+    system = MH4(single_root)
+    *_, last = system.run(len(gold) - 1, optimal_computation(gold, single_root))
+    assert system.is_final(last)
+    return system.heads(last)
+
+
+@SINGLE_ROOT
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
+def test_every_tree_of_the_system_is_derived(n, single_root):
+    system = MH4(single_root)
+    trees = {tuple(system.heads(c).tolist()) for c in configurations(system, n) if system.is_final(c)}
+    golds = all_trees(n)
+    assert {tuple(gold.tolist()) for gold in golds if is_derivable(gold, single_root)} == trees
+    for gold in golds:
+        if tuple(gold.tolist()) in trees:
+            assert built(gold, single_root).tolist() == gold.tolist()
+
+
+def test_more_is_derived_than_the_chart_covers():
+    assert is_derivable(NOT_IN_THE_CHART, single_root=True)
+    assert built(NOT_IN_THE_CHART).tolist() == NOT_IN_THE_CHART.tolist()
+    assert get_decoder("mh4-two").closest_tree(NOT_IN_THE_CHART).tolist() != NOT_IN_THE_CHART.tolist()
+
+
+@SINGLE_ROOT
+def test_other_trees_are_replaced_by_the_closest_of_the_chart(single_root):
+    chart = get_decoder("mh4-two", single_root)
+    replaced = 0
+    for gold in all_trees(4):
+        closest = closest_derivable(gold, single_root)
+        assert is_derivable(closest, single_root)
+        assert built(gold, single_root).tolist() == closest.tolist()
+        if not is_derivable(gold, single_root):
+            assert (closest != gold).sum() == (chart.closest_tree(gold) != gold).sum() > 0
+            replaced += 1
+    assert replaced == (125 - 60 if single_root else 125 - 119)
+
+
+def test_a_sentence():
+    """A hearing is scheduled on the issue today: "issue" is a dependent of "hearing", beyond "scheduled"."""
+    gold = np.array([-1, 2, 4, 4, 0, 7, 7, 2, 4])
+    expected = "shift la shift shift la shift shift shift la la shift ra2 la' shift ra ra"
+    assert optimal_computation(gold) == tuple(expected.split())
+    assert built(gold).tolist() == gold.tolist()
+
+
+def test_of_two_words_the_topmost_one_is_removed_first():
+    assert optimal_computation(np.array([-1, 3, 3, 0])) == ("shift", "shift", "la", "la", "shift", "ra")
+
+
+def test_the_sample_is_rebuilt(tmp_path):
+    path = tmp_path / "sample.conllu"
+    path.write_text("".join(generate_sample(1)["dev"]), encoding="utf-8")
+    derivable = 0
+    for sentence in read_treebank(path, gold=True):
+        heads = built(sentence.heads, single_root=True)
+        derivable += is_derivable(sentence.heads, single_root=True)
+        assert (heads.tolist() == sentence.heads.tolist()) == is_derivable(sentence.heads, single_root=True)
+    assert derivable > 0
+
+
+def test_bad_gold_trees_are_errors():
+    for function in (is_derivable, closest_derivable, optimal_computation):
+        with pytest.raises(ValueError, match="not a tree"):
+            function(np.array([-1, 2, 1]))

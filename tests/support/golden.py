@@ -1,0 +1,41 @@
+"""Golden vectors of the chart decoders, `tests/golden`: an .npz each, the arrays of case 7 are named ``c07_…``."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from mh4.decoders import InfeasibleError
+
+FOLDER = Path(__file__).resolve().parents[1] / "golden"
+
+
+def load_golden(name):
+    """The arrays of a file, and the prefixes of its cases."""
+    data = np.load(FOLDER / f"{name}.npz")
+    return data, [f"c{case:02}_" for case in range(int(data["count"]))]
+
+
+def padded_arcs(arc):
+    """The golden arc scores with a row and a column for the end: float32."""
+    bonus = np.zeros((len(arc) + 1,) * 2, np.float32)
+    bonus[:-1, :-1] = arc
+    return bonus
+
+
+def check_golden(decoder, scores, bonus, value, heads, parts):
+    """The decoder finds the golden value and tree; the golden parts have this value.
+
+    ``scores``, ``bonus`` and ``parts`` as in the contract; ``value`` is −inf where no derivation exists.
+    """
+    scores = np.ascontiguousarray(scores, np.float32)
+    if value == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.decode(scores, bonus)
+        return
+    found = decoder.decode(scores, bonus)
+    assert found.score == pytest.approx(float(value), abs=1e-4)
+    assert found.heads.tolist() == heads.tolist()
+    arcs = bonus[heads[1:], np.arange(1, len(heads))]
+    assert scores[tuple(np.transpose(parts))].sum(dtype=float) + arcs.sum(dtype=float) == pytest.approx(value, abs=1e-6)
+    assert len(found.parts) == len(parts)
