@@ -17,6 +17,9 @@ already. Below i < j < k < l; C2, C3 and v are the best values of the items of t
 Each reduce scores A[s1, s0] + B[s0, b0] and its arc. Only n³ values are stored: an item of four heads lives in a
 register, between the two smaller items it is combined from and the two smaller items it is linked to.
 
+Filling goes by l, and for each l reads all of C3, which for long sentences is more than a cache holds. From
+`PAIRED_FROM` on, l and l + 1 are therefore filled together: what was read for l is in the cache when l + 1 needs it.
+
 One root child. The end position heads nothing, so the last move is always ra on [0, j, n + 1]: the root has exactly one
 child if and only if no earlier move took an arc from the root. That needs no further items.
 """
@@ -42,6 +45,9 @@ SLOTS = 8  # vectors in a group of A, B and links
 
 # What a pair (j, l) needs to know about each k: the slots of `links`.
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1 = range(6)
+S0_GONE = 6  # in the third row of `links`: what `_settle` is about to write
+
+PAIRED_FROM = 192  # the first l that is filled together with the next one; below, that costs more than it saves
 
 W = 16  # lanes
 NEG = np.float32(-np.inf)
@@ -60,7 +66,7 @@ def _panels_before(j):
 
 @register_jitable
 def _shapes(n):
-    """Rows and columns of A, B, arc, arc_to, C2, E, C3l, links and C3."""
+    """Rows and columns of A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links and C3."""
     N = n + 2
     groups = (N + W - 1) // W
     panel = (N | 1) * W  # an odd number of vectors: no two panels compete for the same cache sets
@@ -71,8 +77,10 @@ def _shapes(n):
         (groups, panel),
         (N, groups * W),
         (groups, panel),
+        (N, groups * W),
         (groups, groups * W * W),
-        (1, groups * SLOTS * W),
+        (groups, groups * W * W),
+        (3, groups * SLOTS * W),
         (_panels_before(N), panel),
     )
 
@@ -186,49 +194,111 @@ def _prepare_links(j, l, A, B, arc, C2, C3l, links):
 
 
 @njit(nogil=True, forceinline=True)
-def _push(j, l, arc_to, C2, E, C3, C3l, links, one):
-    """Combine to every [i, j, k, l] and link it at once, a panel of i at a time."""
-    first = _panels_before(j)
-    right = broadcast(C2, (l, j), W)
-    for p in range((j + W - 1) // W):
-        left = load(E, (p, j * W), W)
-        arc_j = load(arc_to, (p, j * W), W)
-        best = left + right
-        for k in range(j + 1, l):
-            at = k // W * (SLOTS * W) + k % W
-            opened = add(load(C3, (first + p, k * W), W), broadcast(links, at + OPEN * W, W), one)
-            closed = add(left, broadcast(links, at + CLOSED * W, W), one)
-            v = vmax(opened, closed)
-            arc_k = add(load(arc_to, (p, k * W), W), broadcast(links, at + TO_S0 * W, W), one)
-            s0_gone = add(v, vmax(arc_k, broadcast(links, at + KEEP_S0 * W, W)), one)
-            best = vmax(best, s0_gone)
-            arc_j_y = add(arc_j, broadcast(links, at + TO_S1 * W, W), one)
-            s1_gone = add(v, vmax(arc_j_y, broadcast(links, at + KEEP_S1 * W, W)), one)
-            store(C3l, (p, k * W), vmax(load(C3l, (p, k * W), W), s1_gone))
-        store(C3l, (p, j * W), best)
+def _push(p, j, l, stop, arc_to, C2, E, C3, C3l, links, one):
+    """Combine to every [i, j, k, l], k < stop, and link it at once, for panel p of i."""
+    first = _panels_before(j) + p
+    left = load(E, (p, j * W), W)
+    arc_j = load(arc_to, (p, j * W), W)
+    best = left + broadcast(C2, (l, j), W)
+    for k in range(j + 1, stop):
+        at = k // W * (SLOTS * W) + k % W
+        opened = add(load(C3, (first, k * W), W), broadcast(links, at + OPEN * W, W), one)
+        closed = add(left, broadcast(links, at + CLOSED * W, W), one)
+        v = vmax(opened, closed)
+        arc_k = add(load(arc_to, (p, k * W), W), broadcast(links, at + TO_S0 * W, W), one)
+        s0_gone = add(v, vmax(arc_k, broadcast(links, at + KEEP_S0 * W, W)), one)
+        best = vmax(best, s0_gone)
+        arc_j_y = add(arc_j, broadcast(links, at + TO_S1 * W, W), one)
+        s1_gone = add(v, vmax(arc_j_y, broadcast(links, at + KEEP_S1 * W, W)), one)
+        store(C3l, (p, k * W), vmax(load(C3l, (p, k * W), W), s1_gone))
+    store(C3l, (p, j * W), best)
+
+
+@njit(nogil=True, forceinline=True)
+def _settle(j, l, arc, E_of, C3m, links, late):
+    """The links from [j, y, l, l + 1], y < l, to [j, y, l + 1] and [j, l, l + 1], and the axiom under the latter.
+
+    They wait for [j, y, l], hence for (j, l): ``links`` holds these items. ``late`` holds what `_prepare_links` found
+    for k = l at each (y, l + 1), and −inf beyond; so do ``links`` and ``E_of`` outside j < y < l.
+    """
+    p, i = j // W, j % W
+    arc_l = splat(arc[j, l], W)
+    best = splat(NEG, W)
+    for y in range((j + 1) // W * W, l, W):
+        at = y * SLOTS
+        opened = load(links, at + CLOSED * W, W) + load(late, at + OPEN * W, W)
+        closed = load(E_of, (j, y), W) + load(late, at + CLOSED * W, W)
+        v = vmax(opened, closed)
+        arc_y = load(arc, (j, y), W) + load(late, at + TO_S1 * W, W)
+        best = vmax(best, v + vmax(arc_y, load(late, at + KEEP_S1 * W, W)))
+        arc_k = arc_l + load(late, at + TO_S0 * W, W)
+        store(late, at + S0_GONE * W, v + vmax(arc_k, load(late, at + KEEP_S0 * W, W)))
+        for lane in range(max(j + 1 - y, 0), min(l - y, W)):
+            item = (y + lane) * W + i
+            C3m[p, item] = max(C3m[p, item], late[at + S0_GONE * W + lane])
+    C3m[p, l * W + i] = max(E_of[j, l], lane_max(best))
+
+
+@njit(nogil=True, forceinline=True)
+def _keep_items_of_three(l, C3l, C3):
+    """Every [i, j, l] is final."""
+    for j in range(1, l):
+        first = _panels_before(j)
+        for p in range((j + W - 1) // W):
+            store(C3, (first + p, l * W), load(C3l, (p, j * W), W))
+
+
+@njit(nogil=True, forceinline=True)
+def _keep_item_of_two(i, l, shift, C2, E, E_of):
+    """[i, l] is final."""
+    e = C2[l, i] + shift[i, l]
+    E[i // W, l * W + i % W] = e
+    E_of[i, l] = e
 
 
 @njit(nogil=True)
-def _fill(shift, A, B, arc, arc_to, C2, E, C3l, links, C3, unit):
+def _fill(shift, A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3, paired_from, unit):
     """Fill the charts, l ascending and j descending: at (j, l) every [j, k, l] is final, hence [j, l] is.
 
-    C2[l, i] is the item [i, l]; E, panels (l, i), is C2 + shift(i, l); C3l, panels (j, i), holds the items [i, j, l] of
-    this l; C3, panels (k, i) for each j, the final [i, j, k]. Lanes with i ≥ j stay −inf in E, hence in C3l and C3.
+    C2[l, i] is the item [i, l]; E, panels (l, i), and E_of[i, l] are C2 + shift(i, l); C3l and C3m, panels (j, i), hold
+    the items [i, j, l] of this l and of m, the one after; C3, panels (k, i) for each j, the final [i, j, k]. Lanes with
+    i ≥ j stay −inf in E, hence in C3l, C3m and C3. `links` has rows for l, for m and for what `_settle` needs.
+
+    When l and m are filled together, the items [i, j, l, m] are left to `_settle`.
     """
     one = splat(unit, W)
     end = A.shape[0] - 1
+    late = links[2]
     E[:] = NEG
+    E_of[:] = NEG
     C3l[:] = NEG
-    for l in range(1, end + 1):
+    C3m[:] = NEG
+    late[:] = NEG
+    l = 1
+    while l <= end:
+        m = l + 1
+        paired = l >= paired_from and m <= end
+        if paired:
+            C2[m, l] = 0
+            _keep_item_of_two(l, m, shift, C2, E, E_of)
         for j in range(l - 1, -1, -1):
-            C2[l, j] = _prepare_links(j, l, A, B, arc, C2, C3l, links)
-            _push(j, l, arc_to, C2, E, C3, C3l, links, one)
-        for j in range(1, l):
-            first = _panels_before(j)
+            C2[l, j] = _prepare_links(j, l, A, B, arc, C2, C3l, links[0])
+            _keep_item_of_two(j, l, shift, C2, E, E_of)
+            if paired:
+                _settle(j, l, arc, E_of, C3m, links[0], late)
+                C2[m, j] = _prepare_links(j, m, A, B, arc, C2, C3m, links[1])
+                _keep_item_of_two(j, m, shift, C2, E, E_of)
+                for slot in range(6):
+                    late[_slot(slot, j)] = links[1, _slot(slot, l)]
             for p in range((j + W - 1) // W):
-                store(C3, (first + p, l * W), load(C3l, (p, j * W), W))
-        for i in range(l):
-            E[i // W, l * W + i % W] = C2[l, i] + shift[i, l]
+                _push(p, j, l, l, arc_to, C2, E, C3, C3l, links[0], one)
+                if paired:
+                    _push(p, j, m, l, arc_to, C2, E, C3, C3m, links[1], one)
+        _keep_items_of_three(l, C3l, C3)
+        if paired:
+            _keep_items_of_three(m, C3m, C3)
+            l = m
+        l += 1
 
 
 @njit(nogil=True)
@@ -346,7 +416,7 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
 
 
 @njit(cache=True, nogil=True)
-def _decode(scores, arc_bonus, single_root, memory, unit, heads, parts):
+def _decode(scores, arc_bonus, single_root, memory, paired_from, unit, heads, parts):
     """Number of parts, or −1, and the score. ``memory`` holds the charts (`_shapes`), ``unit`` is 1 (`lanes.add`)."""
     check_numbers(scores, arc_bonus)
     shapes = _shapes(scores.shape[1] - 2)
@@ -356,12 +426,14 @@ def _decode(scores, arc_bonus, single_root, memory, unit, heads, parts):
     arc_to, at = _cut(memory, at, shapes[3])
     C2, at = _cut(memory, at, shapes[4])
     E, at = _cut(memory, at, shapes[5])
-    C3l, at = _cut(memory, at, shapes[6])
-    links, at = _cut(memory, at, shapes[7])
-    C3, at = _cut(memory, at, shapes[8])
+    E_of, at = _cut(memory, at, shapes[6])
+    C3l, at = _cut(memory, at, shapes[7])
+    C3m, at = _cut(memory, at, shapes[8])
+    links, at = _cut(memory, at, shapes[9])
+    C3, at = _cut(memory, at, shapes[10])
     shift = scores[0]
     _prepare(scores, arc_bonus, single_root, A, B, arc, arc_to)
-    _fill(shift, A, B, arc, arc_to, C2, E, C3l, links[0], C3, unit)
+    _fill(shift, A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3, paired_from, unit)
     if C2[-1, 0] == NEG:
         return -1, -np.inf
     count = _walk_back(shift, A, B, arc, C2, E, C3, scores.shape[0] == 13, heads, parts)
@@ -378,7 +450,7 @@ class MH4(Decoder):
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
-        return _decode(scores, arc_bonus, self.single_root, memory, np.float32(1), heads, parts)
+        return _decode(scores, arc_bonus, self.single_root, memory, PAIRED_FROM, np.float32(1), heads, parts)
 
 
 class MH4Two(MH4):

@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mh4.cli import app, main
+from mh4.decoders import decoder_names
 from mh4.treebank import read_treebank
 
 GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
@@ -97,7 +98,7 @@ def test_skip_bad_counts(small_model, tmp_path, run):
     bad = GOOD.replace("\tDET\tDT", "\tDET")
     result = run("parse", small_model, "--skip-bad", stdin=(bad + GOOD).encode())
     assert result.returncode == 0
-    assert b"1 bad sentences skipped; the first: standard input:2" in result.stderr
+    assert b"1 bad sentence skipped; the first: standard input:2" in result.stderr
     assert result.stdout.count(b"sent_id") == 1
     fails_with_one_line(run("parse", small_model, "-o", tmp_path / "out", stdin=(GOOD + bad).encode()), "columns")
     assert os.listdir(tmp_path) == []
@@ -149,9 +150,11 @@ def test_sample(tmp_path):
 def test_bench_decoders():
     result = CliRunner().invoke(app, ["bench", "decoders", "--lengths", "3,6", "--repeats", "3", "--json"])
     assert result.exit_code == 0, result.output
-    times = json.loads(result.output)
-    assert set(times) >= {"mst", "eisner", "mh3", "mh4-two", "mh4-hybrid"}
-    assert all(set(row) == {"3", "6"} and min(row.values()) > 0 for row in times.values())
+    decoders = json.loads(result.output)["decoders"]
+    assert set(decoders) == set(decoder_names())
+    for row in decoders.values():
+        assert set(row["milliseconds"]) == {"3", "6"}
+        assert min(row["milliseconds"].values()) > 0
 
 
 @pytest.mark.parametrize("command", [["train", "--steps", "2"], ["parse", "--repeats", "1"]])
@@ -185,6 +188,28 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
     fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
+
+
+def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    other = tmp_path / "mst"
+    assert (
+        run("train", train, "--dev", dev, "--decoder", "mst", "-o", other, "--max-steps", 3, *NETWORK).returncode == 0
+    )
+    alone = run("parse", small_model, dev)
+    assert run("parse", "--ensemble", small_model, dev).stdout == alone.stdout
+    assert run("parse", "--ensemble", small_model, other, small_model, dev).stdout == alone.stdout  # outvoted
+    together = run("parse", "--ensemble", small_model, other, stdin=dev.read_bytes())
+    assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
+    fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
+    fails_with_one_line(run("parse", "--ensemble", small_model, dev, "--search", "greedy"), "--search")
+
+
+def test_several_inputs_need_a_cluster(run, small_model, small_treebanks, tmp_path):
+    fails_with_one_line(run("parse", small_model, *small_treebanks), "one input at a time", "--cluster")
+    fails_with_one_line(run("parse", small_model, small_treebanks[0], "--cluster", "local"), "--output")
+    both = ("--ensemble", "--cluster", "local", "-o", tmp_path)
+    fails_with_one_line(run("parse", small_model, small_treebanks[0], *both), "one model")
 
 
 def test_options_that_do_not_go_together(run, small_treebanks):

@@ -5,51 +5,105 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from .. import IMPORTED_AT
-from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, messages, output, set_threads
+from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, messages, output, report_skipped, set_threads
+
+if TYPE_CHECKING:
+    from ..treebank_parser import TreebankParser
 
 
 def parse(
-    model: Annotated[Path, typer.Argument(help="Model folder.")],
-    source: Annotated[str, typer.Argument(help="CoNLL-U to parse; - is standard input.", metavar="INPUT")] = "-",
-    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    paths: Annotated[
+        list[str],
+        typer.Argument(help="Model folder and CoNLL-U to parse; - is standard input.", metavar="MODEL [INPUT]"),
+    ],
+    target: Annotated[
+        str, typer.Option("--output", "-o", help="Where to write; - is standard output. With --cluster a folder.")
+    ] = "-",
     keep_heads: Annotated[
         bool, typer.Option("--keep-heads", help="Keep the heads that are given, decode the rest exactly around them.")
     ] = False,
     search: Annotated[
         str, typer.Option(help="exact, beam:K or greedy (the last two with mh3 and mh4 models).")
     ] = "exact",
+    ensemble: Annotated[
+        bool, typer.Option("--ensemble", help="Several model folders, then the input: the tree with most votes.")
+    ] = False,
+    cluster: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ADDRESS", help="MODEL INPUT... on Dask workers, here or where a scheduler listens."
+        ),
+    ] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Parse CoNLL-U: HEAD and DEPREL are predicted, every other byte stays as it was."""
     from ..files import DataError
-    from ..loading import load_parser
 
-    set_threads(threads)
-    parser = load_parser(model, device.value, search, threads)
+    models = 1
+    if ensemble:
+        models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
+        if models == 0:
+            raise ValueError(f"{paths[0]}: is not a folder (--ensemble takes model folders, then the input)")
+    folders, sources = paths[:models], paths[models:] or ["-"]
+    if cluster is not None and (ensemble or target == "-"):
+        raise ValueError("--cluster takes one model, and a folder to write to (--output)")
+    if cluster is None and len(sources) > 1:
+        raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
     sentences = words = 0
     skipped: list[DataError] = []
-    ready = time.perf_counter()
 
     def on_progress(more_sentences: int, more_words: int) -> None:
         nonlocal sentences, words
         sentences += more_sentences
         words += more_words
 
-    parser.parse(source, target, keep_heads, skip_bad, skipped.append, on_progress)
+    if cluster is not None:
+        from ..cluster import parse_files
+
+        ready = time.perf_counter()
+        parse_files(
+            folders[0],
+            sources,
+            target,
+            cluster,
+            device=device.value,
+            search=search,
+            threads=threads,
+            keep_heads=keep_heads,
+            skip_bad=skip_bad,
+            on_skip=skipped.append,
+            on_progress=on_progress,
+        )
+    else:
+        set_threads(threads)
+        parser = _load(folders, ensemble, search, device, threads)
+        ready = time.perf_counter()
+        parser.parse(sources[0], target, keep_heads, skip_bad, skipped.append, on_progress)
     seconds = time.perf_counter() - ready
-    if skipped:
-        messages.print(f"{len(skipped)} bad sentences skipped; the first: {skipped[0]}", markup=False, highlight=False)
+    report_skipped(skipped)
     messages.print(
         f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
         highlight=False,
     )
+
+
+def _load(folders: list[str], ensemble: bool, search: str, device: Device, threads: int | None) -> TreebankParser:
+    if not ensemble:
+        from ..loading import load_parser
+
+        return load_parser(folders[0], device.value, search, threads)
+    if search != "exact":
+        raise ValueError(f"--search {search} does not go with --ensemble")
+    from ..ensemble import EnsembleParser
+
+    return EnsembleParser.load(folders, device=device.value, threads=threads)
 
 
 def evaluate(
