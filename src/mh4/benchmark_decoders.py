@@ -6,6 +6,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 from typing import Any
 
@@ -60,7 +61,7 @@ def importable_peers(decoders: Sequence[str]) -> list[Peer]:
             module = import_module(name)
         except ModuleNotFoundError:
             continue
-        peers.append(Peer(name, decoder, lambda scores, module=module, prepare=prepare: prepare(module, scores)))
+        peers.append(Peer(name, decoder, partial(prepare, module)))
     return peers
 
 
@@ -143,7 +144,7 @@ def measure_decoders(
             for name, decoder in decoders.items()
             if decoder.fits(n)
         }
-        timed = [_Timed(name, lambda d=decoders[name], s=matrices: d.decode(s)) for name, matrices in scores.items()]
+        timed = [_Timed(name, partial(decoders[name].decode, matrices)) for name, matrices in scores.items()]
         timed += [_Timed(peer.name, peer.prepare(scores[peer.decoder])) for peer in peers if peer.decoder in scores]
         for _ in range(0, repeats, BLOCK):
             for one in timed:

@@ -7,7 +7,7 @@ import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import metadata
 from pathlib import Path
 from typing import Any
@@ -46,7 +46,7 @@ def _processor() -> str:
 
 def run_all(
     folder: str | Path,
-    options: dict[str, Sequence[str]],
+    options: Mapping[str, Sequence[str]],
     threads: int | None,
     on_start: Callable[[str], None] = lambda name: None,
 ) -> dict[str, Any]:
