@@ -75,8 +75,8 @@ class TransitionHinge(Objective):
         parser = self.parser
         scorer = parser.network.scorer.arrays(encoded.roles)
         times.stop("score")
-        exploration = parser.config.transitions.exploration_at(epoch)
-        seeds = torch.randint(2**31, (len(trees),)).tolist() if exploration else [0] * len(trees)
+        exploration = parser.config.transitions.explorations_at(epoch)
+        seeds = torch.randint(2**31, (len(trees),)).tolist()
         noted = [
             self._follow(scorer, i, tree, exploration, seed)
             for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
@@ -98,7 +98,7 @@ class TransitionHinge(Objective):
         return step_hinge(scores, steps, optimal, int(first_step[-1]))
 
     def _follow(
-        self, scorer: ScorerArrays, sentence: int, tree: np.ndarray, exploration: float, seed: int
+        self, scorer: ScorerArrays, sentence: int, tree: np.ndarray, exploration: tuple[float, float], seed: int
     ) -> tuple[Decisions, int]:
         """The decisions of one computation, and the number of their steps."""
         parser = self.parser
@@ -112,6 +112,7 @@ class TransitionHinge(Objective):
                 tree,
                 parser.roles,
                 exploration,
+                float(parser.config.network.mlp_dropout),
                 seed,
                 *room,
                 self._decisions,

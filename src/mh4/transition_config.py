@@ -24,6 +24,9 @@ class OracleConfig(OracleSettings):
     ----------
     system, oracle, exploration_start, exploration
         As of `OracleSettings`.
+    near_exploration : float
+        Where exploration has begun, follow the best wrong prediction also where it is behind, by less than the margin
+        of 1, with this probability (Kiperwasser & Goldberg 2016, section 5).
     positions : str
         The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
 
@@ -33,16 +36,25 @@ class OracleConfig(OracleSettings):
         A value that is out of range, or unknown to the system.
     """
 
+    exploration: float = 1.0
+    near_exploration: float = 0.1
     positions: str = ""
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        if not 0.0 <= self.near_exploration <= 1.0:
+            raise ValueError(f"near_exploration is a probability, not {self.near_exploration}")
         _, system = get_system(self.system)
         if not self.positions:
             object.__setattr__(self, "positions", ",".join(system.positions))
         unknown = [name for name in self.position_names if name not in system.tokens]
         if unknown:
             raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
+
+    def explorations_at(self, epoch: int) -> tuple[float, float]:
+        """Probabilities of following a wrong prediction that is ahead, and one that is not far behind, in an epoch."""
+        ahead = self.exploration_at(epoch)
+        return ahead, float(self.near_exploration) if ahead else 0.0
 
     @property
     def position_names(self) -> list[str]:

@@ -46,7 +46,7 @@ class Decisions(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, scores):
+def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropout, scores):
     """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
     hidden_size, transitions = scorer.output.shape
     for i in range(contexts):
@@ -57,7 +57,9 @@ def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, score
             position = candidates.tokens[i, roles[r]]
             hidden += scorer.vectors[sentence, position if position >= 0 else nothing, r]
         for h in range(hidden_size):
-            value = np.tanh(hidden[h])
+            if dropout > 0.0 and np.random.random() < dropout:
+                continue
+            value = np.tanh(hidden[h]) / np.float32(1.0 - dropout)
             for t in range(transitions):
                 row[t] += value * scorer.output[h, t]
 
@@ -71,7 +73,7 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
         if count == 0:
             break
         if count > 1:
-            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, scores)
+            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, 0.0, scores)
         best = 0
         for c in range(1, count):
             row, leader = candidates.rows[c], candidates.rows[best]
@@ -84,11 +86,13 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
 
 @njit(cache=True, nogil=True)
 def note_decisions(
-    system, oracle, scorer, sentence, gold, roles, exploration, seed, state, candidates, scores, decisions
+    system, oracle, scorer, sentence, gold, roles, exploration, dropout, seed, state, candidates, scores, decisions
 ):
     """Follow a computation and note its decisions, those without an alternative left out.
 
-    The computation goes on with the best optimal candidate or, with probability ``exploration``, with the best one.
+    The computation goes on with the optimal candidate that has the best score, or leaves the optimal ones for the best
+    of the others: with the first probability of ``exploration`` if that has a better score, with the second if its
+    score is not worse by more than the margin of 1. The hidden layer has dropout, as in training.
 
     Returns
     -------
@@ -104,19 +108,18 @@ def note_decisions(
         count, contexts = list_candidates(system, state, candidates)
         if count == 0:
             return noted_contexts, noted, steps
-        score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, scores)
+        score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, dropout, scores)
         find_costs(system, state, oracle, gold, candidates, count)
         least = candidates.costs[:count].min()
-        best, right = -1, -1
+        right, right_score = -1, np.float32(-np.inf)
+        wrong, wrong_score = -1, np.float32(-np.inf)
         for c in range(count):
-            row = candidates.rows[c]
-            score = scores[row[CONTEXT], row[TRANSITION]]
-            if best < 0 or score > scores[candidates.rows[best, CONTEXT], candidates.rows[best, TRANSITION]]:
-                best = c
-            if candidates.costs[c] == least and (
-                right < 0 or score > scores[candidates.rows[right, CONTEXT], candidates.rows[right, TRANSITION]]
-            ):
-                right = c
+            score = scores[candidates.rows[c, CONTEXT], candidates.rows[c, TRANSITION]]
+            if candidates.costs[c] == least:
+                if right < 0 or score > right_score:
+                    right, right_score = c, score
+            elif wrong < 0 or score > wrong_score:
+                wrong, wrong_score = c, score
         if count > 1:
             if noted_contexts + contexts > decisions.positions.shape[0] or noted + count > decisions.optimal.shape[0]:
                 return -1, -1, -1
@@ -132,6 +135,10 @@ def note_decisions(
             noted_contexts += contexts
             noted += count
             steps += 1
-        followed = best if exploration > 0.0 and np.random.random() < exploration else right
+        followed = right
+        if wrong >= 0 and wrong_score > right_score - np.float32(1.0):
+            probability = exploration[0] if wrong_score > right_score else exploration[1]
+            if probability > 0.0 and np.random.random() < probability:
+                followed = wrong
         row = candidates.rows[followed]
         apply(system, state, row[TRANSITION], row[ARGUMENT], 0)

@@ -65,10 +65,10 @@ def test_parsing_follows_the_best_candidate(name):
         np.testing.assert_array_equal(heads, state.heads[: n + 1])
 
 
-def noted(code, oracle, scorer, gold, roles, exploration, system, seed=1, size=1000):
+def noted(code, oracle, scorer, gold, roles, exploration, system, seed=1, size=1000, dropout=0.0):
     decisions = Decisions.empty(size, 4 * size, len(roles))
     counts = note_decisions(
-        code, oracle, scorer, 0, gold, roles, exploration, seed, *room(system, len(gold) - 1), decisions
+        code, oracle, scorer, 0, gold, roles, exploration, dropout, seed, *room(system, len(gold) - 1), decisions
     )
     return counts, decisions
 
@@ -84,7 +84,7 @@ def test_what_is_noted_is_what_the_oracle_says_along_the_computation(name, oracl
     for n in (1, 2, 4, 7):
         gold = random_tree(generator, n)
         scorer = random_scorer(generator, 1, n, len(roles), len(system.transitions))
-        (contexts, rows, steps), decisions = noted(code, oracle, scorer, gold, roles, 0.0, system)
+        (contexts, rows, steps), decisions = noted(code, oracle, scorer, gold, roles, (0.0, 0.0), system)
         state, candidates, _ = room(system, n)
         initialize(code, state, n)
         prepare(code, state, oracle, gold)
@@ -117,9 +117,35 @@ def test_exploration_leaves_the_path_of_the_oracle_and_repeats_with_its_seed():
     generator = np.random.default_rng(3)
     roles, gold = role_numbers(system), random_tree(generator, 9)
     scorer = random_scorer(generator, 1, 9, len(roles), len(system.transitions))
-    runs = [noted(code, DYNAMIC, scorer, gold, roles, p, system, seed) for p, seed in ((0.0, 1), (0.9, 1), (0.9, 1))]
-    positions = [decisions.positions[: counts[0]].tolist() for counts, decisions in runs]
-    assert positions[1] == positions[2] != positions[0]
+    nothing = (0.0, 0.0)
+
+    def positions(exploration, dropout, seed=1):
+        counts, decisions = noted(code, DYNAMIC, scorer, gold, roles, exploration, system, seed, dropout=dropout)
+        return decisions.positions[: counts[0]].tolist()
+
+    quiet = positions(nothing, 0.0)
+    assert positions((0.9, 0.0), 0.0) == positions((0.9, 0.0), 0.0) != quiet
+    assert quiet == positions(nothing, 0.0, seed=2)
+    # Scaled down, no wrong candidate is ahead by much, and none is behind by the margin.
+    scorer = scorer._replace(output=scorer.output / 100, output_bias=scorer.output_bias / 100)
+    assert positions((0.0, 0.9), 0.0) != positions(nothing, 0.0)
+    scorer = scorer._replace(output=scorer.output * 1e4, output_bias=scorer.output_bias * 1e4)
+    assert positions((0.0, 0.9), 0.0) == positions(nothing, 0.0)  # all are
+
+
+def test_scores_along_the_computation_have_dropout():
+    code, system = SYSTEMS["covington"]
+    generator = np.random.default_rng(5)
+    roles, gold = role_numbers(system), random_tree(generator, 9)
+    scorer = random_scorer(generator, 1, 9, len(roles), len(system.transitions))
+
+    def positions(dropout, seed):
+        counts, decisions = noted(code, DYNAMIC, scorer, gold, roles, (1.0, 0.0), system, seed, dropout=dropout)
+        return decisions.positions[: counts[0]].tolist()
+
+    assert positions(0.5, 1) == positions(0.5, 1)
+    assert len({str(positions(0.5, seed)) for seed in range(9)}) > 1
+    assert len({str(positions(0.0, seed)) for seed in range(9)}) == 1
 
 
 def test_too_little_room_is_said():
@@ -127,4 +153,4 @@ def test_too_little_room_is_said():
     generator = np.random.default_rng(4)
     roles, gold = role_numbers(system), random_tree(generator, 9)
     scorer = random_scorer(generator, 1, 9, len(roles), len(system.transitions))
-    assert noted(code, STATIC, scorer, gold, roles, 0.0, system, size=2)[0] == (-1, -1, -1)
+    assert noted(code, STATIC, scorer, gold, roles, (0.0, 0.0), system, size=2)[0] == (-1, -1, -1)

@@ -1,6 +1,7 @@
 """The state kernels against the systems of `mh4.transitions`, step by step; the oracles against brute force."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -35,6 +36,8 @@ from mh4.transitions.arc_hybrid import ArcHybrid
 from mh4.transitions.mh4 import MH4
 from mh4.transitions.shift_reduce import REDUCE_LEFT, ShiftReduce
 from mh4.treebank import read_treebank
+
+UD = Path(__file__).resolve().parents[3].parent / "shared" / "ud" / "2.0"
 
 
 class RootLast:
@@ -277,13 +280,22 @@ def follow_static(kernels, gold, relations):
     return kernels.state.heads[: n + 1], kernels.state.relations[: n + 1]
 
 
-@pytest.mark.parametrize("name", [name for name, (_, system) in SYSTEMS.items() if "static" in system.oracles])
-def test_static_oracles_rebuild_the_sample(name, tmp_path):
-    path = tmp_path / "sample.conllu"
-    path.write_text("".join(s for part in generate_sample(1).values() for s in part), encoding="utf-8")
-    sentences = list(read_treebank(path, gold=True))
-    kernels = Kernels(name, 1, longest=max(map(len, sentences)))
-    for sentence, gold in zip(sentences, training_trees(sentences, kernels.system), strict=True):
+@pytest.fixture(scope="module", params=["sample", "hu", "got"])
+def treebank(request, tmp_path_factory):
+    if request.param == "sample":
+        path = tmp_path_factory.mktemp("sample") / "sample.conllu"
+        path.write_text("".join(s for part in generate_sample(1).values() for s in part), encoding="utf-8")
+    else:
+        path = UD / request.param / f"{request.param}-ud-train.conllu"
+        if not path.exists():
+            pytest.skip("the UD treebanks are not at hand")
+    return list(read_treebank(path, gold=True))
+
+
+@pytest.mark.parametrize("name", SYSTEMS)
+def test_static_oracles_rebuild_whole_treebanks(name, treebank):
+    kernels = Kernels(name, 1, longest=max(map(len, treebank)))
+    for sentence, gold in zip(treebank, training_trees(treebank, kernels.system), strict=True):
         relations = np.arange(len(gold), dtype=np.int32) % 50
         heads, built = follow_static(kernels, gold, relations)
         heads = np.where(heads < 0, 0, heads)  # words without a head are attached to the root

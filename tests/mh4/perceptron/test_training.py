@@ -222,7 +222,7 @@ def test_vocabulary(sample):
 
 def test_settings():
     config = make_config(["system=arc-standard", "oracle=static", "iterations=3", "exploration=0.5"])
-    assert config == PerceptronConfig("arc-standard", "static", 3, exploration=0.5)
+    assert config == PerceptronConfig("arc-standard", "static", iterations=3, exploration=0.5)
     assert PerceptronConfig.from_dict(config.as_dict()) == config
     assert config.exploration_at(9) == 0
     assert [PerceptronConfig(exploration_start=2).exploration_at(e) for e in range(3)] == [0, 0, 0.9]
