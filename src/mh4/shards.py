@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .files import DataError, open_input
-from .treebank import Sentence, _blocks, _parse_block
+from .treebank import Sentence, blocks, parse_block
 from .treebank_parser import WINDOW_WORDS, TreebankParser
 
 
@@ -64,7 +64,7 @@ def cut_shards(source: str | Path, words: int = WINDOW_WORDS) -> Iterator[Shard]
     names = str(source), str(Path(source).absolute())
     start = stop = lines_before = lines = sentences_before = sentences = shard_words = 0
     with open_input(source) as stream:
-        for block in _blocks(stream):
+        for block in blocks(stream):
             stop += len(block.lead) + sum(map(len, block.lines)) + len(block.blank)
             lines += block.lead.count(b"\n") + len(block.lines) + bool(block.blank)
             sentences += 1
@@ -91,10 +91,10 @@ def read_shard(
         stream.seek(shard.start)
         data = stream.read(shard.stop - shard.start)
     number = shard.sentences_before
-    for number, block in enumerate(_blocks(io.BytesIO(data)), start=shard.sentences_before + 1):
+    for number, block in enumerate(blocks(io.BytesIO(data)), start=shard.sentences_before + 1):
         block = block._replace(first_line=block.first_line + shard.lines_before)
         try:
-            sentence = _parse_block(block, shard.source, number)
+            sentence = parse_block(block, shard.source, number)
         except DataError as error:
             if not skip_bad:
                 raise

@@ -23,7 +23,7 @@ from conllu.parser import parse_comment_line, parse_id_value, parse_int_value
 
 from .files import STDIN_NAME, DataError, open_input
 
-__all__ = ["DataError", "Sentence", "read_treebank"]
+__all__ = ["Block", "DataError", "Sentence", "blocks", "parse_block", "read_treebank"]
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
@@ -239,9 +239,9 @@ def read_treebank(
     source = STDIN_NAME if str(path) == "-" else os.fspath(path)
     good = number = 0
     with open_input(path) as stream:
-        for number, block in enumerate(_blocks(stream), start=1):
+        for number, block in enumerate(blocks(stream), start=1):
             try:
-                sentence = _parse_block(block, source, number)
+                sentence = parse_block(block, source, number)
                 if gold:
                     _check_tree(sentence)
             except DataError as error:
@@ -259,7 +259,7 @@ def read_treebank(
         raise DataError(f"{source}: {what} (a CoNLL-U file with trees is needed)")
 
 
-class _Block(NamedTuple):
+class Block(NamedTuple):
     """The raw lines of one sentence, with their line ends."""
 
     lead: bytes
@@ -268,7 +268,7 @@ class _Block(NamedTuple):
     first_line: int
 
 
-def _blocks(stream: Iterable[bytes]) -> Iterator[_Block]:
+def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
     """Cut a stream of lines at its blank lines (empty or only spaces). Only "\\n" ends a line."""
     lead, first_line = b"", 1
     lines: list[bytes] = []
@@ -281,15 +281,16 @@ def _blocks(stream: Iterable[bytes]) -> Iterator[_Block]:
                 first_line = number
             lines.append(line)
         elif lines:
-            yield _Block(lead, lines, line, first_line)
+            yield Block(lead, lines, line, first_line)
             lead, lines = b"", []
         else:
             lead += line
     if lines:
-        yield _Block(lead, lines, b"", first_line)
+        yield Block(lead, lines, b"", first_line)
 
 
-def _parse_block(block: _Block, source: str, number: int) -> Sentence:
+def parse_block(block: Block, source: str, number: int) -> Sentence:
+    """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
     lines, newline = _split_line_ends(block, source, number)
     sent_id = _find_sent_id(lines)
     name = f"sentence {number if sent_id is None else sent_id}"
@@ -359,7 +360,7 @@ def _parse_block(block: _Block, source: str, number: int) -> Sentence:
     )
 
 
-def _split_line_ends(block: _Block, source: str, number: int) -> tuple[list[str], str]:
+def _split_line_ends(block: Block, source: str, number: int) -> tuple[list[str], str]:
     """Decode the lines of a block and take their line ends off."""
     try:
         lines = b"".join(block.lines).decode().split("\n")
@@ -373,7 +374,7 @@ def _split_line_ends(block: _Block, source: str, number: int) -> tuple[list[str]
     return lines, "\n"
 
 
-def _decode_error(block: _Block, source: str, number: int) -> DataError:
+def _decode_error(block: Block, source: str, number: int) -> DataError:
     sent_id = _find_sent_id([line.decode(errors="replace") for line in block.lines])
     name = f"sentence {number if sent_id is None else sent_id}"
     for row, line in enumerate(block.lines):
