@@ -13,6 +13,19 @@ from .settings import build, parse_settings
 FORMAT = 1  # of the model folder
 
 
+def saved_options(data: dict[str, Any]) -> dict[str, Any]:
+    """What a configuration file says beside its format and its kind of scorer.
+
+    Raises
+    ------
+    ValueError
+        An unknown format.
+    """
+    if data.get("format") != FORMAT:
+        raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
+    return {name: value for name, value in data.items() if name not in ("format", "scorer")}
+
+
 @dataclass(frozen=True)
 class TrainingConfig:
     """Optimisation; the defaults are the published settings (Gómez-Rodríguez, Shi & Lee 2018).
@@ -71,9 +84,7 @@ class Config:
         ValueError
             An unknown format or an unknown option; the message lists the known ones.
         """
-        if data.get("format") != FORMAT:
-            raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
-        data = {key: value for key, value in data.items() if key != "format"}
+        data = saved_options(data)
         network = build(NetworkConfig, data.pop("network", {}))
         training = build(TrainingConfig, data.pop("training", {}))
         return build(cls, {**data, "network": network, "training": training})

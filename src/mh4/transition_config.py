@@ -8,7 +8,7 @@ from typing import Any
 
 from mh4.models.network import NetworkConfig
 
-from .config import FORMAT, TrainingConfig
+from .config import FORMAT, TrainingConfig, saved_options
 from .greedy.oracle_settings import OracleSettings
 from .greedy.systems import get_system
 from .settings import build, parse_settings
@@ -83,10 +83,8 @@ class TransitionConfig:
         ValueError
             An unknown format or an unknown option; the message lists the known ones.
         """
-        if data.get("format") != FORMAT:
-            raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
         parts = {"transitions": OracleConfig, "network": NetworkConfig, "training": TrainingConfig}
-        values = {name: value for name, value in data.items() if name not in ("format", "scorer")}
+        values = saved_options(data)
         return build(cls, values | {name: build(part, values.get(name, {})) for name, part in parts.items()})
 
 

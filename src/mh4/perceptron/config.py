@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from ..config import FORMAT
+from ..config import FORMAT, saved_options
 from ..greedy.oracle_settings import OracleSettings
 from ..settings import build, parse_settings
 from .vocabulary import TAG_COLUMNS
@@ -59,11 +59,9 @@ class PerceptronConfig(OracleSettings):
         ValueError
             An unknown format, scorer or option; the message lists the known ones.
         """
-        if data.get("format") != FORMAT:
-            raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
+        values = saved_options(data)
         if data.get("scorer") != SCORER:
             raise ValueError(f"scorer {data.get('scorer')!r} where {SCORER!r} is expected")
-        values = {name: value for name, value in data.items() if name not in ("format", "scorer")}
         return build(cls, values)
 
 
