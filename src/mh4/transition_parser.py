@@ -68,7 +68,10 @@ class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
             parse_sentence(self.code, scorer, i, len(sentence), self.roles, *room, heads)
-            heads[1:] = heads[1:].clip(0)  # words left without a head are attached to the root
+            # Covington parsing leaves words without a head: the first is below the root, the others below the first.
+            roots = np.flatnonzero(heads[1:] <= 0) + 1
+            heads[roots] = roots[0]
+            heads[roots[0]] = 0
             trees.append(heads)
         self.times.stop("decode")
         return trees
