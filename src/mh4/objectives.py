@@ -45,10 +45,12 @@ class StructuredHinge(Objective):
         self.stand_in = f"are outside the class of {parser.decoder.name}"
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """As of `Objective`; a chart may be too large."""
         decoder = self.parser.decoder
         return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """As of `Objective`; the same in every epoch."""
         scorer = self.parser.network.scorer
         with torch.no_grad():
             scores = scorer(encoded.roles).cpu().numpy()
@@ -69,9 +71,11 @@ class TransitionHinge(Objective):
         self._decisions = Decisions.empty(64, 256, len(parser.roles))
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """As of `Objective`; there is always room."""
         return training_trees([sentence], self.parser.system)[0]
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """As of `Objective`; from some epoch on wrong predictions are followed."""
         parser = self.parser
         scorer = parser.network.scorer.arrays(encoded.roles)
         times.stop("score")

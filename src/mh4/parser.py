@@ -61,6 +61,7 @@ class Parser(NetworkParser[Config, ChannelScorer]):
         return super().load(folder, device, search=search)
 
     def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+        """As of `NetworkParser`; DataError if the given heads are not those of any tree of the class."""
         scores = self.network.scorer(encoded.roles).cpu().numpy()
         self.times.stop("score")
         heads = self._decode(scores, sentences, keep_heads)
