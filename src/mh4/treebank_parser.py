@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
-import sys
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -48,14 +46,6 @@ class StageTimes:
         """Share of ``stage`` in all booked time, 0 to 1."""
         total = sum(self.seconds.values())
         return self.seconds.get(stage, 0.0) / total if total else 0.0
-
-
-def release_memory() -> None:
-    """Give memory that was freed back to the system: glibc keeps it in pieces, so that a process would slowly grow."""
-    if sys.platform == "linux":
-        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)  # other C libraries have none
-        if trim is not None:
-            trim(0)
 
 
 class TreebankParser(ABC):
@@ -115,5 +105,4 @@ class TreebankParser(ABC):
             if words >= WINDOW_WORDS:
                 yield from zip(window, self.predict(window, keep_heads), strict=True)
                 window, words = [], 0
-                release_memory()
         yield from zip(window, self.predict(window, keep_heads), strict=True)

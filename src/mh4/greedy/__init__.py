@@ -34,6 +34,6 @@ objects; n is the number of words, ``state.counters[WORDS]``:
     tree, its relation has to be right, elsewhere it is free. A static oracle gives 0 to one candidate, 1 to others.
 
 Then add the module to `systems`: a code, a branch in each of five functions, an entry in `SYSTEMS`. Words that have no
-head in the end are attached to the root. Numba's cache notices a changed file, not a changed callee in another file:
+head in the end are attached by the parsers. Numba's cache notices a changed file, not a changed callee in another file:
 while working on a system, set NUMBA_CACHE_DIR to a folder that is emptied after each change.
 """
