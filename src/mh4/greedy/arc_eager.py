@@ -30,9 +30,7 @@ from .state import (
     FRONT,
     LEFTMOST,
     NONE,
-    RIGHTMOST,
     SECOND_LEFT,
-    SECOND_RIGHT,
     STATIC,
     TRANSITION,
     WORDS,
@@ -41,6 +39,8 @@ from .state import (
     add_candidate,
     dependent_of,
     head_of,
+    push_front,
+    write_dependents,
 )
 from .templates import ZHANG_NIVRE
 
@@ -63,11 +63,8 @@ _FIRST_CHILD, _LAST_CHILD, _LAST_DESCENDANT = range(3)  # rows of State.oracle
 
 @njit(cache=True, nogil=True)
 def _push(state, label):
-    depth = state.counters[DEPTH]
-    state.stack[depth] = state.counters[FRONT]
-    state.labels[depth] = label
-    state.counters[DEPTH] += 1
-    state.counters[FRONT] += 1
+    state.labels[state.counters[DEPTH]] = label
+    push_front(state)
 
 
 @njit(cache=True, nogil=True)
@@ -111,10 +108,7 @@ def candidates(state, candidates):
     tokens[3] = front + 2 if front + 2 <= n else NONE
     tokens[4] = head_of(state, top)
     tokens[5] = head_of(state, tokens[4])
-    tokens[6] = dependent_of(state, LEFTMOST, top)
-    tokens[7] = dependent_of(state, SECOND_LEFT, top)
-    tokens[8] = dependent_of(state, RIGHTMOST, top)
-    tokens[9] = dependent_of(state, SECOND_RIGHT, top)
+    write_dependents(state, top, tokens, 6)
     tokens[10] = dependent_of(state, LEFTMOST, front_word)
     tokens[11] = dependent_of(state, SECOND_LEFT, front_word)
     candidates.groups[0] = 0

@@ -24,9 +24,7 @@ from .state import (
     FRONT,
     LEFTMOST,
     NONE,
-    RIGHTMOST,
     SECOND_LEFT,
-    SECOND_RIGHT,
     STATIC,
     TRANSITION,
     WORDS,
@@ -34,6 +32,8 @@ from .state import (
     add_arc,
     add_candidate,
     dependent_of,
+    push_front,
+    write_dependents,
 )
 from .templates import ZHANG_NIVRE, distinct, renamed, select, written
 
@@ -102,11 +102,7 @@ def fill_context(state, candidates, s2, s1, s0, b0):
     for i in range(1, 3):
         tokens[3 + i] = b0 + i if b0 != NONE and b0 + i <= n else NONE
     for i in range(2):
-        token = tokens[2 * i]
-        tokens[6 + 4 * i] = dependent_of(state, LEFTMOST, token)
-        tokens[7 + 4 * i] = dependent_of(state, SECOND_LEFT, token)
-        tokens[8 + 4 * i] = dependent_of(state, RIGHTMOST, token)
-        tokens[9 + 4 * i] = dependent_of(state, SECOND_RIGHT, token)
+        write_dependents(state, tokens[2 * i], tokens, 6 + 4 * i)
     tokens[14] = dependent_of(state, LEFTMOST, b0)
     tokens[15] = dependent_of(state, SECOND_LEFT, b0)
     candidates.groups[0] = 0
@@ -128,18 +124,10 @@ def candidates(state, candidates):
 
 
 @njit(cache=True, nogil=True)
-def shift(state):
-    """Move the next word to the stack."""
-    state.stack[state.counters[DEPTH]] = state.counters[FRONT]
-    state.counters[DEPTH] += 1
-    state.counters[FRONT] += 1
-
-
-@njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
     """Take a step."""
     if transition == SHIFT:
-        shift(state)
+        push_front(state)
         return
     _, s1, s0, b0 = window(state)
     state.counters[DEPTH] -= 1

@@ -26,18 +26,15 @@ from ..transitions.shift_reduce import TRANSITIONS
 from .state import (
     DEPTH,
     FRONT,
-    LEFTMOST,
     NONE,
-    RIGHTMOST,
-    SECOND_LEFT,
-    SECOND_RIGHT,
     STATIC,
     TRANSITION,
     WORDS,
     System,
     add_arc,
     add_candidate,
-    dependent_of,
+    push_front,
+    write_dependents,
 )
 from .templates import MERGED, select
 
@@ -61,9 +58,7 @@ _LAST_CHILD = 0  # row of State.oracle
 def shift_unasked(state):
     """Shift until there are two trees above the root; with fewer there is nothing else to do."""
     while state.counters[DEPTH] < 3 and state.counters[FRONT] <= state.counters[WORDS]:
-        state.stack[state.counters[DEPTH]] = state.counters[FRONT]
-        state.counters[DEPTH] += 1
-        state.counters[FRONT] += 1
+        push_front(state)
 
 
 @njit(cache=True, nogil=True)
@@ -94,10 +89,7 @@ def candidates(state, candidates):
     tokens[3] = front if front <= n else NONE
     tokens[4] = front + 1 if front < n else NONE
     for i in range(2):
-        tokens[5 + 4 * i] = dependent_of(state, LEFTMOST, tokens[i])
-        tokens[6 + 4 * i] = dependent_of(state, SECOND_LEFT, tokens[i])
-        tokens[7 + 4 * i] = dependent_of(state, RIGHTMOST, tokens[i])
-        tokens[8 + 4 * i] = dependent_of(state, SECOND_RIGHT, tokens[i])
+        write_dependents(state, tokens[i], tokens, 5 + 4 * i)
     candidates.groups[0] = 0
     return count, 1
 
@@ -107,9 +99,7 @@ def apply(state, transition, argument, relation):
     """Take a step, and shift what has to be shifted after it."""
     depth = state.counters[DEPTH]
     if transition == SHIFT:
-        state.stack[depth] = state.counters[FRONT]
-        state.counters[DEPTH] += 1
-        state.counters[FRONT] += 1
+        push_front(state)
         return
     top, second = state.stack[depth - 1], state.stack[depth - 2]
     state.counters[DEPTH] -= 1

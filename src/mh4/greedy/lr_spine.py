@@ -28,15 +28,14 @@ from .state import (
     LEFTMOST,
     NONE,
     RIGHTMOST,
-    SECOND_LEFT,
-    SECOND_RIGHT,
     STATIC,
     TRANSITION,
     WORDS,
     System,
     add_arc,
     add_candidate,
-    dependent_of,
+    push_front,
+    write_dependents,
 )
 from .templates import MERGED, select
 
@@ -72,10 +71,7 @@ def _context(state, candidates, i, transition, s1, s2, s3, q1, q2, gp, gg):
     tokens[0], tokens[1], tokens[2] = s1, s2, s3
     tokens[3], tokens[4], tokens[5], tokens[6] = q1, q2, gp, gg
     for j in range(2):
-        tokens[7 + 4 * j] = dependent_of(state, LEFTMOST, tokens[j])
-        tokens[8 + 4 * j] = dependent_of(state, SECOND_LEFT, tokens[j])
-        tokens[9 + 4 * j] = dependent_of(state, RIGHTMOST, tokens[j])
-        tokens[10 + 4 * j] = dependent_of(state, SECOND_RIGHT, tokens[j])
+        write_dependents(state, tokens[j], tokens, 7 + 4 * j)
     candidates.groups[i] = transition
 
 
@@ -122,9 +118,7 @@ def apply(state, transition, argument, relation):
     """Take a step, and shift what has to be shifted after it."""
     depth = state.counters[DEPTH]
     if transition == SHIFT:
-        state.stack[depth] = state.counters[FRONT]
-        state.counters[DEPTH] += 1
-        state.counters[FRONT] += 1
+        push_front(state)
         return
     top, second = state.stack[depth - 1], state.stack[depth - 2]
     state.counters[DEPTH] -= 1

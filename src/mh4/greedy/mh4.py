@@ -14,7 +14,7 @@ from numba import njit
 from ..oracles.mh4 import reduction
 from ..transitions.mh4 import MH4
 from .arc_hybrid import TEMPLATES as ARC_HYBRID_TEMPLATES
-from .arc_hybrid import TOKENS, fill_context, initialize, pair, root_is_last, shift, window
+from .arc_hybrid import TOKENS, fill_context, initialize, pair, root_is_last, window
 from .state import (
     DEPTH,
     LEFT,
@@ -26,6 +26,7 @@ from .state import (
     System,
     add_arc,
     add_candidate,
+    push_front,
 )
 from .templates import distinct, written
 
@@ -83,7 +84,7 @@ def candidates(state, candidates):
 def apply(state, transition, argument, relation):
     """Take a step."""
     if transition == SHIFT:
-        shift(state)
+        push_front(state)
         return
     s2, s1, s0, b0 = window(state)
     state.counters[DEPTH] -= 1

@@ -223,3 +223,20 @@ def dependent_of(state, row, position):
 def head_of(state, position):
     """The head of a position, `NONE` also where there is no such position."""
     return state.heads[position] if position >= 0 else NONE
+
+
+@njit(cache=True, nogil=True, inline="always")
+def write_dependents(state, position, tokens, first):
+    """Fill ``tokens[first : first + 4]``: the two outermost dependents on the left, then those on the right."""
+    tokens[first] = dependent_of(state, LEFTMOST, position)
+    tokens[first + 1] = dependent_of(state, SECOND_LEFT, position)
+    tokens[first + 2] = dependent_of(state, RIGHTMOST, position)
+    tokens[first + 3] = dependent_of(state, SECOND_RIGHT, position)
+
+
+@njit(cache=True, nogil=True)
+def push_front(state):
+    """Move the next word to the stack."""
+    state.stack[state.counters[DEPTH]] = state.counters[FRONT]
+    state.counters[DEPTH] += 1
+    state.counters[FRONT] += 1
