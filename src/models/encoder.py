@@ -104,11 +104,12 @@ class WordEncoder(nn.Module):
     def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
         """Vectors (K, size) of the forms with indices ``forms`` (K,), from their characters alone."""
         lengths = batch.character_lengths[forms]
-        characters = batch.characters[forms, : int(lengths.max())]
+        rows = batch.characters[forms]
+        characters = rows[torch.arange(rows.shape[1], device=rows.device) < lengths[:, None]]
         if self.training:
             unknown = torch.rand(characters.shape, device=characters.device) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)
-        _, last = self.character_lstm(self.characters(characters.t()), lengths)
+        _, last = self.character_lstm(self.characters(characters), lengths)
         return torch.tanh(self.from_characters(last))
 
 
@@ -122,6 +123,7 @@ class SentenceEncoder(nn.Module):
 
     def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
         """(B, T, word_size) → (B, T + 1, hidden); position 0 is the root."""
-        root = self.root.expand(1, words.shape[0], -1)
-        states, _ = self.lstm(torch.cat([root, words.transpose(0, 1)]), lengths + 1)
-        return states.transpose(0, 1)
+        inside = torch.arange(words.shape[1] + 1, device=words.device) <= lengths[:, None]
+        rows = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)[inside]
+        states, _ = self.lstm(rows, lengths + 1)
+        return states.new_zeros(*inside.shape, states.shape[1]).masked_scatter(inside[..., None], states)

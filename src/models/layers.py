@@ -1,11 +1,14 @@
-"""Small layers shared by encoder and scorers: masks that stay fixed over a sequence, a BiLSTM without packing."""
+"""Small layers shared by encoder and scorers: masks that stay fixed over a sequence, a BiLSTM without padding."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
+
+from .recurrence import Recurrence, Sequences
 
 
 def dropout_mask(shape: Sequence[int], p: float, like: Tensor) -> Tensor:
@@ -14,14 +17,8 @@ def dropout_mask(shape: Sequence[int], p: float, like: Tensor) -> Tensor:
     return (torch.rand(shape, dtype=like.dtype, device=like.device) < keep).to(like.dtype).div_(keep)
 
 
-def reversal_index(lengths: Tensor, steps: int) -> Tensor:
-    """Index (T, B) that reverses the first ``lengths[b]`` steps of each sequence and leaves padding where it is."""
-    t = torch.arange(steps, device=lengths.device)[:, None]
-    return torch.where(t < lengths, lengths - 1 - t, t)
-
-
-class LSTMLayer(nn.Module):
-    """One LSTM in one direction over time-major input, with DropConnect on the recurrent matrix.
+class BiLSTMLayer(nn.Module):
+    """An LSTM in both directions, with DropConnect on the recurrent matrices.
 
     Dropping recurrent weights (Merity et al. 2018) stands in for a recurrent mask a sequence: it regularises the
     same connections and keeps the fused kernels of PyTorch usable.
@@ -31,63 +28,75 @@ class LSTMLayer(nn.Module):
         super().__init__()
         self.hidden_size = hidden_size
         self.dropout = dropout
-        self.input_weight = nn.Parameter(torch.empty(4 * hidden_size, input_size))
-        self.recurrent_weight = nn.Parameter(torch.empty(4 * hidden_size, hidden_size))
-        self.bias = nn.Parameter(torch.zeros(4 * hidden_size))
-        self.register_buffer("_no_bias", torch.zeros(4 * hidden_size), persistent=False)
-        self._no_bias: Tensor
-        for gate in range(4):
-            rows = slice(gate * hidden_size, (gate + 1) * hidden_size)
-            nn.init.xavier_uniform_(self.input_weight.data[rows])
-            nn.init.xavier_uniform_(self.recurrent_weight.data[rows])
+        self.input_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, input_size))
+        self.recurrent_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, hidden_size))
+        self.bias = nn.Parameter(torch.zeros(2, 4 * hidden_size))
+        for weight in (self.input_weight, self.recurrent_weight):
+            for gate in weight.data.view(8, hidden_size, -1):
+                nn.init.xavier_uniform_(gate)
 
-    def forward(self, x: Tensor) -> Tensor:
-        """(T, B, input_size) → (T, B, hidden_size)."""
-        start = x.new_zeros(1, x.shape[1], self.hidden_size)
+    def forward(self, x: Tensor, sequences: Sequences) -> Tensor:
+        """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
         recurrent: Tensor = self.recurrent_weight
         if self.training and self.dropout:
             recurrent = recurrent * dropout_mask(recurrent.shape, self.dropout, recurrent)
-        weights = [self.input_weight, recurrent, self.bias, self._no_bias]
-        return torch.lstm(x, [start, start], weights, True, 1, 0.0, self.training, False, False)[0]
+        if x.device.type == "cpu":
+            return Recurrence.apply(x, self.input_weight, recurrent, self.bias, sequences)
+        return packed_lstm(x, self.input_weight, recurrent, self.bias, sequences)
+
+
+def packed_lstm(
+    x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, sequences: Sequences
+) -> Tensor:
+    """What `Recurrence` computes, by PyTorch's own LSTM, which is the fast one on other devices than the CPU."""
+    first, lengths = sequences
+    steps = np.arange(lengths[0])[:, None]
+    active = steps < lengths
+    index = torch.from_numpy((first + steps)[active]).to(x.device)
+    start = x.new_zeros(2, len(lengths), recurrent_weight.shape[2])
+    no_bias = torch.zeros_like(bias[0])
+    weights = [
+        weight
+        for direction in range(2)
+        for weight in (input_weight[direction], recurrent_weight[direction], bias[direction], no_bias)
+    ]
+    batch_sizes = torch.from_numpy(active.sum(1))
+    states = torch.lstm(x[index], batch_sizes, [start, start], weights, True, 1, 0.0, torch.is_grad_enabled(), True)[0]
+    return torch.empty_like(states).index_copy(0, index, states)
 
 
 class BiLSTM(nn.Module):
-    """Stacked bidirectional LSTM over padded, time-major sequences.
-
-    The backward direction reads each sequence reversed within its own length, so padding always comes last and
-    never reaches a real step: no packing, and the fast padded kernels apply.
-    """
+    """Stacked bidirectional LSTM over sequences whose steps are the rows of a matrix."""
 
     def __init__(self, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
         self.dropout = dropout
         sizes = [input_size] + [2 * hidden_size] * (layers - 1)
-        self.ahead = nn.ModuleList(LSTMLayer(size, hidden_size, dropout) for size in sizes)
-        self.back = nn.ModuleList(LSTMLayer(size, hidden_size, dropout) for size in sizes)
+        self.layers = nn.ModuleList(BiLSTMLayer(size, hidden_size, dropout) for size in sizes)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """States of both directions.
 
         Parameters
         ----------
-        x : (T, B, input_size)
-        lengths : int64 (B,), on the device of x
+        x : (P, input_size)
+            The steps of all sequences, one sequence after the other.
+        lengths : int64 (B,), of sum P, each at least 1
 
         Returns
         -------
-        states : (T, B, 2 · hidden_size), one row a step
+        states : (P, 2 · hidden_size), one row a step
         last : (B, 2 · hidden_size), the state of either direction after it has read the whole sequence
         """
-        index = reversal_index(lengths, x.shape[0])
-        columns = torch.arange(x.shape[1], device=x.device)
-        for ahead, back in zip(self.ahead, self.back, strict=True):
+        sequences = Sequences.one_after_the_other(lengths.cpu().numpy())
+        for layer in self.layers:
             if self.training and self.dropout:  # one mask a sequence (Gal & Ghahramani 2016)
-                x = x * dropout_mask(x.shape[1:], self.dropout, x)
-            left = ahead(x)
-            right = back(x[index, columns])
-            x = torch.cat([left, right[index, columns]], dim=-1)
-        last = torch.cat([left[lengths - 1, columns], right[lengths - 1, columns]], dim=-1)
-        return x, last
+                mask = dropout_mask((len(lengths), x.shape[1]), self.dropout, x)
+                x = x * mask.repeat_interleave(lengths, 0, output_size=len(x))
+            x = layer(x, sequences)
+        ends = lengths.cumsum(0)
+        ahead, back = x.chunk(2, dim=1)
+        return x, torch.cat([ahead[ends - 1], back[ends - lengths]], dim=1)
 
 
 class MLP(nn.Module):

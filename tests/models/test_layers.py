@@ -1,48 +1,76 @@
 """Layers: our BiLSTM against PyTorch's packed one, masks that hold over a sequence."""
 
+import pytest
 import torch
 from torch import nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from mh4.models.layers import BiLSTM, dropout_mask
+from mh4.models.layers import BiLSTM, dropout_mask, packed_lstm
+from mh4.models.recurrence import Recurrence, Sequences
+
+LENGTHS = torch.tensor([6, 1, 4, 6, 2])
 
 
 def reference(ours: BiLSTM, input_size: int, hidden: int, layers: int) -> nn.LSTM:
     """PyTorch's own bidirectional LSTM with the same weights."""
     lstm = nn.LSTM(input_size, hidden, layers, bidirectional=True)
-    for layer in range(layers):
-        for direction, suffix in ((ours.ahead, ""), (ours.back, "_reverse")):
-            getattr(lstm, f"weight_ih_l{layer}{suffix}").data.copy_(direction[layer].input_weight)
-            getattr(lstm, f"weight_hh_l{layer}{suffix}").data.copy_(direction[layer].recurrent_weight)
-            getattr(lstm, f"bias_ih_l{layer}{suffix}").data.copy_(direction[layer].bias)
-            getattr(lstm, f"bias_hh_l{layer}{suffix}").data.zero_()
+    for number, layer in enumerate(ours.layers):
+        for direction, suffix in enumerate(("", "_reverse")):
+            getattr(lstm, f"weight_ih_l{number}{suffix}").data.copy_(layer.input_weight[direction])
+            getattr(lstm, f"weight_hh_l{number}{suffix}").data.copy_(layer.recurrent_weight[direction])
+            getattr(lstm, f"bias_ih_l{number}{suffix}").data.copy_(layer.bias[direction])
+            getattr(lstm, f"bias_hh_l{number}{suffix}").data.zero_()
     return lstm
 
 
-def test_equals_packed_lstm():
+@pytest.fixture(params=[1, 2])
+def _threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize("hidden", [7, 16])
+def test_equals_packed_lstm(hidden):
     torch.manual_seed(3)
-    ours = BiLSTM(5, 7, 2, dropout=0.3).eval()
-    for layer in (*ours.ahead, *ours.back):
+    ours = BiLSTM(5, hidden, 2, dropout=0.3).eval()
+    for layer in ours.layers:
         layer.bias.data.uniform_(-1, 1)
-    lengths = torch.tensor([6, 1, 4, 6])
-    x = torch.randn(6, 4, 5)
-    states, last = ours(x, lengths)
-    packed, (final, _) = reference(ours, 5, 7, 2)(pack_padded_sequence(x, lengths, enforce_sorted=False))
-    expected, _ = pad_packed_sequence(packed)
-    real = (torch.arange(6)[:, None] < lengths)[..., None]
-    torch.testing.assert_close(states * real, expected, atol=1e-5, rtol=1e-5)
+    x = torch.randn(int(LENGTHS.sum()), 5)
+    states, last = ours(x, LENGTHS)
+    packed, (final, _) = reference(ours, 5, hidden, 2)(pack_sequence(x.split(LENGTHS.tolist()), enforce_sorted=False))
+    torch.testing.assert_close(states, torch.cat(unpack_sequence(packed)), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(last, torch.cat([final[-2], final[-1]], dim=-1), atol=1e-5, rtol=1e-5)
 
 
-def test_padding_does_not_matter():
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize("scale", [0.3, 30.0])
+def test_gradients_equal_those_of_packed_lstm(scale):
     torch.manual_seed(4)
+    size, hidden = 9, 6
+    sequences = Sequences.one_after_the_other(LENGTHS.numpy())
+    arguments = [
+        (scale * torch.randn(shape)).requires_grad_()
+        for shape in ((int(LENGTHS.sum()), size), (2, 4 * hidden, size), (2, 4 * hidden, hidden), (2, 4 * hidden))
+    ]
+    weights = torch.randn(int(LENGTHS.sum()), 2 * hidden)
+    results = [function(*arguments, sequences) for function in (Recurrence.apply, packed_lstm)]
+    torch.testing.assert_close(*results, atol=1e-5, rtol=1e-5)
+    ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
+    for mine, other in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, other, atol=1e-5 * float(other.abs().max()), rtol=1e-4)
+
+
+def test_sequences_do_not_see_each_other():
+    torch.manual_seed(5)
     lstm = BiLSTM(3, 4, 2, dropout=0.0).eval()
-    x = torch.randn(5, 2, 3)
-    lengths = torch.tensor([5, 2])
-    noisy = x.clone()
-    noisy[2:, 1] = 1e3
-    torch.testing.assert_close(lstm(x, lengths)[0][:2, 1], lstm(noisy, lengths)[0][:2, 1])
-    torch.testing.assert_close(lstm(x, lengths)[0][:2, 1:2], lstm(x[:2, 1:2], lengths[1:])[0])
+    x = torch.randn(7, 3)
+    together, last = lstm(x, torch.tensor([5, 2]))
+    alone, last_alone = lstm(x[5:], torch.tensor([2]))
+    torch.testing.assert_close(together[5:], alone)
+    torch.testing.assert_close(last[1:], last_alone)
 
 
 def test_dropout_mask_keeps_the_mean():
@@ -55,10 +83,10 @@ def test_dropout_mask_keeps_the_mean():
 def test_one_mask_a_sequence():
     torch.manual_seed(6)
     lstm = BiLSTM(8, 4, 1, dropout=0.5)
-    lstm.ahead[0].dropout = lstm.back[0].dropout = 0.0
+    lstm.layers[0].dropout = 0.0
     seen = []
-    lstm.ahead[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
-    lstm(torch.ones(9, 3, 8), torch.tensor([9, 9, 9]))
-    assert (seen[0] == seen[0][:1]).all()
-    assert (seen[0][0] == 0).any()
-    assert not (seen[0][0, 0] == seen[0][0, 1]).all()
+    lstm.layers[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].view(3, 9, 8)))
+    lstm(torch.ones(27, 8), torch.tensor([9, 9, 9]))
+    assert (seen[0] == seen[0][:, :1]).all()
+    assert (seen[0] == 0).any()
+    assert not (seen[0][0, 0] == seen[0][1, 0]).all()

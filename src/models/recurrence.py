@@ -1,0 +1,273 @@
+"""A bidirectional LSTM layer on the CPU, compiled, over sequences of different lengths that lie one after the other.
+
+PyTorch's fast kernels for the CPU compute padding along with the words, and words differ in length so much that most of
+what they compute is padding. Here only real steps are computed, and the directions run in two threads if there are two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from llvmlite import ir
+from numba import njit, types
+from numba.extending import intrinsic
+from torch import Tensor
+
+# As fast as fastmath, but sums stay in order: `_sigmoid` rounds by adding and taking away a large number.
+_FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
+_options: dict[str, Any] = {"nogil": True, "fastmath": set(_FLAGS), "error_model": "numpy"}
+_ROUNDING = np.float32(1.5 * 2**23)  # x + _ROUNDING has the integer closest to x in its lowest bits
+_ONE, _TWO = np.float32(1.0), np.float32(2.0)
+
+
+class Sequences(NamedTuple):
+    """Where B sequences lie among P rows, one row a step; the longest sequence comes first.
+
+    Attributes
+    ----------
+    first : int64 (B,)
+        The row of the first step.
+    lengths : int64 (B,)
+        Steps, descending.
+    """
+
+    first: np.ndarray
+    lengths: np.ndarray
+
+    @classmethod
+    def one_after_the_other(cls, lengths: np.ndarray) -> Sequences:
+        """For sequences that lie in the order of ``lengths``, each of one step or more."""
+        order = np.argsort(-lengths, kind="stable")
+        return cls((np.cumsum(lengths) - lengths)[order], lengths[order])
+
+
+@intrinsic
+def _power_of_two(typing_context, rounded):  # type: ignore[no-untyped-def]
+    """2 to the power of the integer in the lowest bits of a float that `_ROUNDING` has been added to."""
+
+    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+        integer = ir.IntType(32)
+        exponent = builder.add(builder.bitcast(arguments[0], integer), ir.Constant(integer, 127))
+        return builder.bitcast(builder.shl(exponent, ir.Constant(integer, 23)), ir.FloatType())
+
+    return types.float32(types.float32), generate
+
+
+@njit(inline="always", **_options)
+def _sigmoid(x):
+    """Within 2e-7; nothing in it keeps a loop from being vectorised, unlike the exp of the C library."""
+    y = min(max(x * np.float32(-1.4426950408889634), np.float32(-126.0)), np.float32(126.0))
+    rounded = y + _ROUNDING
+    f = y - (rounded - _ROUNDING)  # exp(-x) = 2^(y - f) · 2^f, the latter from a polynomial, |f| ≤ 0.5
+    p = np.float32(1.5403530e-4)
+    p = p * f + np.float32(1.3333558e-3)
+    p = p * f + np.float32(9.6181291e-3)
+    p = p * f + np.float32(5.5504109e-2)
+    p = p * f + np.float32(2.4022651e-1)
+    p = p * f + np.float32(6.9314718e-1)
+    p = p * f + _ONE
+    return _ONE / (_ONE + p * _power_of_two(rounded))
+
+
+@njit(inline="always", **_options)
+def _tanh(x):
+    return _TWO * _sigmoid(_TWO * x) - _ONE
+
+
+@njit(**_options)
+def _add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
+    """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on.
+
+    Two rows and four products at a time keep both multipliers of a core busy (b comes from the cache twice as slowly).
+    """
+    inner, width = b.shape
+    fours = inner - inner % 4
+    for r in range(0, count - 1, 2):
+        x = a[a_rows[r], a_column : a_column + inner]
+        y = a[a_rows[r + 1], a_column : a_column + inner]
+        p = out[out_rows[r], out_column : out_column + width]
+        q = out[out_rows[r + 1], out_column : out_column + width]
+        for k in range(0, fours, 4):
+            x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            for j in range(width):
+                p[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
+                q[j] += y0 * b0[j] + y1 * b1[j] + y2 * b2[j] + y3 * b3[j]
+        for k in range(fours, inner):
+            x0, y0, b0 = x[k], y[k], b[k]
+            for j in range(width):
+                p[j] += x0 * b0[j]
+                q[j] += y0 * b0[j]
+    if count % 2:
+        x = a[a_rows[count - 1], a_column : a_column + inner]
+        p = out[out_rows[count - 1], out_column : out_column + width]
+        for k in range(0, fours, 4):
+            x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
+            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
+            for j in range(width):
+                p[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
+        for k in range(fours, inner):
+            x0, b0 = x[k], b[k]
+            for j in range(width):
+                p[j] += x0 * b0[j]
+
+
+@njit(cache=True, **_options)
+def _run(back, sequences, weight, gates, cells, states):
+    """One direction over all sequences; ``weight`` is (H, 4H).
+
+    Parameters
+    ----------
+    gates : (P, 8H), what the input adds to the gates; turned into their activations
+    cells, states : (P, 2H), filled; the first halves are of the direction ahead
+    """
+    first, lengths = sequences
+    H = weight.shape[0]
+    column, gate_column = back * H, back * 4 * H
+    rows, before = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
+    active = len(lengths)
+    for t in range(lengths[0]):
+        while lengths[active - 1] <= t:
+            active -= 1
+        for r in range(active):
+            rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
+            before[r] = rows[r] + (1 if back else -1)
+        if t > 0:
+            _add_products(states, before, column, weight, gates, rows, gate_column, active)
+        for r in range(active):
+            all_gates = gates[rows[r], gate_column : gate_column + 4 * H]
+            i, f, g, o = all_gates[:H], all_gates[H : 2 * H], all_gates[2 * H : 3 * H], all_gates[3 * H :]
+            cell = cells[rows[r], column : column + H]
+            state = states[rows[r], column : column + H]
+            for k in range(2 * H):
+                all_gates[k] = _sigmoid(all_gates[k])
+            for k in range(H):
+                g[k] = _tanh(g[k])
+            for k in range(H):
+                o[k] = _sigmoid(o[k])
+            for k in range(H):
+                cell[k] = i[k] * g[k]
+            if t > 0:
+                last = cells[before[r], column : column + H]
+                for k in range(H):
+                    cell[k] += f[k] * last[k]
+            for k in range(H):
+                state[k] = o[k] * _tanh(cell[k])
+
+
+@njit(cache=True, **_options)
+def _run_gradient(back, sequences, weight, gates, cells, state_gradient, gate_gradient):
+    """Gradient of one direction; ``weight`` is (4H, H).
+
+    Parameters
+    ----------
+    gates, cells : as `_run` leaves them
+    state_gradient : (P, 2H)
+    gate_gradient : (P, 8H), filled: the gradient of what the input adds to the gates
+    """
+    first, lengths = sequences
+    H = weight.shape[1]
+    column, gate_column = back * H, back * 4 * H
+    rows, own = np.empty(len(lengths), np.int64), np.arange(len(lengths))
+    later_state, later_cell = np.zeros((len(lengths), H), np.float32), np.zeros((len(lengths), H), np.float32)
+    no_cell = np.zeros(H, np.float32)
+    active = 0
+    for t in range(lengths[0] - 1, -1, -1):
+        while active < len(lengths) and lengths[active] > t:
+            active += 1
+        for r in range(active):
+            row = first[r] + (lengths[r] - 1 - t if back else t)
+            rows[r] = row
+            all_gates = gates[row, gate_column : gate_column + 4 * H]
+            i, f, g, o = all_gates[:H], all_gates[H : 2 * H], all_gates[2 * H : 3 * H], all_gates[3 * H :]
+            gradient = gate_gradient[row, gate_column : gate_column + 4 * H]
+            di, df, dg, do = gradient[:H], gradient[H : 2 * H], gradient[2 * H : 3 * H], gradient[3 * H :]
+            cell = cells[row, column : column + H]
+            last = cells[row + (1 if back else -1), column : column + H] if t > 0 else no_cell
+            direct = state_gradient[row, column : column + H]
+            from_state, from_cell = later_state[r], later_cell[r]
+            for k in range(H):
+                activation = _tanh(cell[k])
+                d_state = direct[k] + from_state[k]
+                d_cell = from_cell[k] + d_state * o[k] * (_ONE - activation * activation)
+                di[k] = d_cell * g[k] * i[k] * (_ONE - i[k])
+                df[k] = d_cell * last[k] * f[k] * (_ONE - f[k])
+                dg[k] = d_cell * i[k] * (_ONE - g[k] * g[k])
+                do[k] = d_state * activation * o[k] * (_ONE - o[k])
+                from_cell[k] = d_cell * f[k]
+                from_state[k] = np.float32(0.0)
+        if t > 0:
+            _add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
+
+
+_other_direction = ThreadPoolExecutor(1, "lstm")
+
+
+def _both(run: Callable[..., None], sequences: Sequences, weights: Tensor, *arrays: Tensor) -> None:
+    """Both directions, in two threads if PyTorch may use several."""
+    numbers = [array.numpy() for array in arrays]
+    ahead, back = weights.numpy()
+    if torch.get_num_threads() > 1:
+        other = _other_direction.submit(run, 1, sequences, back, *numbers)
+        run(0, sequences, ahead, *numbers)
+        other.result()
+    else:
+        run(0, sequences, ahead, *numbers)
+        run(1, sequences, back, *numbers)
+
+
+class Recurrence(torch.autograd.Function):
+    """A bidirectional LSTM layer over rows on the CPU, float32.
+
+    ``Recurrence.apply(x, input_weight, recurrent_weight, bias, sequences)`` with x (P, I), weights (2, 4H, I) and
+    (2, 4H, H), bias (2, 4H), the direction ahead first, gates in the order of PyTorch; returns the states, (P, 2H).
+    """
+
+    @staticmethod
+    def forward(
+        context: Any, x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, sequences: Sequences
+    ) -> Tensor:
+        """As of `torch.autograd.Function`."""
+        size = recurrent_weight.shape[2]
+        gates = torch.addmm(bias.flatten(), x, input_weight.flatten(0, 1).t())
+        cells, states = x.new_empty(2, len(x), 2 * size)
+        _both(_run, sequences, recurrent_weight.transpose(1, 2).contiguous(), gates, cells, states)
+        context.save_for_backward(x, input_weight, recurrent_weight, gates, cells, states)
+        context.sequences = sequences
+        return states
+
+    @staticmethod
+    def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        """As of `torch.autograd.Function`."""
+        x, input_weight, recurrent_weight, gates, cells, states = context.saved_tensors
+        size = recurrent_weight.shape[2]
+        gradient = torch.empty_like(gates)
+        _both(
+            _run_gradient,
+            context.sequences,
+            recurrent_weight.contiguous(),
+            gates,
+            cells,
+            state_gradient.contiguous(),
+            gradient,
+        )
+        first = torch.from_numpy(context.sequences.first)
+        before = torch.zeros_like(states)  # the state that each step began with
+        before[1:, :size] = states[:-1, :size]
+        before[:-1, size:] = states[1:, size:]
+        before[first, :size] = 0.0
+        before[first + torch.from_numpy(context.sequences.lengths) - 1, size:] = 0.0
+        return (
+            gradient @ input_weight.flatten(0, 1) if context.needs_input_grad[0] else None,
+            (gradient.t() @ x).view_as(input_weight),
+            torch.stack(
+                [part.t() @ states for part, states in zip(gradient.chunk(2, 1), before.chunk(2, 1), strict=True)]
+            ),
+            gradient.sum(0).view(2, -1),
+            None,
+        )
