@@ -14,8 +14,9 @@ import numpy as np
 import torch
 from llvmlite import ir
 from numba import njit, types
-from numba.extending import intrinsic
 from torch import Tensor
+
+from mh4.decoders.lanes import intrinsic
 
 # As fast as fastmath, but sums stay in order: `_sigmoid` rounds by adding and taking away a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
@@ -46,10 +47,10 @@ class Sequences(NamedTuple):
 
 
 @intrinsic
-def _power_of_two(typing_context, rounded):  # type: ignore[no-untyped-def]
+def _power_of_two(typing_context, rounded):
     """2 to the power of the integer in the lowest bits of a float that `_ROUNDING` has been added to."""
 
-    def generate(context, builder, signature, arguments):  # type: ignore[no-untyped-def]
+    def generate(context, builder, signature, arguments):
         integer = ir.IntType(32)
         exponent = builder.add(builder.bitcast(arguments[0], integer), ir.Constant(integer, 127))
         return builder.bitcast(builder.shl(exponent, ir.Constant(integer, 23)), ir.FloatType())
@@ -242,7 +243,7 @@ class Recurrence(torch.autograd.Function):
         return states
 
     @staticmethod
-    def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+    def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:
         """As of `torch.autograd.Function`."""
         x, input_weight, recurrent_weight, gates, cells, states = context.saved_tensors
         size = recurrent_weight.shape[2]
