@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .layers import dropout_mask
+from .dropout import dropout_mask
 from .scorer import append_end
 
 

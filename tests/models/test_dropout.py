@@ -1,0 +1,43 @@
+"""Dropout masks: as often 0 as asked for, without a pattern, the same again for a seed."""
+
+import pytest
+import torch
+
+from mh4.models.dropout import dropout_mask
+
+LIKE = torch.zeros(1)
+
+
+@pytest.mark.parametrize("p", [0.1, 0.3, 0.5])
+def test_values_and_mean(p):
+    torch.manual_seed(5)
+    mask = dropout_mask((200, 500), p, LIKE)
+    assert set(mask.unique().tolist()) == {0.0, torch.tensor(1.0).div(1.0 - p).item()}
+    deviation = (p / (1.0 - p) / mask.numel()) ** 0.5  # of the mean
+    assert abs(mask.mean().item() - 1.0) < 5 * deviation
+
+
+def test_extremes():
+    assert (dropout_mask((1000,), 0.0, LIKE) == 1.0).all()
+
+
+def test_neither_neighbours_nor_masks_are_correlated():
+    torch.manual_seed(6)
+    masks = torch.stack([dropout_mask((2000,), 0.3, LIKE) for _ in range(300)]) - 1.0
+    variance = masks.square().mean()
+    standard_error = masks.numel() ** -0.5
+    for lag in (1, 2, 4, 32, 96, 384):
+        assert abs((masks[:, lag:] * masks[:, :-lag]).mean() / variance) < 5 * standard_error
+    assert abs((masks[1:] * masks[:-1]).mean() / variance) < 5 * standard_error
+    # how often single positions and single masks are kept varies as in independent draws
+    assert float(masks.mean(0).std()) == pytest.approx(float(variance / 300) ** 0.5, rel=0.1)
+    assert float(masks.mean(1).std()) == pytest.approx(float(variance / 2000) ** 0.5, rel=0.2)
+
+
+def test_a_seed_means_the_same_masks():
+    torch.manual_seed(7)
+    first = dropout_mask((40, 3), 0.4, LIKE)
+    second = dropout_mask((40, 3), 0.4, LIKE)
+    torch.manual_seed(7)
+    assert (dropout_mask((40, 3), 0.4, LIKE) == first).all()
+    assert (first != second).any()
