@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from mh4.models.encoder import WordBatch
 from mh4.models.loss import multiclass_hinge
+from mh4.models.network import ParserNetwork
 from mh4.models.weight_average import WeightAverage
 
 from .config import Config
@@ -35,13 +36,14 @@ from .model_folder import (
     write_definition,
     write_tensors,
 )
-from .objectives import make_objective
+from .objectives import Objective, make_objective
 from .parser import Parser
 from .transition_config import TransitionConfig
 from .transition_parser import TransitionParser
 from .treebank import Sentence, read_treebank
 from .treebank_parser import StageTimes
 from .vocabulary import Vocabulary, tag_pair_names
+from .workers import Workers
 
 log = logging.getLogger("mh4")
 
@@ -104,6 +106,36 @@ class Recent:
     times: StageTimes = field(default_factory=StageTimes)
 
 
+class BatchLoss(nn.Module):
+    """The loss of a batch: trees, labels and tags."""
+
+    def __init__(
+        self, network: ParserNetwork[Any], objective: Objective, labeler_weight: float, tagger_weight: float
+    ) -> None:
+        super().__init__()
+        self.network = network
+        self.objective = objective
+        self.labeler_weight = labeler_weight
+        self.tagger_weight = tagger_weight
+
+    def forward(self, batch: TrainingBatch | None, epoch: int, times: StageTimes) -> Tensor:
+        """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
+        network = self.network
+        if batch is None:
+            return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
+        encoded = network.encode(batch.words)
+        times.stop("encode")
+        tree_loss = self.objective.loss(encoded, batch.heads, epoch, times)
+        words = encoded.states[batch.sentence_of, batch.dependent]
+        heads = encoded.states[batch.sentence_of, batch.head_of]
+        labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
+        tagged = sum(
+            multiclass_hinge(tagger(words), gold)
+            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+        )
+        return tree_loss + self.labeler_weight * labeled + self.tagger_weight * tagged
+
+
 class Trainer:
     """Trains one parser; `run` is the whole story."""
 
@@ -115,8 +147,10 @@ class Trainer:
         folder: Path,
         on_step: Callable[[Progress, Recent], None] | None = None,
         on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+        workers: Workers | None = None,
     ) -> None:
         self.parser = parser
+        self.workers = workers or Workers()
         self.settings = parser.config.training
         self.folder = folder
         self.dev = dev
@@ -125,6 +159,10 @@ class Trainer:
         self.progress = Progress(learning_rate=self.settings.learning_rate)
         self.recent = Recent()
         self.objective = make_objective(parser)
+        sizes = parser.config.network
+        self.batch_loss = self.workers.together(
+            BatchLoss(parser.network, self.objective, sizes.labeler_weight, sizes.tagger_weight)
+        )
         self.examples = self._examples(train)
         self.optimizer = torch.optim.Adam(
             parser.network.parameters(),
@@ -138,9 +176,10 @@ class Trainer:
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary = self.parser.vocabulary
         examples, replaced = [], 0
-        for sentence in sentences:
-            heads = self.objective.training_tree(sentence)
-            if heads is None:
+        trees = [self.objective.training_tree(sentence) for sentence in sentences]
+        left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
+        for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
+            if heads is None or i in left_out:
                 continue
             replaced += bool((heads != sentence.heads).any())
             examples.append(
@@ -206,24 +245,13 @@ class Trainer:
             joined([example.tag_pairs for example in examples]),
         )
 
-    def step(self, batch: TrainingBatch) -> float:
-        """One update; returns the loss, summed over the words of the batch."""
-        network, config = self.parser.network, self.parser.config.network
-        times = self.recent.times
+    def step(self, batch: TrainingBatch | None) -> float:
+        """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
+        network, times = self.parser.network, self.recent.times
         network.train()
-        encoded = network.encode(batch.words)
-        times.stop("encode")
-        tree_loss = self.objective.loss(encoded, batch.heads, self.progress.epoch, times)
-        words = encoded.states[batch.sentence_of, batch.dependent]
-        heads = encoded.states[batch.sentence_of, batch.head_of]
-        labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
-        tagged = sum(
-            multiclass_hinge(tagger(words), gold)
-            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
-        )
-        loss = tree_loss + config.labeler_weight * labeled + config.tagger_weight * tagged
+        loss = self.batch_loss(batch, self.progress.epoch, times)
         self.optimizer.zero_grad(set_to_none=True)
-        (loss / self.settings.batch_words).backward()
+        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
         torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
@@ -233,12 +261,12 @@ class Trainer:
     def run(self) -> Progress:
         """Train until the schedule ends; the best model on dev is in the folder.
 
-        An interruption (Ctrl-C) passes on, but not before there is a model to keep.
+        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before.
         """
         try:
             return self._run()
         except KeyboardInterrupt:
-            if not self.progress.best_step and self.progress.step:
+            if self.workers.count == 1 and not self.progress.best_step and self.progress.step:
                 self.evaluate()
             raise
 
@@ -246,14 +274,18 @@ class Trainer:
         progress, settings = self.progress, self.settings
         interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
         start = time.perf_counter() - progress.seconds
+        self.workers.separate_random_numbers(settings.seed, progress.step)
         self.recent.times.start()
         while not progress.finished:
             batches = self.batches(progress.epoch)
             while progress.batch < len(batches) and not progress.finished:
-                batch = self.collate(batches[progress.batch])
+                indices = batches[progress.batch]
+                lengths = [len(self.examples[i].sentence) for i in indices]
+                share = [indices[k] for k in self.workers.share(lengths)]
+                batch = self.collate(share) if share else None
                 self.recent.times.stop("collate")
                 self.recent.loss += self.step(batch)
-                self.recent.words += len(batch.dependent)
+                self.recent.words += sum(lengths)
                 progress.step += 1
                 progress.batch += 1
                 if self.on_step is not None:
@@ -261,6 +293,7 @@ class Trainer:
                 if progress.step % interval == 0 or progress.step == settings.max_steps:
                     progress.seconds = time.perf_counter() - start
                     self.evaluate()
+                    self.workers.separate_random_numbers(settings.seed, progress.step)
                     progress.seconds = time.perf_counter() - start
                     self.recent.times.start()
             if progress.batch == len(batches):
@@ -277,7 +310,8 @@ class Trainer:
             if improved:
                 progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
                 progress.waited = 0
-                write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
+                if self.workers.lead:
+                    write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
             else:
                 progress.waited += 1
         busy = sum(recent.times.seconds.values())
@@ -285,7 +319,7 @@ class Trainer:
             "step": progress.step,
             "epoch": progress.epoch + progress.batch / len(self.batches(progress.epoch)),
             "seconds": round(progress.seconds, 1),
-            "loss": round(recent.loss / recent.words, 4),
+            "loss": round(sum(self.workers.gather(recent.loss)) / recent.words, 4),
             "words_per_second": round(recent.words / busy, 1),
             "share": {stage: round(recent.times.share(stage), 4) for stage in recent.times.seconds},
             "learning_rate": progress.learning_rate,
@@ -300,16 +334,19 @@ class Trainer:
             for group in self.optimizer.param_groups:
                 group["lr"] = progress.learning_rate
         progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
-        self.save_state()
-        with open(self.folder / LOG, "a", encoding="utf-8") as stream:
-            stream.write(json.dumps(report) + "\n")
+        if self.workers.lead:
+            self.save_state()
+            with open(self.folder / LOG, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps(report) + "\n")
         self.recent = Recent()
         if self.on_evaluation is not None:
             self.on_evaluation(report)
 
     def dev_scores(self) -> tuple[float, float]:
         """UAS and LAS on dev, in percent."""
-        predictions = self.parser.predict(self.dev)
+        workers = self.workers
+        shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count]))
+        predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
         return attachment_scores(
             [sentence.heads for sentence in self.dev],
             [sentence.relations for sentence in self.dev],
@@ -386,6 +423,9 @@ def train(
 ) -> Progress:
     """Train a parser and leave the model that was best on ``dev`` in the folder ``output``.
 
+    In processes that `torchrun` started the parser is trained by all of them together, each batch shared out by words;
+    the result is that of one process, up to rounding and to what is drawn at random.
+
     Parameters
     ----------
     train, dev
@@ -394,7 +434,7 @@ def train(
         Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
-        Threads for decoding; by default one a core.
+        Threads for decoding; by default one a core, or what is a worker's share of the cores.
     resume : bool
         Continue from the last evaluation; the result is the same as without the interruption.
     overwrite : bool
@@ -410,34 +450,40 @@ def train(
     DataError
         Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
     """
-    config = config or Config()
-    folder = Path(output)
-    exists = (folder / CONFIG).exists()
-    if exists and not (resume or overwrite):
-        raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
-    torch.manual_seed(config.training.seed)
-    sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
-    vocabulary = Vocabulary.from_sentences(sentences)
-    if resume and exists:
-        saved_config, saved_vocabulary = read_definition(folder)
-        if saved_config != config:
-            raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
-        if saved_vocabulary != vocabulary:
-            raise DataError(f"{folder}: was trained on another treebank than {train}")
-    else:
-        for name in (STATE, LOG, WEIGHTS):
-            (folder / name).unlink(missing_ok=True)
-        write_definition(folder, config, vocabulary)
-    parser: Parser | TransitionParser
-    if isinstance(config, TransitionConfig):
-        parser = TransitionParser(config, vocabulary, device)
-    else:
-        parser = Parser(config, vocabulary, device)
-    parser.threads = threads
-    if parser.device.type == "cuda":  # so that a seed means the same model here, too
-        os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-        torch.use_deterministic_algorithms(True, warn_only=True)
-    trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation)
-    if resume and (folder / STATE).exists():
-        trainer.load_state()
-    return trainer.run()
+    workers = Workers.join(device)
+    try:
+        folder, config = Path(output), config or Config()
+        exists = (folder / CONFIG).exists()
+        if exists and not (resume or overwrite):
+            raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
+        torch.manual_seed(config.training.seed)
+        sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+        vocabulary = Vocabulary.from_sentences(sentences)
+        if resume and exists:
+            saved_config, saved_vocabulary = read_definition(folder)
+            if saved_config != config:
+                raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
+            if saved_vocabulary != vocabulary:
+                raise DataError(f"{folder}: was trained on another treebank than {train}")
+        workers.gather(None)  # all have looked at the folder before it is written to
+        if workers.lead and not (resume and exists):
+            for name in (STATE, LOG, WEIGHTS):
+                (folder / name).unlink(missing_ok=True)
+            write_definition(folder, config, vocabulary)
+        parser: Parser | TransitionParser
+        if isinstance(config, TransitionConfig):
+            parser = TransitionParser(config, vocabulary, device)
+        else:
+            parser = Parser(config, vocabulary, device)
+        parser.threads = threads or workers.threads
+        if parser.device.type == "cuda":  # so that a seed means the same model here, too
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        if not workers.lead:
+            on_step = on_evaluation = None
+        trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
+        if resume and exists and (folder / STATE).exists():
+            trainer.load_state()
+        return trainer.run()
+    finally:
+        workers.leave()

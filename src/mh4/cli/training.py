@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
@@ -90,6 +91,7 @@ def train(
     else:
         config = make_transition_config([*chosen, *settings])
     set_threads(threads)
+    messages.quiet = int(os.environ.get("RANK", "0")) > 0  # of the processes of torchrun, the first one speaks
     with _training_display() as (on_step, on_evaluation):
         try:
             progress = run(

@@ -1,0 +1,92 @@
+"""Training in several processes, as `torchrun` starts them: one a GPU, or one a CPU core."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import distributed, nn
+from torch.nn.parallel import DistributedDataParallel
+
+
+@dataclass(frozen=True)
+class Workers:
+    """The processes that train one model together, seen from one of them.
+
+    Attributes
+    ----------
+    rank, count : int
+        Which of them this is, and how many there are.
+    """
+
+    rank: int = 0
+    count: int = 1
+
+    @classmethod
+    def join(cls, device: str) -> Workers:
+        """Meet the other processes, if `torchrun` started any; `leave` afterwards."""
+        count = int(os.environ.get("WORLD_SIZE", "1")) if distributed.is_torchelastic_launched() else 1
+        if count == 1:
+            return cls()
+        cuda = device != "cpu" and torch.cuda.is_available()
+        if cuda:
+            torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
+        distributed.init_process_group("nccl" if cuda else "gloo")
+        workers = cls(distributed.get_rank(), count)
+        if not workers.lead:
+            logging.getLogger("mh4").setLevel(logging.ERROR)  # the lead says the same
+        return workers
+
+    def leave(self) -> None:
+        """Part with the other processes."""
+        if self.count > 1:
+            distributed.destroy_process_group()
+
+    @property
+    def threads(self) -> int | None:
+        """Threads for each process, so that all on this machine share its cores; None: this one has them alone."""
+        if self.count == 1:
+            return None
+        return max(1, (os.cpu_count() or 1) // int(os.environ["LOCAL_WORLD_SIZE"]))
+
+    @property
+    def lead(self) -> bool:
+        """Whether this is the one that writes files and reports."""
+        return self.rank == 0
+
+    def share(self, lengths: Sequence[int]) -> list[int]:
+        """This process's part of a batch: indices of sentences, about as many words for each process."""
+        loads = np.zeros(self.count, np.int64)
+        share = []
+        for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+            lightest = int(loads.argmin())
+            loads[lightest] += lengths[i]
+            if lightest == self.rank:
+                share.append(i)
+        return sorted(share)
+
+    def gather(self, value: Any) -> list[Any]:
+        """The values of all processes, by rank; everyone waits for everyone."""
+        if self.count == 1:
+            return [value]
+        values: list[Any] = [None] * self.count
+        distributed.all_gather_object(values, value)
+        return values
+
+    def together(self, module: nn.Module) -> nn.Module:
+        """The module with gradients that are the mean over all processes."""
+        if self.count == 1:
+            return module
+        return DistributedDataParallel(
+            module, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
+        )
+
+    def separate_random_numbers(self, seed: int, step: int) -> None:
+        """With several processes: draw differently in each from here on, the same again from the same step."""
+        if self.count > 1:
+            torch.manual_seed(int(np.random.SeedSequence([seed, step, self.rank]).generate_state(1)[0]))

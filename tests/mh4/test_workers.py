@@ -1,0 +1,70 @@
+"""Training in two processes: the same model as in one, and batches shared out fairly."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from mh4.workers import Workers
+
+# Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
+SETTINGS = {
+    "hidden": 12,
+    "mlp": 12,
+    "word_size": 8,
+    "character_size": 4,
+    "character_hidden": 8,
+    "lstm_dropout": 0.0,
+    "mlp_dropout": 0.0,
+    "block_dropout": 0.0,
+    "epsilon": 0.01,  # Adam makes rounding errors in a tiny gradient as large as a step
+    "word_unknown": 0.0,
+    "character_unknown": 0.0,
+    "batch_words": 60,
+    "evaluation_steps": 10,
+    "max_steps": 20,
+}
+
+
+def train(command, treebanks, folder, *options):
+    settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
+    arguments = ["-m", "mh4", "train", treebanks[0], "--dev", treebanks[1], "-o", folder, *options, *settings]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    words = [str(word) for word in (*command, *arguments)]
+    return subprocess.run(words, check=True, timeout=300, env=environment, capture_output=True, text=True).stderr
+
+
+@pytest.mark.parametrize("options", [("--decoder", "mh3"), ("--system", "arc-hybrid", "--oracle", "static")], ids=str)
+def test_two_processes_train_the_model_of_one(options, small_treebanks, tmp_path):
+    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    train([sys.executable], small_treebanks, tmp_path / "one", *options)
+    messages = train(two, small_treebanks, tmp_path / "two", *options)
+    assert messages.count("best: UAS") == 1
+    ours, theirs = (load_file(tmp_path / name / "training.safetensors") for name in ("two", "one"))
+    assert ours.keys() == theirs.keys()
+    for name in ours:
+        if name.startswith("network."):
+            torch.testing.assert_close(
+                ours[name], theirs[name], atol=1e-4, rtol=1e-3, msg=lambda text, n=name: n + text
+            )
+    logs = [
+        [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        for name in ("two", "one")
+    ]
+    assert [report["step"] for report in logs[0]] == [report["step"] for report in logs[1]]
+    for report, other in zip(*logs, strict=True):
+        assert report["loss"] == pytest.approx(other["loss"], rel=1e-3)
+
+
+def test_shares_are_disjoint_and_even():
+    lengths = [30, 4, 17, 17, 9, 22, 1]
+    shares = [Workers(rank, 3).share(lengths) for rank in range(3)]
+    assert sorted(i for share in shares for i in share) == list(range(len(lengths)))
+    words = [sum(lengths[i] for i in share) for share in shares]
+    assert max(words) - min(words) <= max(lengths)
+    assert Workers().share(lengths) == list(range(len(lengths)))
+    assert Workers(1, 2).share([5]) == []
