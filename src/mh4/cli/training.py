@@ -91,7 +91,8 @@ def train(
     else:
         config = make_transition_config([*chosen, *settings])
     set_threads(threads)
-    messages.quiet = int(os.environ.get("RANK", "0")) > 0  # of the processes of torchrun, the first one speaks
+    # Of the processes of torchrun, the first one speaks.
+    messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
     with _training_display() as (on_step, on_evaluation):
         try:
             progress = run(
