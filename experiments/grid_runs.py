@@ -21,6 +21,7 @@ from mh4.treebank_parser import TreebankParser
 
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
 # Transition system, and the tokens whose vectors it reads: Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee (2018).
+# The paper names no oracle; MH4 has a static one only, so all have it.
 GREEDY_SYSTEMS = {
     "greedy-mh3": ("arc-hybrid", "s0,b0"),
     "greedy-mh4": ("mh4", "s2,s1,s0,b0"),
@@ -69,7 +70,8 @@ def config_of(system: str, settings: Sequence[str], seed: int) -> Config | Trans
     """Configuration of a system that is trained."""
     if system in GREEDY_SYSTEMS:
         name, positions = GREEDY_SYSTEMS[system]
-        return make_transition_config([f"system={name}", f"positions={positions}", f"seed={seed}", *settings])
+        fixed = [f"system={name}", "oracle=static", f"positions={positions}", f"seed={seed}"]
+        return make_transition_config([*fixed, *settings])
     return make_config(system, settings=[f"seed={seed}", *settings])
 
 
