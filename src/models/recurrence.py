@@ -1,13 +1,12 @@
 """A bidirectional LSTM layer on the CPU, compiled, over sequences of different lengths that lie one after the other.
 
 PyTorch's fast kernels for the CPU compute padding along with the words, and words differ in length so much that most of
-what they compute is padding. Here only real steps are computed, and the directions run in two threads if there are two.
+what they compute is padding. Here only real steps are computed.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -206,20 +205,11 @@ def _run_gradient(back, sequences, weight, gates, cells, state_gradient, gate_gr
             _add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
 
 
-_other_direction = ThreadPoolExecutor(1, "lstm")
-
-
 def _both(run: Callable[..., None], sequences: Sequences, weights: Tensor, *arrays: Tensor) -> None:
-    """Both directions, in two threads if PyTorch may use several."""
+    """Both directions, one after the other: waking a second thread for one of them gains nothing."""
     numbers = [array.numpy() for array in arrays]
-    ahead, back = weights.numpy()
-    if torch.get_num_threads() > 1:
-        other = _other_direction.submit(run, 1, sequences, back, *numbers)
-        run(0, sequences, ahead, *numbers)
-        other.result()
-    else:
-        run(0, sequences, ahead, *numbers)
-        run(1, sequences, back, *numbers)
+    for back, weight in enumerate(weights.numpy()):
+        run(back, sequences, weight, *numbers)
 
 
 class Recurrence(torch.autograd.Function):
