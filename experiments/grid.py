@@ -287,7 +287,7 @@ def main() -> None:
     add = parser.add_argument
     add("--treebanks", nargs="+", required=True, metavar="TREEBANK", help="folders, or NAME=TRAIN,DEV[,TEST]")
     add("--systems", nargs="+", default=list(SYSTEMS), metavar="SYSTEM", help=", ".join(SYSTEMS))
-    add("--presets", nargs="+", default=["published"], metavar="PRESET", help=", ".join(PRESETS))
+    add("--presets", nargs="+", default=["paper"], metavar="PRESET", help=", ".join(PRESETS))
     add("--set", action="append", default=[], metavar="NAME=VALUE", help="a setting of a preset that is not known")
     add("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     add("--work", type=Path, required=True, help="folder of models and locks, outside the repository or ignored by it")

@@ -28,7 +28,7 @@ FORMAT = 1
 # What the report is to hold, for each preset: treebanks, systems, seeds.
 _ALL = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec", "greedy-mh3", "greedy-mh4")
 PLAN: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]], ...]] = {
-    "published": (
+    "paper": (
         (("hu",), _ALL, (1, 2, 3)),
         (("got",), _ALL, (1,)),
         (("cu", "el"), ("mst", "mh4-hybrid", "1ec"), (1,)),
@@ -170,7 +170,7 @@ def run_table(make: Callable[[list[Result], str], ReportTable | list[ReportTable
     """The command line of a table script: options ``--results`` and ``--preset``; only reads results."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
-    parser.add_argument("--preset", default="published", help="settings of the runs (default: %(default)s)")
+    parser.add_argument("--preset", default="paper", help="settings of the runs (default: %(default)s)")
     arguments = parser.parse_args()
     tables = make(read_results(arguments.results), arguments.preset)
     for table in [tables] if isinstance(tables, ReportTable) else tables:

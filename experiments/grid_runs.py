@@ -15,6 +15,7 @@ from typing import Any
 from mh4.config import Config, make_config
 from mh4.evaluation import Evaluation, Score, evaluate_files
 from mh4.model_folder import LOG
+from mh4.presets import PRESETS
 from mh4.training import train
 from mh4.transition_config import TransitionConfig, make_transition_config
 from mh4.treebank_parser import TreebankParser
@@ -30,7 +31,6 @@ GREEDY_SYSTEMS = {
 }
 ENSEMBLE = ("mst", "mh4-hybrid", "1ec")  # the published one
 SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
-PRESETS: dict[str, tuple[str, ...]] = {"published": ()}
 
 
 @dataclass(frozen=True)

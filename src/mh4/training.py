@@ -47,7 +47,8 @@ from .workers import Workers
 
 log = logging.getLogger("mh4")
 
-WINDOW = 128  # sentences among which those of similar length are batched together
+WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
+WINDOW_BATCHES = 8  # so many batches; else as many as do
 
 
 @dataclass(frozen=True, eq=False)
@@ -211,9 +212,10 @@ class Trainer:
         generator = np.random.default_rng([self.settings.seed, epoch])
         lengths = np.array([len(example.sentence) for example in self.examples])
         order = generator.permutation(len(lengths))
+        size = max(WINDOW, round(WINDOW_BATCHES * self.settings.batch_words / lengths.mean()))
         batches: list[list[int]] = []
-        for start in range(0, len(order), WINDOW):
-            window = order[start : start + WINDOW]
+        for start in range(0, len(order), size):
+            window = order[start : start + size]
             batch: list[int] = []
             words = 0
             for i in window[np.argsort(lengths[window], kind="stable")].tolist():

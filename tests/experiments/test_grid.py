@@ -215,9 +215,9 @@ def test_treebanks_on_the_command_line(treebank, tmp_path):
 
 def test_wrong_grids(treebank):
     for systems, presets, settings, message in (
-        (["cky"], ["published"], [], "known: mst"),
-        (["mst"], ["unknown"], [], "known: published"),
-        (["mst"], ["published"], ["hidden=3"], "fixed"),
+        (["cky"], ["paper"], [], "known: mst"),
+        (["mst"], ["unknown"], [], "known: paper"),
+        (["mst"], ["paper"], ["hidden=3"], "fixed"),
         (["mst"], ["a-b"], ["hidden=3"], "letters"),
     ):
         with pytest.raises(SystemExit, match=message):
@@ -226,6 +226,6 @@ def test_wrong_grids(treebank):
 
 def test_seeds_come_last():
     treebanks = [Treebank(name, EXPERIMENTS, EXPERIMENTS) for name in ("a", "b")]
-    names = [run.name for run in make_grid(treebanks, ["mst", "1ec"], ["published"], [], [1, 2])]
-    assert names[:4] == ["a-mst-published-1", "a-1ec-published-1", "b-mst-published-1", "b-1ec-published-1"]
-    assert names[4] == "a-mst-published-2"
+    names = [run.name for run in make_grid(treebanks, ["mst", "1ec"], ["paper"], [], [1, 2])]
+    assert names[:4] == ["a-mst-paper-1", "a-1ec-paper-1", "b-mst-paper-1", "b-1ec-paper-1"]
+    assert names[4] == "a-mst-paper-2"

@@ -34,7 +34,7 @@ def scores(las, recalls=(90, 80, 70, 60, 50), crossing=40):
     return {"f1": {"UAS": las + 5, "LAS": las}, "crossing": [crossing, 30, 8, 6], "by_length": by_length}
 
 
-def made_up(treebank, system, seed, uas, preset="published", **more):
+def made_up(treebank, system, seed, uas, preset="paper", **more):
     return {
         "format": 1,
         "treebank": treebank,
@@ -103,7 +103,7 @@ def test_means_and_differences():
 
 
 def test_table4():
-    table = table4_systems.uas_table(RESULTS, "published")
+    table = table4_systems.uas_table(RESULTS, "paper")
     assert cell(table, "hu", "mh4-hybrid") == {
         "treebank": "hu",
         "system": "mh4-hybrid",
@@ -121,7 +121,7 @@ def test_table4():
 
 
 def test_order_of_the_systems():
-    table = table4_systems.order_table(RESULTS, "published")
+    table = table4_systems.order_table(RESULTS, "paper")
     row = cell(table, "mh4-hybrid above mst")
     assert (row["holds"], row["ours"], row["not so on"]) == ("yes", "+0.25", "el (-1.00)")
     assert row["paper"] == f"{(84.59 - 82.81 + 87.83 - 87.27) / 2:+.2f}"
@@ -130,7 +130,7 @@ def test_order_of_the_systems():
 
 
 def test_which_arcs_are_found():
-    table = table4_systems.recall_table(RESULTS, "published")
+    table = table4_systems.recall_table(RESULTS, "paper")
     assert [row[0] for row in table.rows] == ["mst", "mh4-hybrid", "1ec"]  # xx and el do not have the others
     row = cell(table, "mh4-hybrid")
     assert (row["2"], row["short (1, 2)"], row["long (7+)"], row["crossed arcs"]) == (
@@ -143,17 +143,17 @@ def test_which_arcs_are_found():
 
 
 def test_tables_1_and_2():
-    table = table2_features.make_table(RESULTS, "published")
+    table = table2_features.make_table(RESULTS, "paper")
     assert cell(table, "ours, hu") == {"UAS": "ours, hu", "{s0, b0}": "83.69", "hybrid": "84.50"}
     assert cell(table, "paper, hu")["hybrid"] == "84.59"
     assert cell(table, "paper, ten treebanks")["hybrid"] == "87.27"
-    local = table1_features.make_table(RESULTS, "published")
+    local = table1_features.make_table(RESULTS, "paper")
     assert [row[0] for row in local.rows] == ["paper, ten treebanks"]
     assert "Owed" in local.notes[0]
 
 
 def test_tables_5_and_6():
-    table, other = tables56_test_las.make_tables(RESULTS, "published")
+    table, other = tables56_test_las.make_tables(RESULTS, "paper")
     row = cell(table, "hu", "mh4-hybrid")
     assert (row["segmented"], row["paper"], row["difference"]) == ("76.90 ± 0.44", "76.90 ± 0.31", "+0.00")
     assert row["gold segmentation"] == "80.50 ± 0.71"
@@ -163,7 +163,7 @@ def test_tables_5_and_6():
 
 
 def test_what_is_owed():
-    owed = owed_runs(RESULTS, "published")
+    owed = owed_runs(RESULTS, "paper")
     assert ("hu", "mst", [2, 3]) in owed
     assert ("hu", "mh4-hybrid", [3]) in owed
     assert ("got", "greedy-mh4", [1]) in owed
@@ -181,7 +181,7 @@ def test_claims():
 
 
 def test_commands_make_exactly_the_runs():
-    commands = report.grid_commands([result for result in RESULTS if result["treebank"] != "xx"], "published")
+    commands = report.grid_commands([result for result in RESULTS if result["treebank"] != "xx"], "paper")
     made = set()
     for command in commands:
         options = {}
@@ -196,7 +196,7 @@ def test_commands_make_exactly_the_runs():
             for system in options["--systems"]
             for seed in options["--seeds"]
         }
-    groups = group_runs(RESULTS, "published")
+    groups = group_runs(RESULTS, "paper")
     assert made == {(*key, run["seed"]) for key, runs in groups.items() for run in runs if key[0] != "xx"}
 
 
@@ -209,7 +209,7 @@ def folder(tmp_path):
         write_result(tmp_path / "ud" / name, result)
     failed = {key: RESULTS[0][key] for key in ("format", "treebank", "system", "preset", "interruptions")}
     failed |= {"seed": 9, "status": "failed", "failures": [{"error": "ValueError: <no> luck"}]}
-    write_result(tmp_path / "ud" / "hu-mst-published-9.json", failed)
+    write_result(tmp_path / "ud" / "hu-mst-paper-9.json", failed)
     times = {name: {"milliseconds": {"10": 0.1, "100": 9.0}} for name in ("mst", "eisner")}
     (tmp_path / "decoders.json").write_text(json.dumps({"decoders": times}))
     return tmp_path
@@ -218,7 +218,7 @@ def folder(tmp_path):
 def test_results_survive_writing(folder):
     assert len(read_results(folder / "ud")) == len(RESULTS)
     assert all(result in RESULTS for result in read_results(folder / "ud"))
-    assert read_unfinished(folder / "ud") == {"hu-mst-published-9": "ValueError: <no> luck"}
+    assert read_unfinished(folder / "ud") == {"hu-mst-paper-9": "ValueError: <no> luck"}
 
 
 def test_attempts():
@@ -238,7 +238,7 @@ def write_report(folder):
 def test_report(folder):
     markdown, page = write_report(folder)
     links = re.findall(r"\]\((plots/.*?)\)", markdown)
-    assert {Path(link).stem for link in links} >= {"published-uas", "published-curves", "published-recall", "decoding"}
+    assert {Path(link).stem for link in links} >= {"paper-uas", "paper-curves", "paper-recall", "decoding"}
     assert all((folder / link).read_text().startswith("<svg") for link in links)
     for text in (
         "84.50 ± 0.71",
@@ -250,8 +250,8 @@ def test_report(folder):
     ):
         assert text in markdown
         assert text in page
-    assert "hu, mst, preset published: seeds 2, 3" in markdown
-    assert "`hu-mst-published-9` is not done: ValueError: <no> luck" in markdown
+    assert "hu, mst, preset paper: seeds 2, 3" in markdown
+    assert "`hu-mst-paper-9` is not done: ValueError: <no> luck" in markdown
     assert "ValueError: &lt;no&gt; luck" in page
     assert page.count("<svg") == len(links)
     assert not re.findall(r"<(?:img|script|link)\b|(?:src|href)=\"(?!#)", page)  # nothing from elsewhere
@@ -264,7 +264,7 @@ def test_report_without_any_run(tmp_path):
     sections = report.make_report([], {}, tmp_path / "none.json")
     markdown = report.to_markdown(sections, "plots")
     assert "No run is done yet" in markdown
-    assert "hu, greedy-mh4, preset published: seeds 1, 2, 3" in markdown
+    assert "hu, greedy-mh4, preset paper: seeds 1, 2, 3" in markdown
     assert sum(map(len, PLAN.values())) > 0
     assert "<h1>" in report.to_html(sections)
 

@@ -217,6 +217,7 @@ def test_options_that_do_not_go_together(run, small_treebanks):
     fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
     fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")
+    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "--preset")
     fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
     fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..presets import PRESETS
 from .options import (
     DEFAULT_DECODER,
     DecoderName,
@@ -27,6 +28,10 @@ class Scorer(StrEnum):
 
     bilstm = "bilstm"
     perceptron = "perceptron"
+
+
+Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
+PAPER = Preset("paper")
 
 
 def train(
@@ -53,9 +58,16 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Random seed: equal seeds give equal models on a device.")] = 1,
     many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many minibatches at the latest.")] = None,
+    preset: Annotated[
+        Preset, typer.Option(help="Settings: the published ones, or larger batches and a shorter schedule.")
+    ] = PAPER,
     setting: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="NAME=VALUE", help="Any setting of config.json, such as learning_rate=0.001."),
+        typer.Option(
+            "--set",
+            metavar="NAME=VALUE",
+            help="Any setting of config.json, as in learning_rate=0.001; beats --preset.",
+        ),
     ] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -75,8 +87,8 @@ def train(
     folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
     chosen = [f"{name}={value}" for name, value in (("system", system), ("oracle", oracle)) if value is not None]
     if scorer is Scorer.perceptron:
-        if max_steps or resume or device is Device.cuda:
-            raise ValueError("--max-steps, --resume and --device cuda do not go with --scorer perceptron")
+        if max_steps or resume or device is Device.cuda or preset is not PAPER:
+            raise ValueError("--max-steps, --resume, --preset and --device cuda do not go with --scorer perceptron")
         _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
         return
     from ..config import Config, make_config
@@ -84,7 +96,8 @@ def train(
     from ..training import train as run
     from ..transition_config import TransitionConfig, make_transition_config
 
-    settings = [f"seed={seed}", *([f"max_steps={max_steps}"] if max_steps else []), *(setting or [])]
+    limit = [f"max_steps={max_steps}"] if max_steps else []
+    settings = [*PRESETS[preset], f"seed={seed}", *limit, *(setting or [])]
     config: Config | TransitionConfig
     if system is None:
         config = make_config(decoder.value, single_root=not many_roots, settings=settings)
