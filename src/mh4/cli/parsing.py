@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -47,8 +46,6 @@ def parse(
     """Parse CoNLL-U: HEAD and DEPREL are predicted, every other byte stays as it was."""
     from ..files import DataError
 
-    # oneDNN keeps code for up to 1,024 shapes of batches, and parsing meets ever new ones: memory grew with the input.
-    os.environ.setdefault("ONEDNN_PRIMITIVE_CACHE_CAPACITY", "32")
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))

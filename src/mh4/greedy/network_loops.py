@@ -85,6 +85,25 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
 
 
 @njit(cache=True, nogil=True)
+def _followed(candidates, count, least, scores, exploration):
+    """The optimal candidate that has the best score, or the best of the others, as `note_decisions` says."""
+    right, right_score = -1, np.float32(-np.inf)
+    wrong, wrong_score = -1, np.float32(-np.inf)
+    for c in range(count):
+        score = scores[candidates.rows[c, CONTEXT], candidates.rows[c, TRANSITION]]
+        if candidates.costs[c] == least:
+            if right < 0 or score > right_score:
+                right, right_score = c, score
+        elif wrong < 0 or score > wrong_score:
+            wrong, wrong_score = c, score
+    if wrong >= 0 and wrong_score > right_score - np.float32(1.0):
+        probability = exploration[0] if wrong_score > right_score else exploration[1]
+        if probability > 0.0 and np.random.random() < probability:
+            return wrong
+    return right
+
+
+@njit(cache=True, nogil=True)
 def note_decisions(
     system, oracle, scorer, sentence, gold, roles, exploration, dropout, seed, state, candidates, scores, decisions
 ):
@@ -103,23 +122,15 @@ def note_decisions(
     np.random.seed(seed)
     initialize(system, state, n)
     prepare(system, state, oracle, gold)
+    may_stray = max(exploration) > 0.0
     noted_contexts, noted, steps = 0, 0, 0
     while True:
         count, contexts = list_candidates(system, state, candidates)
         if count == 0:
             return noted_contexts, noted, steps
-        score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, dropout, scores)
         find_costs(system, state, oracle, gold, candidates, count)
-        least = candidates.costs[:count].min()
-        right, right_score = -1, np.float32(-np.inf)
-        wrong, wrong_score = -1, np.float32(-np.inf)
-        for c in range(count):
-            score = scores[candidates.rows[c, CONTEXT], candidates.rows[c, TRANSITION]]
-            if candidates.costs[c] == least:
-                if right < 0 or score > right_score:
-                    right, right_score = c, score
-            elif wrong < 0 or score > wrong_score:
-                wrong, wrong_score = c, score
+        costs = candidates.costs[:count]
+        least = costs.min()
         if count > 1:
             if noted_contexts + contexts > decisions.positions.shape[0] or noted + count > decisions.optimal.shape[0]:
                 return -1, -1, -1
@@ -135,10 +146,10 @@ def note_decisions(
             noted_contexts += contexts
             noted += count
             steps += 1
-        followed = right
-        if wrong >= 0 and wrong_score > right_score - np.float32(1.0):
-            probability = exploration[0] if wrong_score > right_score else exploration[1]
-            if probability > 0.0 and np.random.random() < probability:
-                followed = wrong
+        if may_stray or (costs == least).sum() > 1:
+            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, dropout, scores)
+            followed = _followed(candidates, count, least, scores, exploration)
+        else:
+            followed = costs.argmin()
         row = candidates.rows[followed]
         apply(system, state, row[TRANSITION], row[ARGUMENT], 0)
