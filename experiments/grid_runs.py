@@ -116,19 +116,14 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
 
 def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[str, Any]:
     """Scores on the development file and, where there are such, on the test files; words a second of parsing."""
-    words = 0
-
-    def count(_: int, more: int) -> None:
-        nonlocal words
-        words += more
 
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
         parsed = folder / f"{name}.conllu"
-        parser.parse(source, parsed, on_progress=count)
+        parser.parse_to_file(source, parsed)
         return summarize(evaluate_files(gold, parsed))
 
     start = time.perf_counter()
-    parser.parse(treebank.dev, folder / "dev.conllu", on_progress=count)
+    words = parser.parse_to_file(treebank.dev, folder / "dev.conllu").words
     seconds = time.perf_counter() - start
     scores: dict[str, Any] = {
         "parsing_words_per_second": round(words / seconds, 1),

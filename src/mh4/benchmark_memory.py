@@ -75,14 +75,8 @@ def measure_memory(
                 for _ in range(count):
                     with open(treebank, "rb") as source:
                         shutil.copyfileobj(source, stream)
-            words = 0
-
-            def on_progress(_: int, more: int) -> None:
-                nonlocal words
-                words += more
-
             start = time.perf_counter()
-            parser.parse(path, os.devnull, on_progress=on_progress)
+            words = parser.parse_to_file(path, os.devnull).words
             seconds = time.perf_counter() - start
             rows.append(
                 {

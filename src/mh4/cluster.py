@@ -29,7 +29,7 @@ from .files import DataError, atomic_output, open_input
 from .loading import load_parser
 from .model_folder import read_scorer
 from .shards import Shard, ShardResult, cut_shards, parse_shard
-from .treebank_parser import WINDOW_WORDS, TreebankParser
+from .treebank_parser import WINDOW_WORDS, Count, TreebankParser
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -168,9 +168,9 @@ def parse_files(
     keep_heads: bool = False,
     skip_bad: bool = False,
     on_skip: Callable[[DataError], None] = lambda error: None,
-    on_progress: Callable[[int, int], None] = lambda sentences, words: None,
+    on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
-) -> None:
+) -> Count:
     """Parse files into a folder, under their names, on a cluster.
 
     Every file appears when it is whole, its sentences in the order of the input. The trees are those of
@@ -194,7 +194,7 @@ def parse_files(
     keep_heads, skip_bad, on_skip
         As of `TreebankParser.parse`; bad sentences come in the order of the input.
     on_progress
-        Called with the sentences and words of each shard, in order.
+        Called with what was parsed so far, after every shard.
     shard_words : int
         Words of a shard, at least.
 
@@ -209,6 +209,7 @@ def parse_files(
         The connection to the cluster is lost, or the disk is full.
     """
     require_dask()
+    count = Count(0, 0)
     targets = check_files(inputs, output_folder)
     read_scorer(Path(model))
     Path(output_folder).mkdir(parents=True, exist_ok=True)
@@ -225,9 +226,11 @@ def parse_files(
                         _append(part, result.size, stream)
                         for error in result.skipped:
                             on_skip(error)
-                        on_progress(result.sentences, result.words)
+                        count = Count(count.sentences + result.sentences, count.words + result.words)
+                        on_progress(count)
     finally:
         shutil.rmtree(parts, ignore_errors=True)  # a worker may still be writing there after a failure
+    return count
 
 
 def _tasks(sources: Iterable[str | Path], shard_words: int, parts: Path) -> Iterator[tuple[Shard, Path] | None]:

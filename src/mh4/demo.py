@@ -47,7 +47,7 @@ def train_one(
     start = time.perf_counter()
     parser.predict(sentences)
     seconds = time.perf_counter() - start
-    parser.parse(files["test"], parsed)
+    parser.parse_to_file(files["test"], parsed)
     result = evaluate_files(files["test"], parsed)
     return {
         "parser": name,

@@ -115,15 +115,8 @@ def parse_shard(
     DataError
         As `read_shard`; or the output cannot be written.
     """
-    sentences = words = 0
     skipped: list[DataError] = []
-
-    def on_progress(more_sentences: int, more_words: int) -> None:
-        nonlocal sentences, words
-        sentences += more_sentences
-        words += more_words
-
-    parser.parse(read_shard(shard, skip_bad, skipped.append), output, keep_heads, on_progress=on_progress)
+    sentences, words = parser.parse_to_file(read_shard(shard, skip_bad, skipped.append), output, keep_heads)
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
     return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))

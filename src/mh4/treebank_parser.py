@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -23,6 +24,13 @@ class Prediction:
 
     heads: np.ndarray
     relations: tuple[str, ...]
+
+
+class Count(NamedTuple):
+    """How much was parsed."""
+
+    sentences: int
+    words: int
 
 
 @dataclass
@@ -58,51 +66,55 @@ class TreebankParser(ABC):
     def parse(
         self,
         source: str | Path | Iterable[Sentence],
-        output: str | Path | None = None,
         keep_heads: bool = False,
         skip_bad: bool = False,
         on_skip: Callable[[DataError], None] | None = None,
-        on_progress: Callable[[int, int], None] | None = None,
-    ) -> Iterator[tuple[Sentence, Prediction]] | None:
-        """Parse CoNLL-U.
+    ) -> Iterator[tuple[Sentence, Prediction]]:
+        """Parse CoNLL-U; yields every sentence with its tree, in order.
 
         Parameters
         ----------
         source
             A file, ``"-"`` for standard input, or sentences.
-        output
-            Where to write CoNLL-U; the file appears when it is whole. Without it, pairs of sentence and prediction
-            are yielded, in order.
         keep_heads : bool
             Keep the heads that the input has and predict the others, exactly, around them.
         skip_bad : bool
             Leave out sentences that are not valid, after a call of ``on_skip``.
-        on_progress
-            Called with the sentences and words of each chunk that was written.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read; unless ``skip_bad``, at the first bad sentence.
         """
         if isinstance(source, (str, Path)):
             source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
-        pairs = self._parse_stream(source, keep_heads)
-        if output is None:
-            return pairs
-        with atomic_output(output) as stream:
-            for sentence, prediction in pairs:
-                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
-                if on_progress is not None:
-                    on_progress(1, len(sentence))
-        return None
-
-    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Prediction]:
-        """Parse sentences given as lists of words."""
-        return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])
-
-    def _parse_stream(self, sentences: Iterable[Sentence], keep_heads: bool) -> Iterator[tuple[Sentence, Prediction]]:
         window: list[Sentence] = []
         words = 0
-        for sentence in sentences:
+        for sentence in source:
             window.append(sentence)
             words += len(sentence)
             if words >= WINDOW_WORDS:
                 yield from zip(window, self.predict(window, keep_heads), strict=True)
                 window, words = [], 0
         yield from zip(window, self.predict(window, keep_heads), strict=True)
+
+    def parse_to_file(
+        self,
+        source: str | Path | Iterable[Sentence],
+        output: str | Path,
+        keep_heads: bool = False,
+        skip_bad: bool = False,
+        on_skip: Callable[[DataError], None] | None = None,
+    ) -> Count:
+        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole."""
+        sentences = words = 0
+        with atomic_output(output) as stream:
+            for sentence, prediction in self.parse(source, keep_heads, skip_bad, on_skip):
+                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
+                sentences += 1
+                words += len(sentence)
+        return Count(sentences, words)
+
+    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Prediction]:
+        """Parse sentences given as lists of words."""
+        return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])

@@ -48,7 +48,7 @@ def parser(small_model, monkeypatch):
 
 
 def parse(model, inputs, folder, address, **options):
-    parse_files(model, inputs, folder, address, device="cpu", shard_words=SHARD_WORDS, **options)
+    return parse_files(model, inputs, folder, address, device="cpu", shard_words=SHARD_WORDS, **options)
 
 
 def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, local_cluster, tmp_path):
@@ -60,9 +60,9 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
     }
     killed, progress = [], []
 
-    def kill_one(sentences, words):
+    def kill_one(count):
         """Kill a worker that is at work: one that is stopped cannot finish before it is killed."""
-        progress.append((sentences, words))
+        progress.append(count)
         for address, process in processes.items():
             if killed or address not in local_cluster.scheduler.workers:
                 continue
@@ -74,13 +74,14 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
             else:
                 os.kill(process, signal.SIGCONT)
 
-    parse(small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, on_progress=kill_one)
+    count = parse(small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, on_progress=kill_one)
     assert killed
     for path in inputs:
-        parser.parse(path, tmp_path / path.name)
+        parser.parse_to_file(path, tmp_path / path.name)
         assert (tmp_path / "out" / path.name).read_bytes() == (tmp_path / path.name).read_bytes()
     assert len(progress) > 5
-    assert sum(sentences for sentences, _ in progress) == 83
+    assert progress[-1] == count
+    assert count.sentences == 83
     assert sorted(os.listdir(tmp_path / "out")) == sorted(path.name for path in inputs)
 
 
@@ -99,14 +100,14 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
     bad.write_text("\n\n".join([*good[:50], BAD.strip(), *good[50:60], BAD.strip(), *good[60:]]), encoding="utf-8")
     address = local_cluster.scheduler_address
     with pytest.raises(DataError) as expected:
-        parser.parse(bad, tmp_path / "expected.conllu")
+        parser.parse_to_file(bad, tmp_path / "expected.conllu")
     with pytest.raises(DataError) as error:
         parse(small_model, [inputs[2], bad], tmp_path / "out", address)
     assert str(error.value) == str(expected.value)
     assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
 
     expected_errors, errors = [], []
-    parser.parse(bad, tmp_path / "expected.conllu", skip_bad=True, on_skip=expected_errors.append)
+    parser.parse_to_file(bad, tmp_path / "expected.conllu", skip_bad=True, on_skip=expected_errors.append)
     parse(small_model, [bad], tmp_path / "out", address, skip_bad=True, on_skip=errors.append)
     assert list(map(str, errors)) == list(map(str, expected_errors))
     assert len(errors) == 2
@@ -135,7 +136,7 @@ def test_local_workers_are_started_and_stopped(small_model, inputs, parser, tmp_
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     parse(small_model, inputs[2:], tmp_path / "new" / "out", "local")
-    parser.parse(inputs[2], tmp_path / "expected.conllu")
+    parser.parse_to_file(inputs[2], tmp_path / "expected.conllu")
     assert (tmp_path / "new" / "out" / inputs[2].name).read_bytes() == (tmp_path / "expected.conllu").read_bytes()
 
 

@@ -214,7 +214,7 @@ def test_too_long_for_the_chart(caplog):
 
 
 def test_files(members, small_treebanks, tmp_path):
-    EnsembleParser(members).parse(small_treebanks[1], tmp_path / "out.conllu")
+    EnsembleParser(members).parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
     assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
 
 

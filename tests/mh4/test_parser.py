@@ -13,6 +13,7 @@ from mh4.model_folder import CONFIG, VOCABULARY, WEIGHTS
 from mh4.network_parser import choose_device, prediction_batches
 from mh4.parser import Parser
 from mh4.treebank import Sentence, read_treebank
+from mh4.treebank_parser import Count
 from mh4.vocabulary import Vocabulary
 
 
@@ -27,7 +28,7 @@ def dev(small_treebanks):
 
 
 def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_path):
-    parser.parse(small_treebanks[1], tmp_path / "out.conllu")
+    parser.parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
     before = small_treebanks[1].read_text(encoding="utf-8").splitlines()
     after = (tmp_path / "out.conllu").read_text(encoding="utf-8").splitlines()
     assert len(before) == len(after)
@@ -74,7 +75,7 @@ def test_tokens(parser):
 
 def test_nothing_in_nothing_out(parser, tmp_path):
     (tmp_path / "empty.conllu").write_text("")
-    parser.parse(tmp_path / "empty.conllu", tmp_path / "out.conllu")
+    parser.parse_to_file(tmp_path / "empty.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == b""
     assert parser.parse_tokens([]) == []
 
@@ -107,9 +108,9 @@ def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parse
     cycle = "# sent_id = bad\n1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t1\t_\t_\t_\n\n"
     path.write_text(fine + cycle)
     with pytest.raises(DataError, match=r"cycle\.conllu:3: sentence bad: .*given heads cannot"):
-        parser.parse(path, tmp_path / "out.conllu", keep_heads=True)
+        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
     assert not (tmp_path / "out.conllu").exists()
-    assert parser.parse(path, tmp_path / "out.conllu") is None
+    assert parser.parse_to_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
 
 
 @pytest.mark.parametrize(

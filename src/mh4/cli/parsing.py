@@ -56,19 +56,12 @@ def parse(
         raise ValueError("--cluster takes one model, and a folder to write to (--output)")
     if cluster is None and len(sources) > 1:
         raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
-    sentences = words = 0
     skipped: list[DataError] = []
-
-    def on_progress(more_sentences: int, more_words: int) -> None:
-        nonlocal sentences, words
-        sentences += more_sentences
-        words += more_words
-
     if cluster is not None:
         from ..cluster import parse_files
 
         ready = time.perf_counter()
-        parse_files(
+        sentences, words = parse_files(
             folders[0],
             sources,
             target,
@@ -79,13 +72,12 @@ def parse(
             keep_heads=keep_heads,
             skip_bad=skip_bad,
             on_skip=skipped.append,
-            on_progress=on_progress,
         )
     else:
         set_threads(threads)
         parser = _load(folders, ensemble, search, device, threads)
         ready = time.perf_counter()
-        parser.parse(sources[0], target, keep_heads, skip_bad, skipped.append, on_progress)
+        sentences, words = parser.parse_to_file(sources[0], target, keep_heads, skip_bad, skipped.append)
     seconds = time.perf_counter() - ready
     report_skipped(skipped)
     messages.print(

@@ -152,7 +152,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     train(*small_treebanks, folder, config, overwrite=True)
 
     output = tmp_path / "parsed.conllu"
-    loaded.parse(small_treebanks[1], output)
+    loaded.parse_to_file(small_treebanks[1], output)
     parsed = list(read_treebank(output, gold=True))
     expected = loaded.predict(parsed)
     assert [s.heads.tolist() for s in parsed] == [p.heads.tolist() for p in expected]
