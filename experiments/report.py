@@ -2,7 +2,7 @@
 
     python experiments/report.py
 
-Reads ``experiments/results/ud`` and, for decoding times, ``experiments/results/decoders.json``; writes
+Reads ``experiments/results/ud`` and, for decoding times, ``experiments/results/performance``; writes
 ``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot stands beside the
 command that prints it; what `grid_results.PLAN` asks for and no run has given yet is listed as owed. Plots need
 matplotlib (``pip install 'mh4[plots]'``).
@@ -34,13 +34,15 @@ from grid_results import (
     read_unfinished,
 )
 from published import DEV_UAS
-from report_plots import plot_curves, plot_decoding, plot_recall, plot_uas
+from report_plots import plot_curves, plot_recall, plot_uas
 from table4_systems import mean_uas, systems_of, treebanks_of
 
+from mh4.benchmark_report import RESULTS as BENCHMARKS
+from mh4.benchmark_report import plot_decoders
 from mh4.files import atomic_output
 
 SEARCHED = ("hu", "el")  # the treebanks that preset `best` was chosen on
-BENCH_COMMAND = "mh4 bench decoders --json > experiments/results/decoders.json"
+BENCH_COMMAND = "mh4 bench all -o experiments/results/performance MODEL TREEBANK"
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; }
@@ -239,7 +241,7 @@ def decoding_section(path: Path) -> Section:
     if not path.exists():
         section.text.append("Owed: not measured yet.")
         return section
-    measured = json.loads(path.read_text(encoding="utf-8"))
+    measured = json.loads(path.read_text(encoding="utf-8"))["decoders"]
     lengths = sorted({length for row in measured["decoders"].values() for length in row["milliseconds"]}, key=int)
     rows = [
         [name, *(f"{row['milliseconds'][n]:.3f}" if n in row["milliseconds"] else "" for n in lengths)]
@@ -249,11 +251,11 @@ def decoding_section(path: Path) -> Section:
     section.tables = [
         ReportTable(title, ["decoder", *(f"{n} words" for n in lengths)], rows, [], BENCH_COMMAND, left=1)
     ]
-    section.plots = [Plot("decoding", "Time to decode one sentence by its length.", plot_decoding(measured))]
+    section.plots = [Plot("decoding", "Time to decode one sentence by its length.", plot_decoders(measured))]
     return section
 
 
-def make_report(results: list[Result], unfinished: dict[str, str], decoders: Path) -> list[Section]:
+def make_report(results: list[Result], unfinished: dict[str, str], performance: Path) -> list[Section]:
     """All sections."""
     presets = sorted({result["preset"] for result in results}, key=lambda name: (name != "paper", name))
     overview = Section(
@@ -266,7 +268,7 @@ def make_report(results: list[Result], unfinished: dict[str, str], decoders: Pat
         ],
         tables=[claims_table(results)] if results else [],
     )
-    sections = [overview, *(preset_section(results, preset) for preset in presets), decoding_section(decoders)]
+    sections = [overview, *(preset_section(results, preset) for preset in presets), decoding_section(performance)]
     return [*sections, owed_section(results, unfinished)]
 
 
@@ -326,12 +328,13 @@ def main() -> None:
     here = Path(__file__).parent
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
-    parser.add_argument("--decoders", type=Path, default=here / "results" / "decoders.json", help="decoding times")
+    performance = here / "results" / "performance" / BENCHMARKS
+    parser.add_argument("--performance", type=Path, default=performance, help="file with decoding times")
     parser.add_argument("-o", "--output", type=Path, default=here / "RESULTS.md", help="Markdown; plots go beside it")
     parser.add_argument("--html", type=Path, default=here.parent / "runs" / "report.html", help="the page")
     arguments = parser.parse_args()
     results = read_results(arguments.results)
-    sections = make_report(results, read_unfinished(arguments.results), arguments.decoders)
+    sections = make_report(results, read_unfinished(arguments.results), arguments.performance)
     plots = arguments.output.parent / "plots"
     written = {plots / f"{plot.name}.svg": plot.svg for section in sections for plot in section.plots}
     written[arguments.output] = to_markdown(sections, plots.name)

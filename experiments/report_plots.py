@@ -127,21 +127,3 @@ def plot_recall(results: list[Result], preset: str) -> str | None:
         panel.set_ylabel("recall, %", fontsize=8)
     _shared_legend(figure, panels[: len(names)])
     return _svg(figure)
-
-
-def plot_decoding(measured: dict[str, Any]) -> str:
-    """Median time of a decode by sentence length, as `mh4 bench decoders --json` measures it."""
-    figure, panels = _figure(1, width=6.0, height=3.8)
-    for name, row in measured["decoders"].items():
-        lengths = [int(length) for length in row["milliseconds"]]
-        colour = COLOUR.get(name)
-        style = {"color": colour} if colour else {"linestyle": "--", "color": OTHER_COLOUR}
-        panels[0].plot(lengths, list(row["milliseconds"].values()), marker="o", markersize=3, label=name, **style)
-        last = lengths[-1], row["milliseconds"][str(lengths[-1])]
-        panels[0].annotate(name, last, xytext=(4, 0), textcoords="offset points", va="center", fontsize=7)
-    panels[0].set_xscale("log")
-    panels[0].set_yscale("log")
-    panels[0].set_xlabel("words", fontsize=8)
-    panels[0].set_ylabel("ms a sentence, one thread", fontsize=8)
-    panels[0].margins(x=0.2)
-    return _svg(figure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import platform
@@ -80,9 +81,9 @@ def run_all(
             raise ValueError(f"mh4 bench {name} failed with exit status {finished.returncode}")
         results[name] = json.loads(finished.stdout)
     write_json(folder / RESULTS, results)
-    plot_decoders(results["decoders"], folder / PLOT)
-    with atomic_output(folder / SNIPPET) as stream:
-        stream.write(performance_markdown(results).encode())
+    for name, text in ((PLOT, plot_decoders(results["decoders"])), (SNIPPET, performance_markdown(results))):
+        with atomic_output(folder / name) as stream:
+            stream.write(text.encode())
     return results
 
 
@@ -100,8 +101,8 @@ def require_matplotlib() -> None:
         raise ValueError("the plot needs matplotlib: pip install 'mh4[plots]'") from None
 
 
-def plot_decoders(results: dict[str, Any], path: str | Path) -> None:
-    """Draw median times (`measure_decoders`) over length, both axes logarithmic, as SVG."""
+def plot_decoders(results: dict[str, Any]) -> str:
+    """Median times (`measure_decoders`) over length, both axes logarithmic, as the text of an SVG file."""
     require_matplotlib()
     import matplotlib as mpl
     from matplotlib.figure import Figure
@@ -117,8 +118,11 @@ def plot_decoders(results: dict[str, Any], path: str | Path) -> None:
     axes.set_ylabel("median ms a sentence, one thread")
     axes.grid(True, which="both", linewidth=0.3)
     axes.legend(fontsize="small")
-    with atomic_output(path) as stream, mpl.rc_context({"svg.hashsalt": "mh4"}):
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "mh4"}):  # the same numbers give the same file
         figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
 
 
 def performance_markdown(results: dict[str, Any]) -> str:

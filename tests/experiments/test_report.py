@@ -210,8 +210,8 @@ def folder(tmp_path):
     failed = {key: RESULTS[0][key] for key in ("format", "treebank", "system", "preset", "interruptions")}
     failed |= {"seed": 9, "status": "failed", "failures": [{"error": "ValueError: <no> luck"}]}
     write_result(tmp_path / "ud" / "hu-mst-paper-9.json", failed)
-    times = {name: {"milliseconds": {"10": 0.1, "100": 9.0}} for name in ("mst", "eisner")}
-    (tmp_path / "decoders.json").write_text(json.dumps({"decoders": times}))
+    times = {name: {"milliseconds": {"10": 0.1, "100": 9.0}, "exponent": 2.0} for name in ("mst", "eisner")}
+    (tmp_path / "benchmark.json").write_text(json.dumps({"decoders": {"decoders": times, "peers": {}}}))
     return tmp_path
 
 
@@ -230,7 +230,7 @@ def test_attempts():
 def write_report(folder):
     pytest.importorskip("matplotlib", reason="plots need matplotlib")
     command = [sys.executable, EXPERIMENTS / "report.py", "--results", folder / "ud", "-o", folder / "RESULTS.md"]
-    command += ["--decoders", folder / "decoders.json", "--html", folder / "html" / "report.html"]
+    command += ["--performance", folder / "benchmark.json", "--html", folder / "html" / "report.html"]
     subprocess.run(command, check=True, timeout=200, capture_output=True)
     return (folder / "RESULTS.md").read_text(), (folder / "html" / "report.html").read_text()
 
@@ -245,7 +245,7 @@ def test_report(folder):
         "A Processor, 2 cores",
         "0123abc",
         "Table 5",
-        "mh4 bench decoders",
+        "mh4 bench all",
         "learning_rate=0.001",
     ):
         assert text in markdown
