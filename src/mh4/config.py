@@ -39,9 +39,6 @@ class TrainingConfig:
     patience, decays, decay_factor
         After `patience` evaluations without improvement the learning rate is multiplied by `decay_factor`, at most
         `decays` times; then training stops.
-    anneal_steps, anneal_epochs
-        Instead: the learning rate falls linearly to 0 over so many steps or epochs, whichever take longer; training
-        ends there. Both 0: the schedule above.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
     weight_average
@@ -59,8 +56,6 @@ class TrainingConfig:
     patience: int = 5
     decays: int = 3
     decay_factor: float = 0.25
-    anneal_steps: int = 0
-    anneal_epochs: int = 0
     max_steps: int = 100_000
     word_unknown: float = 2.5
     character_unknown: float = 0.25

@@ -274,10 +274,7 @@ class Trainer:
 
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
-        epoch_steps = len(self.batches(0))
-        interval = max(settings.evaluation_steps, -(-epoch_steps // 4))
-        annealed = max(settings.anneal_steps, settings.anneal_epochs * epoch_steps)
-        last = min(annealed or settings.max_steps, settings.max_steps)
+        interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
         start = time.perf_counter() - progress.seconds
         self.workers.separate_random_numbers(settings.seed, progress.step)
         self.recent.times.start()
@@ -289,16 +286,13 @@ class Trainer:
                 share = [indices[k] for k in self.workers.share(lengths)]
                 batch = self.collate(share) if share else None
                 self.recent.times.stop("collate")
-                if annealed:
-                    self.set_learning_rate(settings.learning_rate * (1.0 - progress.step / annealed))
                 self.recent.loss += self.step(batch)
                 self.recent.words += sum(lengths)
                 progress.step += 1
                 progress.batch += 1
                 if self.on_step is not None:
                     self.on_step(progress, self.recent)
-                if progress.step % interval == 0 or progress.step == last:
-                    progress.finished = progress.step == last
+                if progress.step % interval == 0 or progress.step == settings.max_steps:
                     progress.seconds = time.perf_counter() - start
                     self.evaluate()
                     self.workers.separate_random_numbers(settings.seed, progress.step)
@@ -335,11 +329,13 @@ class Trainer:
             "dev_las": round(las, 2),
             "best": improved,
         }
-        if progress.waited >= settings.patience and not (settings.anneal_steps or settings.anneal_epochs):
+        if progress.waited >= settings.patience:
             progress.waited = 0
             progress.decays += 1
-            progress.finished |= progress.decays > settings.decays
-            self.set_learning_rate(progress.learning_rate * settings.decay_factor)
+            progress.learning_rate *= settings.decay_factor
+            for group in self.optimizer.param_groups:
+                group["lr"] = progress.learning_rate
+        progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
         if self.workers.lead:
             self.save_state()
             with open(self.folder / LOG, "a", encoding="utf-8") as stream:
@@ -347,12 +343,6 @@ class Trainer:
         self.recent = Recent()
         if self.on_evaluation is not None:
             self.on_evaluation(report)
-
-    def set_learning_rate(self, rate: float) -> None:
-        """For the steps that follow."""
-        self.progress.learning_rate = rate
-        for group in self.optimizer.param_groups:
-            group["lr"] = rate
 
     def dev_scores(self) -> tuple[float, float]:
         """UAS and LAS on dev, in percent."""
@@ -392,7 +382,8 @@ class Trainer:
         self.optimizer.load_state_dict(state)
         for position, average in enumerate(self.average.averages):
             average.copy_(tensors[f"average.{position}"])
-        self.set_learning_rate(self.progress.learning_rate)
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.learning_rate
         restore_random_state(tensors)
         self._cut_log()
 

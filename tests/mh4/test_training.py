@@ -107,27 +107,6 @@ def test_schedule(small_treebanks, tmp_path, monkeypatch):
     assert progress.best_step == interval
 
 
-@pytest.mark.parametrize(("settings", "length"), [({"anneal_steps": 20}, 20), ({"anneal_epochs": 2}, None)])
-def test_annealing(small_treebanks, tmp_path, monkeypatch, settings, length):
-    """The rate falls along a line, whatever dev says, and training ends where it would be 0."""
-    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0))
-    config = small_config(patience=1, decays=0, evaluation_steps=2, max_steps=1000)
-    config = replace(config, training=replace(config.training, **settings))
-    rates = []
-    progress = train(
-        *small_treebanks,
-        tmp_path / "m",
-        config,
-        "cpu",
-        on_step=lambda progress, _: rates.append(progress.learning_rate),
-    )
-    if length is None:
-        length = progress.step
-        assert (progress.epoch, progress.batch) == (2, 0)
-    np.testing.assert_allclose(rates, 0.01 * (1 - np.arange(length) / length))
-    assert log_of(tmp_path / "m")[-1]["step"] == length
-
-
 def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
     sentences = read_gold(small_treebanks[0], skip_bad=False)
     parser = Parser(small_config("eisner"), Vocabulary.from_sentences(sentences), device="cpu")
