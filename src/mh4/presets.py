@@ -3,6 +3,13 @@
 PRESETS: dict[str, tuple[str, ...]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
     "paper": (),
-    # Larger batches, and a learning rate that falls all the time instead of waiting for dev to stop improving.
-    "fast": ("batch_words=400", "learning_rate=0.004", "anneal_steps=3000", "evaluation_steps=200"),
+    # Batches of twice the size, and an average of the weights instead of a learning rate that falls.
+    "fast": (
+        "batch_words=200",
+        "learning_rate=0.004",
+        "weight_average=0.995",
+        "evaluation_steps=200",
+        "patience=4",
+        "decays=0",
+    ),
 }
