@@ -48,17 +48,17 @@ def gold_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
 
 def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation]) -> PartDifference:
     """The bag of parts through which the gradient flows."""
-    rows, weights, cost = [], [], 0.0
-    for b, pair in enumerate(zip(predicted, gold, strict=True)):
-        cost += float(np.count_nonzero(pair[0].heads != pair[1].heads))
-        for derivation, weight in zip(pair, (1.0, -1.0), strict=True):
-            count = len(derivation.parts)
-            rows.append(np.column_stack([derivation.parts[:, 0], np.full(count, b), derivation.parts[:, 1:]]))
-            weights.append(np.full(count, weight, np.float32))
-    keys, inverse = np.unique(np.concatenate(rows).astype(np.int64), axis=0, return_inverse=True)
-    total = np.bincount(inverse.ravel(), np.concatenate(weights), len(keys)).astype(np.float32)
-    keys, total = keys[total != 0.0], total[total != 0.0]
-    return PartDifference(keys[:, 1], keys[:, [0, 2, 3]], total, cost)
+    pairs = list(zip(predicted, gold, strict=True))
+    derivations = [derivation for pair in pairs for derivation in pair]
+    number = np.repeat(np.arange(len(derivations)), [len(derivation.parts) for derivation in derivations])
+    channels, rows, columns = np.concatenate([derivation.parts for derivation in derivations]).T.astype(np.int64)
+    size = max(len(derivation.heads) for derivation in derivations) + 1
+    shape = (int(channels.max()) + 1, len(pairs), size, size)
+    keys, inverse = np.unique(np.ravel_multi_index((channels, number // 2, rows, columns), shape), return_inverse=True)
+    total = np.bincount(inverse, np.where(number % 2, -1.0, 1.0)).astype(np.float32)
+    channels, sentences, rows, columns = np.unravel_index(keys[total != 0.0], shape)
+    cost = sum(float(np.count_nonzero(one.heads != other.heads)) for one, other in pairs)
+    return PartDifference(sentences, np.column_stack([channels, rows, columns]), total[total != 0.0], cost)
 
 
 def find_violations(

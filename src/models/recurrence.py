@@ -253,12 +253,13 @@ class Recurrence(torch.autograd.Function):
         before[:-1, size:] = states[1:, size:]
         before[first, :size] = 0.0
         before[first + torch.from_numpy(context.sequences.lengths) - 1, size:] = 0.0
+        to_recurrent = torch.empty_like(recurrent_weight)
+        for part, states, out in zip(gradient.chunk(2, 1), before.chunk(2, 1), to_recurrent, strict=True):
+            torch.mm(part.t(), states, out=out)
         return (
             gradient @ input_weight.flatten(0, 1) if context.needs_input_grad[0] else None,
             (gradient.t() @ x).view_as(input_weight),
-            torch.stack(
-                [part.t() @ states for part, states in zip(gradient.chunk(2, 1), before.chunk(2, 1), strict=True)]
-            ),
+            to_recurrent,
             gradient.sum(0).view(2, -1),
             None,
         )

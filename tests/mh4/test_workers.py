@@ -60,10 +60,9 @@ def check_two_processes(options, small_treebanks, folder):
         assert report["loss"] == pytest.approx(other["loss"], rel=1e-3)
 
 
-def test_two_processes_train_the_model_of_one(small_treebanks, tmp_path):
-    """One kind of parser after the other: two `torchrun` at a time may choose the same free port."""
-    for number, options in enumerate([("--decoder", "mh3"), ("--system", "arc-hybrid", "--oracle", "static")]):
-        check_two_processes(options, small_treebanks, tmp_path / str(number))
+@pytest.mark.parametrize("options", [("--decoder", "mh3"), ("--system", "arc-hybrid", "--oracle", "static")])
+def test_two_processes_train_the_model_of_one(options, small_treebanks, tmp_path):
+    check_two_processes(options, small_treebanks, tmp_path)
 
 
 def test_shares_are_disjoint_and_even():
