@@ -4,7 +4,7 @@ One compiled loop serves every system; the system is an integer, and `systems` p
 module. The parts:
 
 - `state`: the `State` of a sentence, the `Candidates` to choose from, and what all systems do with arcs.
-- `arc_standard`, `arc_eager`, …: one module a system, with five kernels and a `System` that describes it.
+- `arc_standard`, `arc_eager`, …: one module a system, with four or five kernels and a `System` that describes it.
 - `systems`: the table of systems.
 - `templates`: features of sparse scorers, written as text and turned into arrays.
 - `training_trees`: the gold trees, replaced where a system cannot build them.
@@ -26,14 +26,14 @@ objects; n is the number of words, ``state.counters[WORDS]``:
     (transition types, where a context belongs to a transition; else 0).
 ``apply(state, transition, argument, relation)``
     Take a step. Arcs are made by `state.add_arc`, which keeps dependents, valencies and sets of relations.
-``prepare(state, oracle, gold)``
+``prepare(state, oracle, gold)``, unless `state.note_children` says enough
     Before the first step in training: fill ``state.oracle`` with what the oracle needs to know of a gold tree.
 ``costs(state, oracle, gold, candidates, count)``
     Fill ``candidates.costs``: for each candidate how many gold arcs are lost by it, or any other numbers of which the
     smallest mark the optimal candidates. Relations are no matter: where the arc of an optimal candidate is in the gold
     tree, its relation has to be right, elsewhere it is free. A static oracle gives 0 to one candidate, 1 to others.
 
-Then add the module to `systems`: a code, a branch in each of five functions, an entry in `SYSTEMS`. Words that have no
+Then add the module to `systems`: a code, a branch in each of the functions, an entry in `SYSTEMS`. Words that have no
 head in the end are attached by the parsers. Numba's cache notices a changed file, not a changed callee in another file:
 while working on a system, set NUMBA_CACHE_DIR to a folder that is emptied after each change.
 """

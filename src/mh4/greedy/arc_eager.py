@@ -27,9 +27,12 @@ from ..oracles.arc_eager_steps import L, R
 from ..transitions.arc_eager import ArcEager
 from .state import (
     DEPTH,
+    FIRST_CHILD,
     FRONT,
+    LAST_CHILD,
     LEFTMOST,
     NONE,
+    OWN_ORACLE,
     SECOND_LEFT,
     STATIC,
     TRANSITION,
@@ -58,7 +61,7 @@ SYSTEM = System(
     single_root=True,
 )
 
-_FIRST_CHILD, _LAST_CHILD, _LAST_DESCENDANT = range(3)  # rows of State.oracle
+_LAST_DESCENDANT = OWN_ORACLE  # row of State.oracle
 
 
 @njit(cache=True, nogil=True)
@@ -135,17 +138,9 @@ def apply(state, transition, argument, relation):
 
 @njit(cache=True, nogil=True)
 def prepare(state, oracle, gold):
-    """Note the outermost children and the last descendant of every token."""
+    """Note the last descendant of every token."""
     if oracle != STATIC:
         state.oracle[_LAST_DESCENDANT, : gold.shape[0]] = rightmost_descendants(gold)
-        return
-    for position in range(gold.shape[0]):
-        state.oracle[_FIRST_CHILD, position] = position
-        state.oracle[_LAST_CHILD, position] = position
-    for child in range(1, gold.shape[0]):
-        head = gold[child]
-        state.oracle[_FIRST_CHILD, head] = min(state.oracle[_FIRST_CHILD, head], child)
-        state.oracle[_LAST_CHILD, head] = max(state.oracle[_LAST_CHILD, head], child)
 
 
 @njit(cache=True, nogil=True)
@@ -158,8 +153,8 @@ def _static_step(state, gold):
         return LEFT_ARC
     if gold[front] == top:
         return RIGHT_ARC
-    complete = state.labels[depth - 1] == R and state.oracle[_LAST_CHILD, top] < front
-    if complete and not (gold[front] > front and state.oracle[_FIRST_CHILD, front] > top):
+    complete = state.labels[depth - 1] == R and state.oracle[LAST_CHILD, top] < front
+    if complete and not (gold[front] > front and state.oracle[FIRST_CHILD, front] > top):
         return REDUCE
     return SHIFT
 

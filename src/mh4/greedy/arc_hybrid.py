@@ -22,6 +22,7 @@ from ..transitions.arc_hybrid import ArcHybrid
 from .state import (
     DEPTH,
     FRONT,
+    LAST_CHILD,
     LEFTMOST,
     NONE,
     SECOND_LEFT,
@@ -66,8 +67,6 @@ SYSTEM = System(
     positions=("s0", "b0"),
     single_root=True,
 )
-
-_LAST_CHILD = 0  # row of State.oracle
 
 
 @njit(cache=True, nogil=True)
@@ -135,21 +134,11 @@ def apply(state, transition, argument, relation):
 
 
 @njit(cache=True, nogil=True)
-def prepare(state, oracle, gold):
-    """Note the last child of every token."""
-    for position in range(gold.shape[0]):
-        state.oracle[_LAST_CHILD, position] = position
-    for child in range(1, gold.shape[0]):
-        head = gold[child]
-        state.oracle[_LAST_CHILD, head] = max(state.oracle[_LAST_CHILD, head], child)
-
-
-@njit(cache=True, nogil=True)
 def _static_step(state, gold):
     _, s1, s0, b0 = window(state)
     if s0 > 0 and gold[s0] == b0:
         return LA
-    if s0 > 0 and gold[s0] == s1 and state.oracle[_LAST_CHILD, s0] < state.counters[FRONT]:
+    if s0 > 0 and gold[s0] == s1 and state.oracle[LAST_CHILD, s0] < state.counters[FRONT]:
         return RA
     return SHIFT
 

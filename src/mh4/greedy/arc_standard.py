@@ -26,6 +26,7 @@ from ..transitions.shift_reduce import TRANSITIONS
 from .state import (
     DEPTH,
     FRONT,
+    LAST_CHILD,
     NONE,
     STATIC,
     TRANSITION,
@@ -50,8 +51,6 @@ SYSTEM = System(
     positions=("s3", "s2", "s1", "q1"),
     single_root=True,
 )
-
-_LAST_CHILD = 0  # row of State.oracle
 
 
 @njit(cache=True, nogil=True)
@@ -112,22 +111,12 @@ def apply(state, transition, argument, relation):
 
 
 @njit(cache=True, nogil=True)
-def prepare(state, oracle, gold):
-    """Note the last child of every token."""
-    for position in range(gold.shape[0]):
-        state.oracle[_LAST_CHILD, position] = position
-    for child in range(1, gold.shape[0]):
-        head = gold[child]
-        state.oracle[_LAST_CHILD, head] = max(state.oracle[_LAST_CHILD, head], child)
-
-
-@njit(cache=True, nogil=True)
 def _static_step(state, gold):
     depth, front = state.counters[DEPTH], state.counters[FRONT]
     top, second = state.stack[depth - 1], state.stack[depth - 2]
     if gold[second] == top:
         return REDUCE_RIGHT
-    if gold[top] == second and state.oracle[_LAST_CHILD, top] < front:
+    if gold[top] == second and state.oracle[LAST_CHILD, top] < front:
         return REDUCE_LEFT
     return SHIFT
 

@@ -18,13 +18,14 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from ..oracles.lr_spine import children_of, depth_in_spine, shift_is_correct
+from ..oracles.lr_spine import depth_in_spine, shift_is_correct
 from ..transitions.lr_spine import KINDS, LRSpine
 from .arc_standard import shift_unasked
 from .state import (
     ARGUMENT,
     DEPTH,
     FRONT,
+    LAST_CHILD,
     LEFTMOST,
     NONE,
     RIGHTMOST,
@@ -53,8 +54,6 @@ SYSTEM = System(
     explores=False,
     single_root=True,
 )
-
-_CHILDREN, _LAST_CHILD = range(2)  # rows of State.oracle
 
 
 @njit(cache=True, nogil=True)
@@ -134,12 +133,6 @@ def apply(state, transition, argument, relation):
 
 
 @njit(cache=True, nogil=True)
-def prepare(state, oracle, gold):
-    """Note the last child of every token."""
-    children_of(gold, state.oracle[_CHILDREN], state.oracle[_LAST_CHILD])
-
-
-@njit(cache=True, nogil=True)
 def costs(state, oracle, gold, candidates, count):
     """0 for what is correct, or canonical, and 1 for the rest, for a gold tree that is projective."""
     depth, front = state.counters[DEPTH], state.counters[FRONT]
@@ -147,7 +140,7 @@ def costs(state, oracle, gold, candidates, count):
     left = depth_in_spine(top, gold[second], state.dependents[LEFTMOST]) if second > 0 else 0
     right = depth_in_spine(second, gold[top], state.dependents[RIGHTMOST])
     shift = front < gold.shape[0] and shift_is_correct(
-        top, front, gold, state.oracle[_LAST_CHILD], state.dependents[RIGHTMOST]
+        top, front, gold, state.oracle[LAST_CHILD], state.dependents[RIGHTMOST]
     )
     if oracle == STATIC and (left > 0 or right > 0):
         shift = False

@@ -16,6 +16,7 @@ from ..transitions.mh4 import MH4
 from .arc_hybrid import TEMPLATES as ARC_HYBRID_TEMPLATES
 from .arc_hybrid import TOKENS, fill_context, initialize, pair, root_is_last, window
 from .state import (
+    CHILDREN,
     DEPTH,
     LEFT,
     NONE,
@@ -30,7 +31,7 @@ from .state import (
 )
 from .templates import distinct, written
 
-__all__ = ["SYSTEM", "TOKENS", "apply", "candidates", "costs", "initialize", "prepare"]
+__all__ = ["SYSTEM", "TOKENS", "apply", "candidates", "costs", "initialize"]
 
 SHIFT, RA2, RA, LA, RA1, LA1, LA2 = range(len(MH4.transitions))
 TEMPLATES = distinct(
@@ -53,8 +54,6 @@ SYSTEM = System(
     explores=False,
     single_root=True,
 )
-
-_CHILDREN = 0  # row of State.oracle
 
 
 @njit(cache=True, nogil=True)
@@ -101,18 +100,9 @@ def apply(state, transition, argument, relation):
 
 
 @njit(cache=True, nogil=True)
-def prepare(state, oracle, gold):
-    """Count the children of every token."""
-    children = state.oracle[_CHILDREN]
-    children[: gold.shape[0]] = 0
-    for child in range(1, gold.shape[0]):
-        children[gold[child]] += 1
-
-
-@njit(cache=True, nogil=True)
 def _is_complete(state, token):
     dependents = state.valencies[LEFT, token] + state.valencies[RIGHT, token]
-    return dependents == state.oracle[_CHILDREN, token]
+    return dependents == state.oracle[CHILDREN, token]
 
 
 @njit(cache=True, nogil=True)

@@ -22,6 +22,8 @@ LEFT, RIGHT = range(2)
 # Candidates.rows
 CONTEXT, TRANSITION, ARGUMENT, HEAD, DEPENDENT = range(5)
 
+# State.oracle, as `note_children` fills it; rows from OWN_ORACLE on are the system's own.
+CHILDREN, FIRST_CHILD, LAST_CHILD, OWN_ORACLE = range(4)
 OWN_ROWS, ORACLE_ROWS = 8, 8
 STATIC, DYNAMIC, ALL_PAIRS = range(3)
 ORACLES = ("static", "dynamic", "all-pairs")  # the last: a static one of Covington parsing
@@ -48,7 +50,7 @@ class State(NamedTuple):
     own : int32 (OWN_ROWS, N)
         For the system; not reset.
     oracle : int32 (ORACLE_ROWS, N)
-        For its oracle; not reset.
+        For its oracle, from `note_children` or its own; not reset.
     """
 
     counters: np.ndarray
@@ -199,6 +201,20 @@ def add_arc(state, head, dependent, relation):
     state.valencies[side, head] += 1
     state.relation_sets[side, head] |= np.int64(1) << np.int64(relation % _RELATION_BITS)
     return
+
+
+@njit(cache=True, nogil=True)
+def note_children(state, gold):
+    """How many children every token has in the gold tree, the first and the last; without any, the token itself."""
+    for position in range(gold.shape[0]):
+        state.oracle[CHILDREN, position] = 0
+        state.oracle[FIRST_CHILD, position] = position
+        state.oracle[LAST_CHILD, position] = position
+    for child in range(1, gold.shape[0]):
+        head = gold[child]
+        state.oracle[CHILDREN, head] += 1
+        state.oracle[FIRST_CHILD, head] = min(state.oracle[FIRST_CHILD, head], child)
+        state.oracle[LAST_CHILD, head] = max(state.oracle[LAST_CHILD, head], child)
 
 
 @njit(cache=True, nogil=True, inline="always")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from numba import njit
 
 from . import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
-from .state import System, reset
+from .state import System, note_children, reset
 
 ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON, ARC_HYBRID, MH4 = range(6)
 
@@ -91,18 +91,11 @@ def apply(system, state, transition, argument, relation):
 @njit(cache=True, nogil=True)
 def prepare(system, state, oracle, gold):
     """Make ready for a gold tree, given as heads."""
-    if system == ARC_STANDARD:
-        arc_standard.prepare(state, oracle, gold)
-    elif system == ARC_EAGER:
+    note_children(state, gold)
+    if system == ARC_EAGER:
         arc_eager.prepare(state, oracle, gold)
-    elif system == LR_SPINE:
-        lr_spine.prepare(state, oracle, gold)
     elif system == COVINGTON:
         covington.prepare(state, oracle, gold)
-    elif system == ARC_HYBRID:
-        arc_hybrid.prepare(state, oracle, gold)
-    elif system == MH4:
-        mh4.prepare(state, oracle, gold)
 
 
 @njit(cache=True, nogil=True)

@@ -19,6 +19,7 @@ from mh4.greedy.state import (
     TRANSITION,
     new_candidates,
     new_state,
+    note_children,
     reset,
 )
 from mh4.greedy.templates import MERGED
@@ -99,7 +100,7 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
     state, room = new_state(n), new_candidates(lr_spine.SYSTEM, n)
     reset(state, n)
     lr_spine.initialize(state)
-    lr_spine.prepare(state, DYNAMIC, gold)
+    note_children(state, gold)
     configuration = shifted(SYSTEM.initial(n))
     while not SYSTEM.is_final(configuration):
         steps, tokens = listed(state, room)
