@@ -70,6 +70,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             len(vocabulary.relations),
             len(vocabulary.tags),
             len(vocabulary.tag_pairs),
+            len(vocabulary.features),
         ).to(self.device)
 
     @abstractmethod

@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mh4.models.encoder import WordBatch
 from mh4.models.loss import multiclass_hinge
-from mh4.models.network import ParserNetwork
+from mh4.models.network import NetworkConfig, ParserNetwork
 from mh4.models.weight_average import WeightAverage
 
 from .config import Config
@@ -42,7 +43,7 @@ from .transition_config import TransitionConfig
 from .transition_parser import TransitionParser
 from .treebank import Sentence, read_treebank
 from .treebank_parser import StageTimes
-from .vocabulary import Vocabulary, tag_pair_names
+from .vocabulary import Vocabulary, feature_names, tag_pair_names
 from .workers import Workers
 
 log = logging.getLogger("mh4")
@@ -56,7 +57,8 @@ class Example:
     """A training sentence: what the losses need, as arrays.
 
     `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest one that it can; `gold_heads` is
-    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,).
+    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
+    columns where they are not learnt.
     """
 
     sentence: Sentence
@@ -65,6 +67,7 @@ class Example:
     relations: np.ndarray
     tags: np.ndarray
     tag_pairs: np.ndarray
+    features: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +82,7 @@ class TrainingBatch:
     relations: Tensor
     tags: Tensor
     tag_pairs: Tensor
+    features: Tensor
 
 
 @dataclass
@@ -108,16 +112,13 @@ class Recent:
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch: trees, labels and tags."""
+    """The loss of a batch: trees, labels, tags and morphological features."""
 
-    def __init__(
-        self, network: ParserNetwork[Any], objective: Objective, labeler_weight: float, tagger_weight: float
-    ) -> None:
+    def __init__(self, network: ParserNetwork[Any], objective: Objective, weights: NetworkConfig) -> None:
         super().__init__()
         self.network = network
         self.objective = objective
-        self.labeler_weight = labeler_weight
-        self.tagger_weight = tagger_weight
+        self.weights = weights
 
     def forward(self, batch: TrainingBatch | None, epoch: int, times: StageTimes) -> Tensor:
         """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
@@ -134,7 +135,13 @@ class BatchLoss(nn.Module):
             multiclass_hinge(tagger(words), gold)
             for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
         )
-        return tree_loss + self.labeler_weight * labeled + self.tagger_weight * tagged
+        loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
+        if network.features is not None:
+            scores = network.features(words)
+            loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
+                scores, batch.features.to(scores.dtype), reduction="sum"
+            )
+        return loss
 
 
 class Trainer:
@@ -160,10 +167,7 @@ class Trainer:
         self.progress = Progress(learning_rate=self.settings.learning_rate)
         self.recent = Recent()
         self.objective = make_objective(parser)
-        sizes = parser.config.network
-        self.batch_loss = self.workers.together(
-            BatchLoss(parser.network, self.objective, sizes.labeler_weight, sizes.tagger_weight)
-        )
+        self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
         self.examples = self._examples(train)
         self.optimizer = torch.optim.Adam(
             parser.network.parameters(),
@@ -191,6 +195,7 @@ class Trainer:
                     np.array([vocabulary.relation_index[name] for name in sentence.relations]),
                     np.array([vocabulary.tag_index[name] for name in sentence.upos]),
                     np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
+                    self._feature_rows(sentence),
                 )
             )
         if len(examples) < len(sentences):
@@ -206,6 +211,15 @@ class Trainer:
                 self.objective.stand_in,
             )
         return examples
+
+    def _feature_rows(self, sentence: Sentence) -> np.ndarray:
+        if self.parser.network.features is None:
+            return np.zeros((len(sentence), 0), bool)
+        index = self.parser.vocabulary.feature_index
+        rows = np.zeros((len(sentence), len(index)), bool)
+        for row, names in zip(rows, feature_names(sentence), strict=True):
+            row[[index[name] for name in names]] = True
+        return rows
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Indices of the sentences of each batch: shuffled, similar lengths together within a window."""
@@ -245,6 +259,7 @@ class Trainer:
             joined([example.relations for example in examples]),
             joined([example.tags for example in examples]),
             joined([example.tag_pairs for example in examples]),
+            torch.from_numpy(np.concatenate([example.features for example in examples])).to(device),
         )
 
     def step(self, batch: TrainingBatch | None) -> float:

@@ -37,7 +37,7 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Counts of frequent words and of characters; names of relations and tags, in index order.
+    """Counts of frequent words and of characters; names of relations, tags and features, in index order.
 
     Words and characters count from 1 and from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
     """
@@ -47,6 +47,7 @@ class Vocabulary:
     relations: tuple[str, ...]
     tags: tuple[str, ...]
     tag_pairs: tuple[str, ...]
+    features: tuple[str, ...] = ()
     _word_index: dict[str, int] = field(init=False, repr=False, compare=False)
     _character_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
@@ -62,6 +63,7 @@ class Vocabulary:
         relations: Counter[str] = Counter()
         tags: Counter[str] = Counter()
         pairs: Counter[str] = Counter()
+        features: Counter[str] = Counter()
         for sentence in sentences:
             words.update(map(normalise, sentence.forms))
             for form in sentence.forms:
@@ -69,11 +71,12 @@ class Vocabulary:
             relations.update(sentence.relations)
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
+            features.update(name for names in feature_names(sentence) for name in names)
         frequent = Counter({word: count for word, count in words.items() if count >= MIN_WORD_COUNT})
         return cls(
             _by_frequency(frequent),
             _by_frequency(characters),
-            *(tuple(_by_frequency(names)) for names in (relations, tags, pairs)),
+            *(tuple(_by_frequency(names)) for names in (relations, tags, pairs, features)),
         )
 
     def as_dict(self) -> dict[str, Any]:
@@ -84,14 +87,15 @@ class Vocabulary:
             "relations": list(self.relations),
             "tags": list(self.tags),
             "tag_pairs": list(self.tag_pairs),
+            "features": list(self.features),
         }
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Vocabulary:
         """Inverse of `as_dict`."""
-        return cls(
-            data["words"], data["characters"], tuple(data["relations"]), tuple(data["tags"]), tuple(data["tag_pairs"])
-        )
+        relations, tags, tag_pairs = (tuple(data[names]) for names in ("relations", "tags", "tag_pairs"))
+        features = tuple(data.get("features", ()))  # models made before there were any
+        return cls(data["words"], data["characters"], relations, tags, tag_pairs, features)
 
     @cached_property
     def relation_index(self) -> dict[str, int]:
@@ -107,6 +111,11 @@ class Vocabulary:
     def tag_pair_index(self) -> dict[str, int]:
         """Index of each UPOS|XPOS pair."""
         return _indices(self.tag_pairs)
+
+    @cached_property
+    def feature_index(self) -> dict[str, int]:
+        """Index of each morphological feature."""
+        return _indices(self.features)
 
     def word_unknown(self, strength: float) -> Tensor:
         """Probability (V,) that a word is taken for unknown in training: strength / (strength + count)."""
@@ -144,3 +153,8 @@ class Vocabulary:
 def tag_pair_names(sentence: Sentence) -> list[str]:
     """UPOS|XPOS of each word."""
     return [f"{upos}|{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos, strict=True)]
+
+
+def feature_names(sentence: Sentence) -> list[list[str]]:
+    """Morphological features of each word, as ``Name=Value``."""
+    return [[] if feats == "_" else feats.split("|") for feats in sentence.feats]

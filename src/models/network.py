@@ -1,4 +1,4 @@
-"""The whole network: encoder, scorer, labeler and taggers, trained jointly."""
+"""The whole network: encoder, scorer, labeler, and taggers as auxiliary tasks, trained jointly."""
 
 from __future__ import annotations
 
@@ -19,7 +19,15 @@ S = TypeVar("S", bound=ChannelScorer | TransitionScorer)
 
 @dataclass(frozen=True)
 class NetworkConfig:
-    """Sizes and dropout rates; the defaults are the published settings."""
+    """Sizes, dropout rates and weights of losses; the defaults are the published settings.
+
+    Attributes
+    ----------
+    labeler_weight, tagger_weight
+        Of relations, and of UPOS and of UPOS|XPOS.
+    feature_weight
+        Of morphological features (FEATS), which the published model does not learn.
+    """
 
     word_size: int = 128
     character_size: int = 64
@@ -33,6 +41,7 @@ class NetworkConfig:
     block_dropout: float = 0.1
     tagger_weight: float = 0.2
     labeler_weight: float = 1.0
+    feature_weight: float = 0.0
 
 
 class Encoded(NamedTuple):
@@ -53,6 +62,8 @@ class ParserNetwork(nn.Module, Generic[S]):
     character_unknown : (K,), likewise for characters
     relations, tags, tag_pairs : int
         Number of relations, of UPOS tags and of UPOS|XPOS pairs; 0 leaves that head out.
+    features : int
+        Number of morphological features; predicted if their loss has a weight.
     """
 
     def __init__(
@@ -64,6 +75,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         relations: int,
         tags: int,
         tag_pairs: int,
+        features: int,
     ) -> None:
         super().__init__()
         self.words = WordEncoder(
@@ -82,6 +94,9 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.taggers = nn.ModuleList(
             Classifier(config.hidden, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)
         )
+        self.features = None
+        if config.feature_weight and features:
+            self.features = Classifier(config.hidden, config.mlp, features, config.mlp_dropout)
 
     def encode(self, batch: WordBatch) -> Encoded:
         """Context and role vectors of a batch."""

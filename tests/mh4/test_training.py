@@ -54,6 +54,32 @@ def test_every_decoder_learns(decoder, small_treebanks, tmp_path):
         assert (prediction.heads[1:] == 0).sum() == 1
 
 
+def test_morphological_features_are_learnt_where_they_have_a_weight(small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    vocabulary = Vocabulary.from_sentences(sentences)
+    config = small_config()
+    assert Parser(config, vocabulary, device="cpu").network.features is None
+    config = replace(config, network=replace(config.network, feature_weight=0.5))
+    parser = Parser(config, vocabulary, device="cpu")
+    trainer = Trainer(parser, sentences, [], tmp_path)
+    batch = trainer.collate(range(3))
+    words = [feats for sentence in sentences[:3] for feats in sentence.feats]
+    for row, feats in zip(batch.features, words, strict=True):
+        names = {vocabulary.features[i] for i in row.nonzero()[:, 0]}
+        assert names == set() if feats == "_" else names == set(feats.split("|"))
+    parser.network.eval()
+    states = parser.network.encode(batch.words).states[batch.sentence_of, batch.dependent]
+    probabilities = torch.sigmoid(parser.network.features(states))
+    right = torch.where(batch.features, probabilities, 1 - probabilities)
+    both = trainer.batch_loss(batch, 0, trainer.recent.times)
+    trainer.batch_loss.weights = replace(config.network, feature_weight=0.0)
+    trees_and_tags = trainer.batch_loss(batch, 0, trainer.recent.times)
+    torch.testing.assert_close(both - trees_and_tags, -0.5 * right.log().sum(), rtol=1e-4, atol=1e-3)
+    trainer.batch_loss.weights = config.network
+    trainer.step(batch)
+    assert all(parameter.grad.abs().sum() > 0 for parameter in parser.network.features.parameters())
+
+
 def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
     train(*small_treebanks, tmp_path / "again", small_config(), device="cpu")
     train(*small_treebanks, tmp_path / "other", small_config(seed=2), device="cpu")
