@@ -58,8 +58,9 @@ def _embedding(count: int, size: int) -> nn.Embedding:
 class WordEncoder(nn.Module):
     """One vector a word: its embedding if it is frequent, else predicted from its characters.
 
-    In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character with
-    ``character_unknown[c]``, and whole vectors are dropped with probability ``block_dropout``.
+    If ``characters`` is "all" instead of "rare", a word has the sum of both, and rare words share the embedding of the
+    unknown word. In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character
+    with ``character_unknown[c]``, and whole vectors are dropped with probability ``block_dropout``.
     """
 
     def __init__(
@@ -72,8 +73,10 @@ class WordEncoder(nn.Module):
         character_layers: int,
         lstm_dropout: float,
         block_dropout: float,
+        characters: str,
     ) -> None:
         super().__init__()
+        self.spells_all = characters == "all"
         self.block_dropout = block_dropout
         self.words = _embedding(len(word_unknown), size)
         self.characters = _embedding(len(character_unknown), character_size)
@@ -88,14 +91,18 @@ class WordEncoder(nn.Module):
 
     def forward(self, batch: WordBatch) -> Tensor:
         """Word vectors (B, T, size)."""
-        vectors = self.words(batch.words)
         mask = batch.mask
-        predicted = mask & (batch.words == UNKNOWN)
+        unknown = mask & (batch.words == UNKNOWN)
         if self.training:
-            predicted |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
-        needed, which = torch.unique(batch.forms[predicted], return_inverse=True)
+            unknown |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
+        vectors = self.words(batch.words.masked_fill(unknown, UNKNOWN))
+        spelt = mask if self.spells_all else unknown
+        needed, which = torch.unique(batch.forms[spelt], return_inverse=True)
         if len(needed):
-            vectors = vectors.masked_scatter(predicted[..., None], self.predict(batch, needed)[which])
+            predicted = self.predict(batch, needed)[which]
+            vectors = vectors.masked_scatter(
+                spelt[..., None], predicted + vectors[spelt] if self.spells_all else predicted
+            )
         if self.training and self.block_dropout:
             keep = 1.0 - self.block_dropout
             vectors = vectors * (torch.rand(mask.shape, device=mask.device) < keep)[..., None] / keep

@@ -24,9 +24,12 @@ class NetworkConfig:
     Attributes
     ----------
     labeler_weight, tagger_weight
-        Of relations, and of UPOS and of UPOS|XPOS.
+        Of the losses of relations, and of UPOS and of UPOS|XPOS.
     feature_weight
-        Of morphological features (FEATS), which the published model does not learn.
+        Of the loss of morphological features (FEATS), which the published model does not learn.
+    characters
+        Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding
+        as well.
     """
 
     word_size: int = 128
@@ -42,6 +45,11 @@ class NetworkConfig:
     tagger_weight: float = 0.2
     labeler_weight: float = 1.0
     feature_weight: float = 0.0
+    characters: str = "rare"
+
+    def __post_init__(self) -> None:
+        if self.characters not in ("rare", "all"):
+            raise ValueError(f"characters must be rare or all; got {self.characters!r}")
 
 
 class Encoded(NamedTuple):
@@ -87,6 +95,7 @@ class ParserNetwork(nn.Module, Generic[S]):
             config.character_layers,
             config.lstm_dropout,
             config.block_dropout,
+            config.characters,
         )
         self.sentence = SentenceEncoder(config.word_size, config.hidden, config.layers, config.lstm_dropout)
         self.scorer = make_scorer(config)

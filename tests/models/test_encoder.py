@@ -1,0 +1,63 @@
+"""Word vectors: which words have an embedding, which are predicted from their characters, which have both."""
+
+import pytest
+import torch
+
+from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordEncoder
+from mh4.models.network import NetworkConfig
+
+FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
+
+
+def encoder(characters, word_unknown=0.0):
+    torch.manual_seed(1)
+    unknown = torch.tensor([0.0, word_unknown])
+    return WordEncoder(unknown, torch.zeros(6), 5, 4, 6, 1, lstm_dropout=0.0, block_dropout=0.0, characters=characters)
+
+
+def batch(words):
+    """One sentence; each word is its index in the vocabulary and its characters."""
+    rows = [torch.tensor([BEGIN, *characters, END]) for _, characters in words]
+    return WordBatch(
+        torch.tensor([len(words)]),
+        torch.tensor([[word for word, _ in words]]),
+        torch.arange(len(words))[None],
+        torch.nn.utils.rnn.pad_sequence(rows, batch_first=True),
+        torch.tensor([len(row) for row in rows]),
+    )
+
+
+def vectors(encoder, *words):
+    return encoder(batch(words))[0]
+
+
+def spelt(encoder, characters):
+    return encoder.predict(batch([(UNKNOWN, characters)]), torch.tensor([0]))[0]
+
+
+def test_rare_words_are_spelt_and_frequent_ones_are_not():
+    words = encoder("rare").eval()
+    frequent, rare = vectors(words, (1, FREQUENT), (UNKNOWN, RARE))
+    torch.testing.assert_close(frequent, words.words.weight[1])
+    torch.testing.assert_close(rare, spelt(words, RARE))
+
+
+def test_all_words_can_be_spelt_and_have_an_embedding():
+    words = encoder("all").eval()
+    frequent, rare, other = vectors(words, (1, FREQUENT), (UNKNOWN, RARE), (UNKNOWN, OTHER))
+    torch.testing.assert_close(frequent, words.words.weight[1] + spelt(words, FREQUENT))
+    torch.testing.assert_close(rare, words.words.weight[UNKNOWN] + spelt(words, RARE))
+    torch.testing.assert_close(other, words.words.weight[UNKNOWN] + spelt(words, OTHER))
+
+
+@pytest.mark.parametrize("characters", ["rare", "all"])
+def test_frequent_words_are_taken_for_unknown_in_training_only(characters):
+    words = encoder(characters, word_unknown=1.0)
+    taken = vectors(words.train(), (1, FREQUENT))
+    torch.testing.assert_close(taken, vectors(words, (UNKNOWN, FREQUENT)))
+    assert not torch.allclose(taken, vectors(words.eval(), (1, FREQUENT)))
+
+
+def test_other_values_are_refused():
+    with pytest.raises(ValueError, match="characters must be rare or all; got 'none'"):
+        NetworkConfig(characters="none")
