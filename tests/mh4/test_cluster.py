@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
@@ -52,30 +53,23 @@ def parse(model, inputs, folder, address, **options):
 
 
 def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, local_cluster, tmp_path):
-    processes = {
-        address: next(iter(pids.values()))
-        for address in list(local_cluster.scheduler.workers)
-        for client in [local_cluster.get_client()]
-        for pids in [client.run(os.getpid, workers=[address])]
-    }
-    killed, progress = [], []
+    victim, process = next(iter(local_cluster.get_client().run(os.getpid).items()))
+    workers, progress = local_cluster.scheduler.workers, []
 
-    def kill_one(count):
-        """Kill a worker that is at work: one that is stopped cannot finish before it is killed."""
-        progress.append(count)
-        for address, process in processes.items():
-            if killed or address not in local_cluster.scheduler.workers:
-                continue
-            os.kill(process, signal.SIGSTOP)
-            time.sleep(0.2)  # what it sent before arrives
-            if local_cluster.scheduler.workers[address].processing:
-                os.kill(process, signal.SIGKILL)
-                killed.append(address)
-            else:
-                os.kill(process, signal.SIGCONT)
+    def kill_at_work():
+        deadline = time.monotonic() + 100
+        while not workers[victim].processing:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process, signal.SIGKILL)
 
-    count = parse(small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, on_progress=kill_one)
-    assert killed
+    os.kill(process, signal.SIGSTOP)  # what the scheduler gives to it now, it cannot finish
+    with ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(kill_at_work)
+        count = parse(
+            small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, on_progress=progress.append
+        )
+        killed.result()
     for path in inputs:
         parser.parse_to_file(path, tmp_path / path.name)
         assert (tmp_path / "out" / path.name).read_bytes() == (tmp_path / path.name).read_bytes()
