@@ -11,12 +11,10 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from mh4.models.encoder import WordBatch
 from mh4.models.loss import multiclass_hinge
 from mh4.models.network import NetworkConfig, ParserNetwork
 from mh4.models.weight_average import WeightAverage
@@ -39,50 +37,15 @@ from .model_folder import (
 )
 from .objectives import Objective, make_objective
 from .parser import Parser
+from .training_batches import Example, TrainingBatch, collate, shuffled_batches
 from .transition_config import TransitionConfig
 from .transition_parser import TransitionParser
 from .treebank import Sentence, read_treebank
 from .treebank_parser import StageTimes
-from .vocabulary import Vocabulary, feature_names, tag_pair_names
+from .vocabulary import Vocabulary
 from .workers import Workers
 
 log = logging.getLogger("mh4")
-
-WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
-WINDOW_BATCHES = 8  # so many batches; else as many as do
-
-
-@dataclass(frozen=True, eq=False)
-class Example:
-    """A training sentence: what the losses need, as arrays.
-
-    `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest one that it can; `gold_heads` is
-    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
-    columns where they are not learnt.
-    """
-
-    sentence: Sentence
-    heads: np.ndarray
-    gold_heads: np.ndarray
-    relations: np.ndarray
-    tags: np.ndarray
-    tag_pairs: np.ndarray
-    features: np.ndarray
-
-
-@dataclass(frozen=True, eq=False)
-class TrainingBatch:
-    """Words, trees and the classes of all M words, as tensors on the device."""
-
-    words: WordBatch
-    heads: list[np.ndarray]
-    sentence_of: Tensor
-    head_of: Tensor
-    dependent: Tensor
-    relations: Tensor
-    tags: Tensor
-    tag_pairs: Tensor
-    features: Tensor
 
 
 @dataclass
@@ -179,7 +142,7 @@ class Trainer:
         self.average = WeightAverage(parser.network, self.settings.weight_average)
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
-        vocabulary = self.parser.vocabulary
+        vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
         examples, replaced = [], 0
         trees = [self.objective.training_tree(sentence) for sentence in sentences]
         left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
@@ -187,17 +150,7 @@ class Trainer:
             if heads is None or i in left_out:
                 continue
             replaced += bool((heads != sentence.heads).any())
-            examples.append(
-                Example(
-                    sentence,
-                    heads,
-                    sentence.heads,
-                    np.array([vocabulary.relation_index[name] for name in sentence.relations]),
-                    np.array([vocabulary.tag_index[name] for name in sentence.upos]),
-                    np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
-                    self._feature_rows(sentence),
-                )
-            )
+            examples.append(Example.of(sentence, heads, vocabulary, learns_features))
         if len(examples) < len(sentences):
             log.warning(
                 "%d training sentences are left out: their charts would not fit into memory",
@@ -212,55 +165,14 @@ class Trainer:
             )
         return examples
 
-    def _feature_rows(self, sentence: Sentence) -> np.ndarray:
-        if self.parser.network.features is None:
-            return np.zeros((len(sentence), 0), bool)
-        index = self.parser.vocabulary.feature_index
-        rows = np.zeros((len(sentence), len(index)), bool)
-        for row, names in zip(rows, feature_names(sentence), strict=True):
-            row[[index[name] for name in names]] = True
-        return rows
-
     def batches(self, epoch: int) -> list[list[int]]:
-        """Indices of the sentences of each batch: shuffled, similar lengths together within a window."""
-        generator = np.random.default_rng([self.settings.seed, epoch])
-        lengths = np.array([len(example.sentence) for example in self.examples])
-        order = generator.permutation(len(lengths))
-        size = max(WINDOW, round(WINDOW_BATCHES * self.settings.batch_words / lengths.mean()))
-        batches: list[list[int]] = []
-        for start in range(0, len(order), size):
-            window = order[start : start + size]
-            batch: list[int] = []
-            words = 0
-            for i in window[np.argsort(lengths[window], kind="stable")].tolist():
-                if batch and words + lengths[i] > self.settings.batch_words:
-                    batches.append(batch)
-                    batch, words = [], 0
-                batch.append(i)
-                words += int(lengths[i])
-            batches.append(batch)
-        return [batches[k] for k in generator.permutation(len(batches))]
+        """Indices of the sentences of each batch."""
+        lengths = [len(example.sentence) for example in self.examples]
+        return shuffled_batches(lengths, self.settings.batch_words, [self.settings.seed, epoch])
 
     def collate(self, indices: Sequence[int]) -> TrainingBatch:
         """Tensors of one batch."""
-        examples = [self.examples[i] for i in indices]
-        device = self.parser.device
-        lengths = [len(example.sentence) for example in examples]
-
-        def joined(arrays: list[np.ndarray]) -> Tensor:
-            return torch.from_numpy(np.concatenate(arrays).astype(np.int64)).to(device)
-
-        return TrainingBatch(
-            self.parser.vocabulary.batch([example.sentence for example in examples]).to(device),
-            [example.heads for example in examples],
-            joined([np.repeat(np.arange(len(examples)), lengths)]),
-            joined([example.gold_heads[1:] for example in examples]),
-            joined([np.arange(1, n + 1) for n in lengths]),
-            joined([example.relations for example in examples]),
-            joined([example.tags for example in examples]),
-            joined([example.tag_pairs for example in examples]),
-            torch.from_numpy(np.concatenate([example.features for example in examples])).to(device),
-        )
+        return collate([self.examples[i] for i in indices], self.parser.vocabulary, self.parser.device)
 
     def step(self, batch: TrainingBatch | None) -> float:
         """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
