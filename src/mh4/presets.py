@@ -12,4 +12,15 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "patience=4",
         "decays=0",
     ),
+    # More to learn from every word, and much longer training, at rates that fall while the weights are averaged.
+    "best": (
+        "feature_weight=0.1",
+        "characters=all",
+        "batch_words=200",
+        "learning_rate=0.004",
+        "weight_average=0.998",
+        "evaluation_steps=200",
+        "patience=10",
+        "decays=2",
+    ),
 }
