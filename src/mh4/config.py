@@ -33,7 +33,7 @@ class TrainingConfig:
     Attributes
     ----------
     batch_words
-        A minibatch holds sentences up to this many words; the summed loss is divided by it.
+        A minibatch is full as soon as it holds so many words; the summed loss is divided by this number.
     evaluation_steps
         Evaluate on dev every so many steps, and not more often than every quarter epoch.
     patience, decays, decay_factor

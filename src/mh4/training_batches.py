@@ -76,7 +76,7 @@ def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[in
     lengths
         Words of each sentence.
     batch_words
-        Words of a batch, at most, unless a single sentence has more.
+        Words of a batch: it is full as soon as it has so many.
     seed
         Numbers that decide on the order.
     """
@@ -90,12 +90,13 @@ def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[in
         batch: list[int] = []
         words = 0
         for i in window[np.argsort(words_of[window], kind="stable")].tolist():
-            if batch and words + words_of[i] > batch_words:
-                batches.append(batch)
-                batch, words = [], 0
             batch.append(i)
             words += int(words_of[i])
-        batches.append(batch)
+            if words >= batch_words:
+                batches.append(batch)
+                batch, words = [], 0
+        if batch:
+            batches.append(batch)
     return [batches[k] for k in generator.permutation(len(batches))]
 
 
