@@ -15,6 +15,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
     # More to learn from every word, and much longer training, at rates that fall while the weights are averaged.
     "best": (
         "feature_weight=0.1",
+        "tagger_layer=1",
         "characters=all",
         "batch_words=200",
         "learning_rate=0.004",

@@ -94,13 +94,14 @@ class BatchLoss(nn.Module):
         words = encoded.states[batch.sentence_of, batch.dependent]
         heads = encoded.states[batch.sentence_of, batch.head_of]
         labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
+        tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
         tagged = sum(
-            multiclass_hinge(tagger(words), gold)
+            multiclass_hinge(tagger(tagged_words), gold)
             for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
         )
         loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
         if network.features is not None:
-            scores = network.features(words)
+            scores = network.features(tagged_words)
             loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
                 scores, batch.features.to(scores.dtype), reduction="sum"
             )

@@ -121,16 +121,24 @@ class WordEncoder(nn.Module):
 
 
 class SentenceEncoder(nn.Module):
-    """A learned root vector, the word vectors, and a BiLSTM over both."""
+    """A learned root vector, the word vectors, and a BiLSTM over both.
 
-    def __init__(self, word_size: int, hidden: int, layers: int, dropout: float) -> None:
+    The states of two of its layers are what others build on: of the last one, and of ``tagger_layer``, counted from 1.
+    """
+
+    def __init__(self, word_size: int, hidden: int, layers: int, dropout: float, tagger_layer: int) -> None:
         super().__init__()
+        self.tagger_layer = tagger_layer
         self.root = nn.Parameter(torch.empty(word_size).uniform_(-SMALL, SMALL))
         self.lstm = BiLSTM(word_size, hidden // 2, layers, dropout)
 
-    def forward(self, words: Tensor, lengths: Tensor) -> Tensor:
-        """(B, T, word_size) → (B, T + 1, hidden); position 0 is the root."""
+    def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
+        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root."""
         inside = torch.arange(words.shape[1] + 1, device=words.device) <= lengths[:, None]
         rows = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)[inside]
-        states, _ = self.lstm(rows, lengths + 1)
-        return states.new_zeros(*inside.shape, states.shape[1]).masked_scatter(inside[..., None], states)
+        layers, _ = self.lstm(rows, lengths + 1)
+        padding = rows.new_zeros(*inside.shape, layers[-1].shape[1])
+        states = padding.masked_scatter(inside[..., None], layers[-1])
+        if self.tagger_layer == len(layers):
+            return states, states
+        return states, padding.masked_scatter(inside[..., None], layers[self.tagger_layer - 1])

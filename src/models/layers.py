@@ -67,8 +67,8 @@ class BiLSTM(nn.Module):
         sizes = [input_size] + [2 * hidden_size] * (layers - 1)
         self.layers = nn.ModuleList(BiLSTMLayer(size, hidden_size, dropout) for size in sizes)
 
-    def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """States of both directions.
+    def forward(self, x: Tensor, lengths: Tensor) -> tuple[list[Tensor], Tensor]:
+        """States of both directions, of every layer.
 
         Parameters
         ----------
@@ -78,18 +78,20 @@ class BiLSTM(nn.Module):
 
         Returns
         -------
-        states : (P, 2 · hidden_size), one row a step
-        last : (B, 2 · hidden_size), the state of either direction after it has read the whole sequence
+        states : a (P, 2 · hidden_size) for every layer, one row a step
+        last : (B, 2 · hidden_size), the state of the last layer, either direction, after it has read the whole sequence
         """
         sequences = Sequences.one_after_the_other(lengths.cpu().numpy())
+        states = []
         for layer in self.layers:
             if self.training and self.dropout:  # one mask a sequence (Gal & Ghahramani 2016)
                 mask = dropout_mask((len(lengths), x.shape[1]), self.dropout, x)
                 x = x * mask.repeat_interleave(lengths, 0, output_size=len(x))
             x = layer(x, sequences)
+            states.append(x)
         ends = lengths.cumsum(0)
         ahead, back = x.chunk(2, dim=1)
-        return x, torch.cat([ahead[ends - 1], back[ends - lengths]], dim=1)
+        return states, torch.cat([ahead[ends - 1], back[ends - lengths]], dim=1)
 
 
 class MLP(nn.Module):

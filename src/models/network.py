@@ -27,6 +27,9 @@ class NetworkConfig:
         Of the losses of relations, and of UPOS and of UPOS|XPOS.
     feature_weight
         Of the loss of morphological features (FEATS), which the published model does not learn.
+    tagger_layer
+        Layer of the sentence BiLSTM that tags and morphological features are predicted from, counted from 1; 0 stands
+        for the last one, as published.
     characters
         Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding
         as well.
@@ -45,17 +48,21 @@ class NetworkConfig:
     tagger_weight: float = 0.2
     labeler_weight: float = 1.0
     feature_weight: float = 0.0
+    tagger_layer: int = 0
     characters: str = "rare"
 
     def __post_init__(self) -> None:
         if self.characters not in ("rare", "all"):
             raise ValueError(f"characters must be rare or all; got {self.characters!r}")
+        if not 0 <= self.tagger_layer <= self.layers:
+            raise ValueError(f"tagger_layer must be from 0 to {self.layers}; got {self.tagger_layer}")
 
 
 class Encoded(NamedTuple):
     """What one pass over a batch of sentences yields: context vectors and role vectors."""
 
     states: Tensor  # (B, T + 1, hidden)
+    tagger_states: Tensor  # (B, T + 1, hidden), what tags are predicted from
     roles: Tensor  # (B, T + 2, R, …), as of the scorer's ``role_vectors``
 
 
@@ -97,7 +104,9 @@ class ParserNetwork(nn.Module, Generic[S]):
             config.block_dropout,
             config.characters,
         )
-        self.sentence = SentenceEncoder(config.word_size, config.hidden, config.layers, config.lstm_dropout)
+        self.sentence = SentenceEncoder(
+            config.word_size, config.hidden, config.layers, config.lstm_dropout, config.tagger_layer or config.layers
+        )
         self.scorer = make_scorer(config)
         self.labeler = Classifier(2 * config.hidden, config.mlp, relations, config.mlp_dropout)
         self.taggers = nn.ModuleList(
@@ -109,8 +118,8 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     def encode(self, batch: WordBatch) -> Encoded:
         """Context and role vectors of a batch."""
-        states = self.sentence(self.words(batch), batch.lengths)
-        return Encoded(states, self.scorer.role_vectors(states, batch.lengths))
+        states, tagger_states = self.sentence(self.words(batch), batch.lengths)
+        return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths))
 
     def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""

@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordEncoder
+from mh4.models.encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
 from mh4.models.network import NetworkConfig
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
@@ -61,3 +61,27 @@ def test_frequent_words_are_taken_for_unknown_in_training_only(characters):
 def test_other_values_are_refused():
     with pytest.raises(ValueError, match="characters must be rare or all; got 'none'"):
         NetworkConfig(characters="none")
+
+
+def test_taggers_may_build_on_a_lower_layer():
+    lengths, words = torch.tensor([3, 1]), torch.randn(2, 3, 5)
+    encoders = []
+    for layers, tagger_layer in ((2, 1), (2, 2), (1, 1)):
+        torch.manual_seed(2)
+        encoders.append(SentenceEncoder(5, 6, layers, 0.0, tagger_layer))
+    (last, lower), (same, top), (alone, _) = (encoder(words, lengths) for encoder in encoders)
+    torch.testing.assert_close(last, same)
+    torch.testing.assert_close(same, top)
+    torch.testing.assert_close(lower, alone)
+    assert (lower[1, 2:] == 0).all()
+    assert lower[1, :2].abs().sum() > 0
+    lower.sum().backward()
+    first, second = (layer.input_weight.grad for layer in encoders[0].lstm.layers)
+    assert first.abs().sum() > 0
+    assert second is None
+
+
+@pytest.mark.parametrize("layer", [-1, 3])
+def test_taggers_need_a_layer_that_there_is(layer):
+    with pytest.raises(ValueError, match="tagger_layer must be from 0 to 2"):
+        NetworkConfig(tagger_layer=layer)

@@ -39,7 +39,7 @@ def test_equals_packed_lstm(hidden):
     for layer in ours.layers:
         layer.bias.data.uniform_(-1, 1)
     x = torch.randn(int(LENGTHS.sum()), 5)
-    states, last = ours(x, LENGTHS)
+    (_, states), last = ours(x, LENGTHS)
     packed, (final, _) = reference(ours, 5, hidden, 2)(pack_sequence(x.split(LENGTHS.tolist()), enforce_sorted=False))
     torch.testing.assert_close(states, torch.cat(unpack_sequence(packed)), atol=1e-5, rtol=1e-5)
     torch.testing.assert_close(last, torch.cat([final[-2], final[-1]], dim=-1), atol=1e-5, rtol=1e-5)
@@ -69,7 +69,8 @@ def test_sequences_do_not_see_each_other():
     x = torch.randn(7, 3)
     together, last = lstm(x, torch.tensor([5, 2]))
     alone, last_alone = lstm(x[5:], torch.tensor([2]))
-    torch.testing.assert_close(together[5:], alone)
+    for states, states_alone in zip(together, alone, strict=True):
+        torch.testing.assert_close(states[5:], states_alone)
     torch.testing.assert_close(last[1:], last_alone)
 
 
