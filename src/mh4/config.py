@@ -39,6 +39,9 @@ class TrainingConfig:
     patience, decays, decay_factor
         After `patience` evaluations without improvement the learning rate is multiplied by `decay_factor`, at most
         `decays` times; then training stops.
+    decay_from
+        The weights that training goes on with after that: "last", those it has, as published, or "best", those that
+        were best on dev.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
     weight_average
@@ -56,10 +59,15 @@ class TrainingConfig:
     patience: int = 5
     decays: int = 3
     decay_factor: float = 0.25
+    decay_from: str = "last"
     max_steps: int = 100_000
     word_unknown: float = 2.5
     character_unknown: float = 0.25
     weight_average: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.decay_from not in ("last", "best"):
+            raise ValueError(f"decay_from must be last or best; got {self.decay_from!r}")
 
 
 @dataclass(frozen=True)

@@ -23,5 +23,6 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "evaluation_steps=200",
         "patience=10",
         "decays=2",
+        "decay_from=best",
     ),
 }

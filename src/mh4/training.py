@@ -141,6 +141,7 @@ class Trainer:
             fused=True,
         )
         self.average = WeightAverage(parser.network, self.settings.weight_average)
+        self.best: list[Tensor] = []  # the parameters that were best on dev, if decays go back to them
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
@@ -240,6 +241,8 @@ class Trainer:
             if improved:
                 progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
                 progress.waited = 0
+                if settings.decay_from == "best":
+                    self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
                 if self.workers.lead:
                     write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
             else:
@@ -263,6 +266,8 @@ class Trainer:
             progress.learning_rate *= settings.decay_factor
             for group in self.optimizer.param_groups:
                 group["lr"] = progress.learning_rate
+            if settings.decay_from == "best":
+                self.average.restart(self.best)
         progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
         if self.workers.lead:
             self.save_state()
@@ -310,6 +315,9 @@ class Trainer:
         self.optimizer.load_state_dict(state)
         for position, average in enumerate(self.average.averages):
             average.copy_(tensors[f"average.{position}"])
+        if self.settings.decay_from == "best":
+            best = read_tensors(self.folder / WEIGHTS)
+            self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
         restore_random_state(tensors)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 
 class WeightAverage:
@@ -31,6 +31,12 @@ class WeightAverage:
             return
         keep = min(self.decay, step / (step + 9))
         torch._foreach_lerp_(self.averages, self.parameters, 1.0 - keep)
+
+    def restart(self, weights: Sequence[Tensor]) -> None:
+        """Let the network and its average go on from other weights, one tensor a parameter."""
+        torch._foreach_copy_(self.parameters, weights)
+        if self.decay:
+            torch._foreach_copy_(self.averages, weights)
 
     @contextmanager
     def applied(self) -> Iterator[None]:

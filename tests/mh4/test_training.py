@@ -134,6 +134,32 @@ def test_schedule(small_treebanks, tmp_path, monkeypatch):
     assert progress.best_step == interval
 
 
+def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monkeypatch):
+    """The first evaluation is the best one here; with an interruption after it as without."""
+    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0 if self.progress.best_step == 0 else 30.0))
+    config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    distances = []
+
+    def note_distance(report):
+        best = load_file(tmp_path / "weights.safetensors")
+        distances.append(max((best[name] - p).abs().max().item() for name, p in parser.network.named_parameters()))
+
+    Trainer(parser, sentences, sentences, tmp_path, on_evaluation=note_distance).run()
+    assert [distance == 0.0 for distance in distances] == [False, False, True, False, True, False, True]
+
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "resumed", config, device="cpu", on_evaluation=interrupt)
+    train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
+    quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
+    assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
+
+
 def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
     sentences = read_gold(small_treebanks[0], skip_bad=False)
     parser = Parser(small_config("eisner"), Vocabulary.from_sentences(sentences), device="cpu")

@@ -41,3 +41,12 @@ def test_the_network_has_its_own_weights_back_afterwards():
         assert network.weight.item() == 1.0
     assert network.weight.item() == 2.0
     assert average.averages[0].item() == 1.0
+
+
+def test_restart_moves_the_network_and_its_average():
+    network = _network()
+    average = WeightAverage(network, decay=0.9)
+    average.restart([torch.tensor([[5.0]])])
+    assert network.weight.item() == 5.0
+    with average.applied():
+        assert network.weight.item() == 5.0
