@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
@@ -32,7 +32,7 @@ class WeightAverage:
         keep = min(self.decay, step / (step + 9))
         torch._foreach_lerp_(self.averages, self.parameters, 1.0 - keep)
 
-    def restart(self, weights: Sequence[Tensor]) -> None:
+    def restart(self, weights: list[Tensor]) -> None:
         """Let the network and its average go on from other weights, one tensor a parameter."""
         torch._foreach_copy_(self.parameters, weights)
         if self.decay:
