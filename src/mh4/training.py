@@ -141,7 +141,7 @@ class Trainer:
             fused=True,
         )
         self.average = WeightAverage(parser.network, self.settings.weight_average)
-        self.best: list[Tensor] = []  # the parameters that were best on dev, if decays go back to them
+        self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
