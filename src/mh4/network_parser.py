@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
@@ -41,6 +42,34 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
+class HostCopy:
+    """A tensor on its way to the host, which a GPU sends while it goes on with other work."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self._host = tensor
+        self._sent: torch.cuda.Event | None = None
+        if tensor.device.type == "cuda":
+            self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            self._host.copy_(tensor, non_blocking=True)
+            self._sent = torch.cuda.Event()
+            self._sent.record()
+
+    def numpy(self) -> np.ndarray:
+        """The tensor as an array, once it is there."""
+        if self._sent is not None:
+            self._sent.synchronize()
+        return self._host.numpy()
+
+
+class ScoredBatch(NamedTuple):
+    """Sentences between scores and trees: their indices, and what `NetworkParser.start_scores` made of them."""
+
+    indices: list[int]
+    sentences: list[Sentence]
+    encoded: Encoded
+    scores: Any
+
+
 class NetworkParser(TreebankParser, Generic[C, S]):
     """Network and vocabulary together; `find_heads` is left to the class of the configuration.
 
@@ -48,6 +77,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     ----------
     threads : int or None
         Threads for finding heads; None is one a core.
+    ahead : int
+        Batches that are scored before trees are found in the first: a GPU scores one while the CPU decodes another.
     times : StageTimes
         Of all sentences parsed.
     """
@@ -61,6 +92,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.vocabulary = vocabulary
         self.device = choose_device(device)
         self.threads: int | None = None
+        self.ahead = 1 if self.device.type == "cuda" else 0
         self.times = StageTimes()
         self.network = ParserNetwork(
             config.network,
@@ -74,7 +106,11 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         ).to(self.device)
 
     @abstractmethod
-    def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+    def start_scores(self, encoded: Encoded) -> Any:
+        """The scores of a batch, for `find_heads`; they need not have arrived."""
+
+    @abstractmethod
+    def find_heads(self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         """Heads int32 (n + 1,) of each sentence of a batch; books its time on the stages ``score`` and ``decode``."""
 
     @classmethod
@@ -122,20 +158,36 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """Trees of some sentences, in their order."""
         predictions: list[Prediction | None] = [None] * len(sentences)
         self.network.eval()
+        scored: deque[ScoredBatch] = deque()
+
+        def settle(count: int) -> None:
+            while len(scored) > count:
+                batch = scored.popleft()
+                for i, prediction in zip(batch.indices, self._find_trees(batch, keep_heads), strict=True):
+                    predictions[i] = prediction
+
         for indices in prediction_batches([len(sentence) for sentence in sentences]):
-            batch = [sentences[i] for i in indices]
-            for i, prediction in zip(indices, self._predict_batch(batch, keep_heads), strict=True):
-                predictions[i] = prediction
+            scored.append(self._score_batch(indices, [sentences[i] for i in indices]))
+            settle(self.ahead)
+        settle(0)
         return [prediction for prediction in predictions if prediction is not None]
 
     @torch.inference_mode()
-    def _predict_batch(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Prediction]:
+    def _score_batch(self, indices: list[int], sentences: list[Sentence]) -> ScoredBatch:
         self.times.start()
         batch = self.vocabulary.batch(sentences).to(self.device)
         self.times.stop("read")
         encoded = self.network.encode(batch)
         self.times.stop("encode")
-        trees = self.find_heads(encoded, sentences, keep_heads)
+        scores = self.start_scores(encoded)
+        self.times.stop("score")
+        return ScoredBatch(indices, sentences, encoded, scores)
+
+    @torch.inference_mode()
+    def _find_trees(self, batch: ScoredBatch, keep_heads: bool) -> list[Prediction]:
+        _, sentences, encoded, scores = batch
+        self.times.start()
+        trees = self.find_heads(scores, sentences, keep_heads)
         arcs = (
             np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees]),
             np.concatenate([heads[1:] for heads in trees]),

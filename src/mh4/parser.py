@@ -14,7 +14,7 @@ from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
 from .config import Config
-from .network_parser import NetworkParser
+from .network_parser import HostCopy, NetworkParser
 from .treebank import Sentence
 from .treebank_parser import Prediction
 from .vocabulary import Vocabulary
@@ -60,11 +60,15 @@ class Parser(NetworkParser[Config, ChannelScorer]):
         """
         return super().load(folder, device, search=search)
 
-    def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+    def start_scores(self, encoded: Encoded) -> HostCopy:
+        """As of `NetworkParser`."""
+        return HostCopy(self.network.scorer(encoded.roles))
+
+    def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         """As of `NetworkParser`; DataError if the given heads are not those of any tree of the class."""
-        scores = self.network.scorer(encoded.roles).cpu().numpy()
+        matrices = scores.numpy()
         self.times.stop("score")
-        heads = self._decode(scores, sentences, keep_heads)
+        heads = self._decode(matrices, sentences, keep_heads)
         self.times.stop("decode")
         return heads
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mh4.models.network import Encoded
-from mh4.models.transition_scorer import TransitionScorer
+from mh4.models.transition_scorer import ScorerArrays, TransitionScorer
 
 from .greedy.network_loops import parse_sentence
 from .greedy.state import Candidates, State, new_candidates, new_state
@@ -57,17 +57,19 @@ class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
             self._room = new_state(self._longest), candidates, scores
         return self._room
 
-    def find_heads(self, encoded: Encoded, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+    def start_scores(self, encoded: Encoded) -> ScorerArrays:
+        """As of `NetworkParser`."""
+        return self.network.scorer.arrays(encoded.roles)
+
+    def find_heads(self, scores: ScorerArrays, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
         if keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
-        scorer = self.network.scorer.arrays(encoded.roles)
-        self.times.stop("score")
         trees = []
         room = self.room(max(map(len, sentences)))
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
-            parse_sentence(self.code, scorer, i, len(sentence), self.roles, *room, heads)
+            parse_sentence(self.code, scores, i, len(sentence), self.roles, *room, heads)
             # Covington parsing leaves words without a head: the first is below the root, the others below the first.
             roots = np.flatnonzero(heads[1:] <= 0) + 1
             heads[roots] = roots[0]

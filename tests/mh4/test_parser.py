@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from small import small_config
 
+from mh4 import network_parser
 from mh4.decoders import decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.files import DataError
@@ -48,6 +49,33 @@ def test_batching_does_not_change_trees(parser, dev):
     together = parser.predict(dev)
     for sentence, prediction in zip(dev, together, strict=True):
         np.testing.assert_array_equal(parser.predict([sentence])[0].heads, prediction.heads)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
+    monkeypatch.setattr(network_parser, "BATCH_WORDS", 30)
+    order = []
+    monkeypatch.setattr(parser, "_score_batch", noted(parser._score_batch, order, "scores"))
+    monkeypatch.setattr(parser, "_find_trees", noted(parser._find_trees, order, "trees"))
+    expected = parser.predict(dev)
+    batches = len(order) // 2
+    assert order == ["scores", "trees"] * batches
+    assert batches > ahead
+    order.clear()
+    monkeypatch.setattr(parser, "ahead", ahead)
+    for one, other in zip(parser.predict(dev), expected, strict=True):
+        np.testing.assert_array_equal(one.heads, other.heads)
+        assert one.relations == other.relations
+    rest = ["scores", "trees"] * (batches - ahead)
+    assert order == ["scores"] * ahead + rest + ["trees"] * ahead
+
+
+def noted(function, order, name):
+    def call(*arguments):
+        order.append(name)
+        return function(*arguments)
+
+    return call
 
 
 def test_prediction_batches_cover_everything_once():
