@@ -96,9 +96,10 @@ def claims_table(results: list[Result]) -> ReportTable:
     for (treebank, system), runs in sorted(group_runs(results, "fast").items()):
         slow = groups.get((treebank, system), [])
         if slow:
-            gain = mean(run["dev_uas"] for run in runs) - mean(run["dev_uas"] for run in slow)
-            time = mean(run["minutes"] for run in runs) / mean(run["minutes"] for run in slow)
-            claim = f"fast, {treebank} {system}: within 0.2 UAS of paper in a third of its time"
+            uas = mean(run["dev_uas"] for run in slow)
+            gain = mean(run["dev_uas"] for run in runs) - uas
+            time = mean(seconds_to(run, uas) for run in runs) / mean(seconds_to(run, uas) for run in slow)
+            claim = f"fast, {treebank} {system}: within 0.2 UAS of paper, and as good as paper in a third of its time"
             found = f"{gain:+.2f} UAS, {time:.2f} of the time ({len(runs)} and {len(slow)} seeds)"
             rows.append([claim, found, _yes(gain >= -0.2 and time <= 1 / 3)])
     best = group_runs(results, "best")
@@ -115,8 +116,16 @@ def claims_table(results: list[Result]) -> ReportTable:
         claim = f"best: +0.5 UAS or more on average over treebanks it was not chosen on ({', '.join(untouched)})"
         average = mean(untouched.values())
         rows.append([claim, f"{average:+.2f}", _yes(average >= 0.5)])
-    notes = ["Times are those of the runs, whatever load their machines had and how old their code is."]
+    notes = [
+        "Times are those of the runs, whatever load their machines had and how old their code is; "
+        "here until dev UAS is the mean of paper's models or, where it never is, until the best model."
+    ]
     return ReportTable("Claims", ["claim", "found", "holds"], rows, notes, "python experiments/report.py", left=3)
+
+
+def seconds_to(run: Result, uas: float) -> float:
+    """Seconds of training until dev UAS was ``uas`` or the model was the run's best one, whatever came first."""
+    return next(row[1] for row in run["curve"] if row[2] >= uas or row[0] >= run["best_step"])
 
 
 def _yes(holds: bool) -> str:
