@@ -17,6 +17,9 @@ import numpy as np
 from numba import njit
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
+THREADED_BYTES = (
+    500_000  # of chart, on average a sentence: below, passing one on to a thread takes longer than decoding
+)
 
 
 class InfeasibleError(ValueError):
@@ -209,7 +212,7 @@ class Decoder(ABC):
             Words of each sentence.
         arc_bonus : float32 (B, N, N), optional
         threads : int, optional
-            Threads to use; by default one for each core.
+            Threads to use, where sentences are long enough for several to pay; by default one for each core.
         """
         counts = [int(n) for n in lengths]
         if len(counts) != len(scores):
@@ -223,7 +226,7 @@ class Decoder(ABC):
             return self.decode(scores[b, :, :size, :size], bonus)
 
         threads = threads or os.cpu_count() or 1
-        if threads == 1 or len(counts) == 1:
+        if threads == 1 or len(counts) < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * len(counts):
             return [one(b) for b in range(len(counts))]
         return list(_thread_pool(threads).map(one, range(len(counts))))
 

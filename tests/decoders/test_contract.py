@@ -1,5 +1,6 @@
 """What every decoder promises, whatever its trees and its scores."""
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
 import naive
@@ -9,6 +10,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
+from mh4.decoders import decoder as decoder_module
 from mh4.decoders.trees import is_projective, is_tree
 
 NAMES = decoder_names()
@@ -147,7 +149,8 @@ def test_the_closest_projective_tree_shares_most_arcs(name, n, seed, single_root
 
 @every_search
 @pytest.mark.parametrize("threads", [1, 2, 3, None])
-def test_a_batch_decodes_as_its_sentences_do(name, search, threads):
+def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch):
+    monkeypatch.setattr(decoder_module, "THREADED_BYTES", 0)
     decoder = get_decoder(name, search=search)
     sizes = [4, 9, 1, 7, 9, 2]
     rng = np.random.default_rng(7)
@@ -166,6 +169,21 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads):
     assert [len(d.heads) for d in plain] == [n + 1 for n in sizes]
 
 
+def test_threads_are_for_long_sentences(monkeypatch):
+    used = []
+
+    class Pool(ThreadPoolExecutor):
+        def map(self, function, items):
+            used.append(True)
+            return super().map(function, items)
+
+    monkeypatch.setattr(decoder_module, "_thread_pool", Pool)
+    decoder = get_decoder("mh4-hybrid")
+    for n, expected in ((20, False), (100, True)):
+        decoder.decode_batch(np.zeros((3, len(decoder.channels), n + 2, n + 2), np.float32), [n] * 3, threads=2)
+        assert bool(used) == expected
+
+
 @every_decoder
 def test_an_empty_batch(name):
     decoder = get_decoder(name)
@@ -173,7 +191,8 @@ def test_an_empty_batch(name):
 
 
 @every_search
-def test_an_error_in_a_batch_is_not_swallowed(name, search):
+def test_an_error_in_a_batch_is_not_swallowed(name, search, monkeypatch):
+    monkeypatch.setattr(decoder_module, "THREADED_BYTES", 0)
     decoder = get_decoder(name, search=search)
     bonus = np.zeros((3, 6, 6), np.float32)
     bonus[1] = -np.inf
