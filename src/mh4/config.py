@@ -9,6 +9,7 @@ from typing import Any
 from mh4.models.network import NetworkConfig
 
 from .settings import build, parse_settings
+from .vocabulary import MIN_WORD_COUNT
 
 FORMAT = 1  # of the model folder
 
@@ -42,6 +43,8 @@ class TrainingConfig:
     decay_from
         The weights that training goes on with after that: "last", those it has, as published, or "best", those that
         were best on dev.
+    min_word_count
+        Rarer words have no embedding of their own, and are spelt.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
     weight_average
@@ -61,6 +64,7 @@ class TrainingConfig:
     decay_factor: float = 0.25
     decay_from: str = "last"
     max_steps: int = 100_000
+    min_word_count: int = MIN_WORD_COUNT
     word_unknown: float = 2.5
     character_unknown: float = 0.25
     weight_average: float = 0.0

@@ -396,7 +396,7 @@ def train(
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
         torch.manual_seed(config.training.seed)
         sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
-        vocabulary = Vocabulary.from_sentences(sentences)
+        vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder)
             if saved_config != config:

@@ -17,7 +17,7 @@ from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch
 
 from .treebank import Sentence
 
-MIN_WORD_COUNT = 5  # rarer words are predicted from their characters
+MIN_WORD_COUNT = 5  # as published
 _FIRST_CHARACTER = END + 1
 _DIGIT = re.compile(r"\d")
 
@@ -56,8 +56,8 @@ class Vocabulary:
         object.__setattr__(self, "_character_index", _indices(tuple(self.characters), _FIRST_CHARACTER))
 
     @classmethod
-    def from_sentences(cls, sentences: Iterable[Sentence]) -> Vocabulary:
-        """Count what the training sentences hold."""
+    def from_sentences(cls, sentences: Iterable[Sentence], min_word_count: int = MIN_WORD_COUNT) -> Vocabulary:
+        """Count what training sentences hold; words rarer than ``min_word_count`` have no embedding of their own."""
         words: Counter[str] = Counter()
         characters: Counter[str] = Counter()
         relations: Counter[str] = Counter()
@@ -72,7 +72,7 @@ class Vocabulary:
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
             features.update(name for names in feature_names(sentence) for name in names)
-        frequent = Counter({word: count for word, count in words.items() if count >= MIN_WORD_COUNT})
+        frequent = Counter({word: count for word, count in words.items() if count >= min_word_count})
         return cls(
             _by_frequency(frequent),
             _by_frequency(characters),

@@ -88,6 +88,13 @@ def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
     assert not same_weights(small_model, tmp_path / "other")
 
 
+def test_rare_words_may_have_embeddings(small_treebanks, tmp_path):
+    train(*small_treebanks, tmp_path, small_config(min_word_count=2, max_steps=1), device="cpu")
+    words = json.loads((tmp_path / "vocab.json").read_text())["words"]
+    assert min(words.values()) == 2
+    assert len(load_file(tmp_path / "weights.safetensors")["words.words.weight"]) == len(words) + 1
+
+
 def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_path):
     """Killed at an arbitrary moment, then resumed: weights and log are those of a quiet run."""
     train(*small_treebanks, tmp_path / "quiet", small_config(max_steps=40), device="cpu")

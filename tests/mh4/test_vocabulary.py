@@ -29,6 +29,11 @@ def test_words_need_five_occurrences(vocabulary):
     assert len(characters) == 3 + len(vocabulary.characters)
 
 
+def test_words_may_need_fewer():
+    sentences = [Sentence.from_tokens(["The", "the", "cat", "1999"]), Sentence.from_tokens(["the", "cat", "sat"])]
+    assert Vocabulary.from_sentences(sentences, min_word_count=2).words == {"the": 3, "cat": 2}
+
+
 def test_batch(vocabulary):
     batch = vocabulary.batch([Sentence.from_tokens(["the", "dog"]), Sentence.from_tokens(["dog", "The", "thé"])])
     assert batch.lengths.tolist() == [2, 3]
