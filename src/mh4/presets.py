@@ -14,11 +14,13 @@ PRESETS: dict[str, tuple[str, ...]] = {
         "patience=4",
         "decays=0",
     ),
-    # The same with every word spelt, and much longer training, at rates that fall while the weights are averaged.
+    # The same with every word spelt, embeddings of all that occur twice, and much longer training, at rates that fall
+    # while the weights are averaged.
     "best": (
         "feature_weight=0.1",
         "tagger_layer=1",
         "characters=all",
+        "min_word_count=2",
         "batch_words=200",
         "learning_rate=0.004",
         "weight_average=0.998",
