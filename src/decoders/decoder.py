@@ -17,9 +17,7 @@ import numpy as np
 from numba import njit
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
-THREADED_BYTES = (
-    500_000  # of chart, on average a sentence: below, passing one on to a thread takes longer than decoding
-)
+THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
 
 
 class InfeasibleError(ValueError):
