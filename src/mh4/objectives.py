@@ -53,12 +53,13 @@ class StructuredHinge(Objective):
         """As of `Objective`; the same in every epoch."""
         scorer = self.parser.network.scorer
         with torch.no_grad():
-            scores = scorer(encoded.roles).cpu().numpy()
+            products = scorer.products(encoded.roles)
+            scores = scorer.scores(encoded.roles, products).cpu().numpy()
         times.stop("score")
         violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         times.stop("decode")
         sentences, parts, weights = (torch.from_numpy(array).to(self.parser.device) for array in violations[:3])
-        return (scorer.score_parts(encoded.roles, sentences, parts) * weights).sum() + violations.cost
+        return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
 
 
 class TransitionHinge(Objective):

@@ -7,12 +7,14 @@ what they compute is padding. Here only real steps are computed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from threading import Lock
 from typing import Any, NamedTuple
 
+import numba
 import numpy as np
 import torch
 from llvmlite import ir
-from numba import njit, types
+from numba import njit, prange, types
 from torch import Tensor
 
 from mh4.decoders.lanes import intrinsic
@@ -161,21 +163,22 @@ def _run(back, sequences, weight, gates, cells, states):
 
 
 @njit(cache=True, **_options)
-def _run_gradient(back, sequences, weight, gates, cells, state_gradient, gate_gradient):
+def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient, gate_gradient, before):
     """Gradient of one direction; ``weight`` is (4H, H).
 
     Parameters
     ----------
-    gates, cells : as `_run` leaves them
+    gates, cells, states : as `_run` leaves them
     state_gradient : (P, 2H)
     gate_gradient : (P, 8H), filled: the gradient of what the input adds to the gates
+    before : (P, 2H), filled: the state that each step began with
     """
     first, lengths = sequences
     H = weight.shape[1]
     column, gate_column = back * H, back * 4 * H
     rows, own = np.empty(len(lengths), np.int64), np.arange(len(lengths))
     later_state, later_cell = np.zeros((len(lengths), H), np.float32), np.zeros((len(lengths), H), np.float32)
-    no_cell = np.zeros(H, np.float32)
+    nothing = np.zeros(H, np.float32)
     active = 0
     for t in range(lengths[0] - 1, -1, -1):
         while active < len(lengths) and lengths[active] > t:
@@ -188,7 +191,11 @@ def _run_gradient(back, sequences, weight, gates, cells, state_gradient, gate_gr
             gradient = gate_gradient[row, gate_column : gate_column + 4 * H]
             di, df, dg, do = gradient[:H], gradient[H : 2 * H], gradient[2 * H : 3 * H], gradient[3 * H :]
             cell = cells[row, column : column + H]
-            last = cells[row + (1 if back else -1), column : column + H] if t > 0 else no_cell
+            last, start = nothing, nothing
+            if t > 0:
+                last = cells[row + (1 if back else -1), column : column + H]
+                start = states[row + (1 if back else -1), column : column + H]
+            before[row, column : column + H] = start
             direct = state_gradient[row, column : column + H]
             from_state, from_cell = later_state[r], later_cell[r]
             for k in range(H):
@@ -205,11 +212,42 @@ def _run_gradient(back, sequences, weight, gates, cells, state_gradient, gate_gr
             _add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
 
 
-def _both(run: Callable[..., None], sequences: Sequences, weights: Tensor, *arrays: Tensor) -> None:
-    """Both directions, one after the other: waking a second thread for one of them gains nothing."""
-    numbers = [array.numpy() for array in arrays]
-    for back, weight in enumerate(weights.numpy()):
-        run(back, sequences, weight, *numbers)
+@njit(cache=True, parallel=True, **_options)
+def _run_both(sequences, weights, gates, cells, states):
+    """`_run` in both directions at once."""
+    for back in prange(2):
+        _run(back, sequences, weights[back], gates, cells, states)
+
+
+@njit(cache=True, parallel=True, **_options)
+def _run_both_gradients(sequences, weights, gates, cells, states, state_gradient, gate_gradient, before):
+    """`_run_gradient` in both directions at once."""
+    for back in prange(2):
+        _run_gradient(back, sequences, weights[back], gates, cells, states, state_gradient, gate_gradient, before)
+
+
+_threads_taken = Lock()
+
+
+def _both(one: Callable[..., None], both: Callable[..., None], sequences: Sequences, *arrays: Tensor) -> None:
+    """Both directions, the arrays beginning with their weights; at once if PyTorch has threads for it.
+
+    Where Numba and PyTorch share OpenMP's threads, as on Linux, the second one need not be woken. Numba's own threads,
+    its last resort elsewhere, must not be called from two places at a time.
+    """
+    weights, *others = (array.numpy() for array in arrays)
+    before = numba.get_num_threads()
+    threads = min(torch.get_num_threads(), before)
+    if threads > 1 and _threads_taken.acquire(blocking=False):
+        numba.set_num_threads(threads)  # as many as PyTorch takes: OpenMP keeps its threads if their number stays
+        try:
+            both(sequences, weights, *others)
+        finally:
+            numba.set_num_threads(before)
+            _threads_taken.release()
+    else:
+        for back, weight in enumerate(weights):
+            one(back, sequences, weight, *others)
 
 
 class Recurrence(torch.autograd.Function):
@@ -227,7 +265,8 @@ class Recurrence(torch.autograd.Function):
         size = recurrent_weight.shape[2]
         gates = torch.addmm(bias.flatten(), x, input_weight.flatten(0, 1).t())
         cells, states = x.new_empty(2, len(x), 2 * size)
-        _both(_run, sequences, recurrent_weight.transpose(1, 2).contiguous(), gates, cells, states)
+        weights = recurrent_weight.transpose(1, 2).contiguous()
+        _both(_run, _run_both, sequences, weights, gates, cells, states)
         context.save_for_backward(x, input_weight, recurrent_weight, gates, cells, states)
         context.sequences = sequences
         return states
@@ -236,26 +275,22 @@ class Recurrence(torch.autograd.Function):
     def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:
         """As of `torch.autograd.Function`."""
         x, input_weight, recurrent_weight, gates, cells, states = context.saved_tensors
-        size = recurrent_weight.shape[2]
-        gradient = torch.empty_like(gates)
+        gradient, before = torch.empty_like(gates), torch.empty_like(states)
         _both(
             _run_gradient,
+            _run_both_gradients,
             context.sequences,
             recurrent_weight.contiguous(),
             gates,
             cells,
+            states,
             state_gradient.contiguous(),
             gradient,
+            before,
         )
-        first = torch.from_numpy(context.sequences.first)
-        before = torch.zeros_like(states)  # the state that each step began with
-        before[1:, :size] = states[:-1, :size]
-        before[:-1, size:] = states[1:, size:]
-        before[first, :size] = 0.0
-        before[first + torch.from_numpy(context.sequences.lengths) - 1, size:] = 0.0
         to_recurrent = torch.empty_like(recurrent_weight)
-        for part, states, out in zip(gradient.chunk(2, 1), before.chunk(2, 1), to_recurrent, strict=True):
-            torch.mm(part.t(), states, out=out)
+        for part, start, out in zip(gradient.chunk(2, 1), before.chunk(2, 1), to_recurrent, strict=True):
+            torch.mm(part.t(), start, out=out)
         return (
             gradient @ input_weight.flatten(0, 1) if context.needs_input_grad[0] else None,
             (gradient.t() @ x).view_as(input_weight),

