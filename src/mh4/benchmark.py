@@ -5,12 +5,13 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
-from .config import Config
+from .config import Config, make_config
 from .parser import Parser
 from .sample import write_sample
 from .training import Recent, Trainer, read_gold
@@ -23,12 +24,18 @@ def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, A
 
 
 def time_training(
-    treebank: str | Path | None, decoder: str, steps: int, device: str = "auto", threads: int | None = None
+    treebank: str | Path | None,
+    decoder: str,
+    steps: int,
+    device: str = "auto",
+    threads: int | None = None,
+    settings: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Words a second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
+    config = make_config(decoder, settings=settings)
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"], skip_bad=False)
-        parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
+        parser = Parser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
         order = [
@@ -51,7 +58,7 @@ def time_training(
             words += len(batch.dependent)
         seconds = time.perf_counter() - start
     times = trainer.recent.times
-    return _stages(words, seconds, {stage: times.share(stage) for stage in times.seconds})
+    return {"steps": steps} | _stages(words, seconds, {stage: times.share(stage) for stage in times.seconds})
 
 
 def time_parsing(

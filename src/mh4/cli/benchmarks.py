@@ -10,11 +10,15 @@ from typing import Annotated, Any
 import typer
 
 from ..decoders import decoder_names
+from ..presets import PRESETS
 from .options import (
     DEFAULT_DECODER,
+    PAPER,
     DecoderName,
     Device,
     DeviceOption,
+    PresetOption,
+    SettingOption,
     ThreadsOption,
     messages,
     output,
@@ -72,6 +76,8 @@ def bench_train(
         Path | None, typer.Argument(help="Training treebank; default: the sample.", metavar="TRAIN")
     ] = None,
     decoder: Annotated[DecoderName, typer.Option()] = DEFAULT_DECODER,
+    preset: PresetOption = PAPER,
+    setting: SettingOption = None,
     steps: Annotated[int, typer.Option(min=1, help="Timed minibatches.")] = 100,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -81,7 +87,8 @@ def bench_train(
     from ..benchmark import stage_table, time_training
 
     set_threads(threads)
-    _print(time_training(treebank, decoder.value, steps, device.value, threads), as_json, stage_table)
+    settings = [*PRESETS[preset], *(setting or [])]
+    _print(time_training(treebank, decoder.value, steps, device.value, threads, settings), as_json, stage_table)
 
 
 @bench_app.command(name="parse")

@@ -9,12 +9,15 @@ import typer
 from rich.console import Console
 
 from ..decoders import decoder_names
+from ..presets import PRESETS
 
 output = Console()
 messages = Console(stderr=True)
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
+Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
+PAPER = Preset("paper")
 
 
 class Device(StrEnum):
@@ -38,6 +41,15 @@ ThreadsOption = Annotated[
 ]
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
 DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: one a core.")]
+PresetOption = Annotated[
+    Preset, typer.Option(help="Settings: the published ones, or larger batches and a shorter schedule.")
+]
+SettingOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--set", metavar="NAME=VALUE", help="Any setting of config.json, as in learning_rate=0.001; beats --preset."
+    ),
+]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
 
 

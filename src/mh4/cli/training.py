@@ -13,9 +13,12 @@ import typer
 from ..presets import PRESETS
 from .options import (
     DEFAULT_DECODER,
+    PAPER,
     DecoderName,
     Device,
     DeviceOption,
+    PresetOption,
+    SettingOption,
     SkipBadOption,
     ThreadsOption,
     messages,
@@ -28,10 +31,6 @@ class Scorer(StrEnum):
 
     bilstm = "bilstm"
     perceptron = "perceptron"
-
-
-Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
-PAPER = Preset("paper")
 
 
 def train(
@@ -58,17 +57,8 @@ def train(
     seed: Annotated[int, typer.Option(min=0, help="Random seed: equal seeds give equal models on a device.")] = 1,
     many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many minibatches at the latest.")] = None,
-    preset: Annotated[
-        Preset, typer.Option(help="Settings: the published ones, or larger batches and a shorter schedule.")
-    ] = PAPER,
-    setting: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set",
-            metavar="NAME=VALUE",
-            help="Any setting of config.json, as in learning_rate=0.001; beats --preset.",
-        ),
-    ] = None,
+    preset: PresetOption = PAPER,
+    setting: SettingOption = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")] = False,

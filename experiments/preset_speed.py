@@ -1,0 +1,67 @@
+"""What a training step takes with each preset, on one machine in turns: time for what runs count in steps.
+
+    python experiments/preset_speed.py ../shared/ud/2.0/{hu,got}
+
+One thread, as the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from statistics import median
+
+from provenance import describe_commit, describe_hardware, describe_versions
+
+from mh4.benchmark import time_training
+from mh4.cli.options import set_threads
+from mh4.files import atomic_output
+from mh4.presets import PRESETS
+
+FOLDER = Path(__file__).parent / "results" / "performance"
+NAME = "presets.json"
+
+StepSeconds = dict[str, dict[str, float]]  # by treebank and preset
+
+
+def read_step_seconds(folder: Path) -> StepSeconds:
+    """Seconds a step; none of a folder where they have not been measured."""
+    path = folder / NAME
+    return json.loads(path.read_text(encoding="utf-8"))["seconds_per_step"] if path.exists() else {}
+
+
+def measure(treebank: Path, presets: list[str], rounds: int, steps: int) -> dict[str, float]:
+    """Median seconds a step of `mh4-hybrid`."""
+    seconds: dict[str, list[float]] = {preset: [] for preset in presets}
+    for _ in range(rounds):
+        for preset in presets:
+            found = time_training(treebank, "mh4-hybrid", steps, "cpu", 1, PRESETS[preset])
+            seconds[preset].append(found["seconds"] / found["steps"])
+    return {preset: median(values) for preset, values in seconds.items()}
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("treebanks", type=Path, nargs="+", metavar="TREEBANK", help="folders with a *-ud-train.conllu")
+    parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=list(PRESETS))
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=100)
+    parser.add_argument("-o", "--output", type=Path, default=FOLDER / NAME)
+    arguments = parser.parse_args()
+    set_threads(1)
+    found = {
+        folder.name: measure(
+            next(folder.glob("*-ud-train.conllu")), arguments.presets, arguments.rounds, arguments.steps
+        )
+        for folder in arguments.treebanks
+    }
+    made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
+    with atomic_output(arguments.output) as stream:
+        stream.write((json.dumps({"seconds_per_step": found, **made_with}, indent=1) + "\n").encode())
+    print(json.dumps(found, indent=1))
+
+
+if __name__ == "__main__":
+    main()
