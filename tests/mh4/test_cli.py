@@ -157,7 +157,14 @@ def test_bench_decoders():
         assert min(row["milliseconds"].values()) > 0
 
 
-@pytest.mark.parametrize("command", [["train", "--steps", "2"], ["parse", "--repeats", "1"]])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "--steps", "2"],
+        ["train", "--steps", "2", "--preset", "fast", "--set", "hidden=8"],
+        ["parse", "--repeats", "1"],
+    ],
+)
 def test_bench_stages(command, small_treebanks, small_model):
     name, *options = command
     arguments = [small_treebanks[0]] if name == "train" else [small_model, small_treebanks[0]]

@@ -1,5 +1,7 @@
 """Layers: our BiLSTM against PyTorch's packed one, masks that hold over a sequence."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 import torch
 from torch import nn
@@ -61,6 +63,20 @@ def test_gradients_equal_those_of_packed_lstm(scale):
     ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
     for mine, other in zip(ours, theirs, strict=True):  # weights as large as 30 multiply rounding errors at every step
         torch.testing.assert_close(mine, other, atol=1e-4 * float(other.abs().max()), rtol=1e-4)
+
+
+def test_several_threads_may_run_layers_at_once():
+    torch.manual_seed(7)
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    lstm = BiLSTM(5, 16, 2, dropout=0.0).eval()
+    inputs = torch.randn(64, int(LENGTHS.sum()), 5)
+    alone = [lstm(x, LENGTHS)[0][-1] for x in inputs]
+    with ThreadPoolExecutor(4) as pool:
+        together = pool.map(lambda x: lstm(x, LENGTHS)[0][-1], inputs)
+        for one, other in zip(alone, together, strict=True):
+            torch.testing.assert_close(one, other)
+    torch.set_num_threads(before)
 
 
 def test_sequences_do_not_see_each_other():

@@ -42,7 +42,7 @@ ThreadsOption = Annotated[
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
 DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: one a core.")]
 PresetOption = Annotated[
-    Preset, typer.Option(help="Settings: the published ones, or larger batches and a shorter schedule.")
+    Preset, typer.Option(help="Settings: the published ones, or a richer model with a short or a long schedule.")
 ]
 SettingOption = Annotated[
     list[str] | None,
