@@ -236,14 +236,17 @@ def _both(one: Callable[..., None], both: Callable[..., None], sequences: Sequen
     its last resort elsewhere, must not be called from two places at a time.
     """
     weights, *others = (array.numpy() for array in arrays)
-    before = numba.get_num_threads()
-    threads = min(torch.get_num_threads(), before)
+    threads = torch.get_num_threads()
     if threads > 1 and _threads_taken.acquire(blocking=False):
-        numba.set_num_threads(threads)  # as many as PyTorch takes: OpenMP keeps its threads if their number stays
         try:
+            # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
+            before = numba.get_num_threads()
+            if torch.get_num_threads() != threads:
+                torch.set_num_threads(threads)
+            numba.set_num_threads(min(threads, before))  # OpenMP keeps its threads if their number stays
             both(sequences, weights, *others)
-        finally:
             numba.set_num_threads(before)
+        finally:
             _threads_taken.release()
     else:
         for back, weight in enumerate(weights):

@@ -1,5 +1,8 @@
 """Layers: our BiLSTM against PyTorch's packed one, masks that hold over a sequence."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -63,6 +66,24 @@ def test_gradients_equal_those_of_packed_lstm(scale):
     ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
     for mine, other in zip(ours, theirs, strict=True):  # weights as large as 30 multiply rounding errors at every step
         torch.testing.assert_close(mine, other, atol=1e-4 * float(other.abs().max()), rtol=1e-4)
+
+
+RUN_A_LAYER = """
+import sys, torch
+from mh4.models.layers import BiLSTM
+torch.set_num_threads(int(sys.argv[1]))
+assert torch.get_num_threads() == int(sys.argv[1])
+BiLSTM(5, 4, 1, dropout=0.0)(torch.randn(4, 5), torch.tensor([3, 1]))[1].sum().backward()
+print(torch.get_num_threads())
+"""
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "3"])
+def test_pytorch_keeps_its_number_of_threads(threads):
+    environment = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+    command = [sys.executable, "-c", RUN_A_LAYER, threads]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, env=environment)
+    assert done.stdout.strip() == threads
 
 
 def test_several_threads_may_run_layers_at_once():
