@@ -15,11 +15,10 @@ from typing import Any
 
 from .benchmark_decoders import FITTED
 from .benchmark_memory import MIB
-from .files import DataError, atomic_output
+from .files import atomic_output
 from .model_folder import write_json
 
 RESULTS, PLOT, SNIPPET = "benchmark.json", "decoders.svg", "performance.md"
-BEGIN, END = "<!-- performance: begin -->", "<!-- performance: end -->"
 PACKAGES = ("mh4", "numpy", "numba", "torch")
 _SHOWN = (10, 20, 40, 60, 80, 100, 200, 400)
 
@@ -181,18 +180,3 @@ def _milliseconds(value: float | None) -> str:
 
 def _power(exponent: float | None) -> str:
     return "–" if exponent is None else f"n<sup>{exponent:.1f}</sup>"
-
-
-def replace_section(text: str, section: str) -> str:
-    """``text`` with ``section`` between the two marker lines.
-
-    Raises
-    ------
-    DataError
-        The markers are not there once each, in their order.
-    """
-    before, begin, rest = text.partition(BEGIN + "\n")
-    _, end, after = rest.partition(END)
-    if not begin or not end or BEGIN in rest or END in before + after:
-        raise DataError(f"the markers {BEGIN} and {END} must stand in the text once each, in this order")
-    return f"{before}{begin}\n{section}\n{end}{after}"

@@ -2,26 +2,21 @@
 
 import json
 import sys
-from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
 
 from mh4.benchmark_memory import MIB, measure_memory, peak_rss
 from mh4.benchmark_report import (
-    BEGIN,
-    END,
     PLOT,
     RESULTS,
     SNIPPET,
     machine,
     performance_markdown,
     plot_decoders,
-    replace_section,
     run_all,
 )
 from mh4.cli import app
-from mh4.files import DataError
 
 ROW = {"milliseconds": {"10": 0.0123, "20": 4.56, "200": 7890.0}, "exponent": 3.456}
 RESULTS_OF_ALL = {
@@ -73,19 +68,6 @@ def test_section_holds_every_result():
     assert "1.0 MiB: 100 MiB, 2.0 MiB: 101 MiB." in text
 
 
-def test_section_is_replaced_and_nothing_else():
-    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
-    once = replace_section(text, "new\n")
-    assert once == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
-    assert replace_section(once, "new\n") == once
-
-
-@pytest.mark.parametrize("text", ["", BEGIN, END + BEGIN, f"{BEGIN}\n{END}{BEGIN}\n{END}", f"{END}{BEGIN}\n{END}"])
-def test_markers_must_be_there_once(text):
-    with pytest.raises(DataError, match="markers"):
-        replace_section(text, "new")
-
-
 def test_plot_is_the_same_every_time():
     pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
     one, two = (plot_decoders(RESULTS_OF_ALL["decoders"]) for _ in range(2))
@@ -115,10 +97,3 @@ def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
     assert set(results) == {"machine", "decoders", "train", "parse", "memory"}
     assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)
     assert (tmp_path / PLOT).stat().st_size > 0
-
-
-def test_readme_holds_the_committed_results():
-    root = Path(__file__).resolve().parents[2]
-    committed = json.loads((root / "experiments" / "results" / "performance" / RESULTS).read_text(encoding="utf-8"))
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    assert replace_section(readme, performance_markdown(committed)) == readme

@@ -1,0 +1,94 @@
+"""The sections of README.md that hold numbers: performance and accuracy, from the committed results.
+
+    python experiments/readme_sections.py            # writes each section between its two markers
+    python experiments/readme_sections.py --check    # exit status 1 if README.md has others
+
+Performance is what ``mh4 bench all -o experiments/results/performance`` measured, accuracy what `grid.py` did.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from grid_results import RESULTS, Result, group_runs, mean_deviation, read_results
+from published import DEV_UAS
+from table4_systems import systems_of, treebanks_of
+
+from mh4.benchmark_report import RESULTS as PERFORMANCE
+from mh4.benchmark_report import performance_markdown
+from mh4.files import DataError, atomic_output
+
+ROOT = Path(__file__).resolve().parents[1]
+LANGUAGES = {"hu": "Hungarian", "got": "Gothic", "cu": "Old Church Slavonic", "el": "Greek"}
+OTHER_PRESETS = ("fast", "best")
+
+
+def accuracy_markdown(results: list[Result]) -> str:
+    """Dev UAS by system and treebank, ours and the paper's, then that of the other presets."""
+    published = group_runs(results, "paper")
+    treebanks = treebanks_of(published, ())
+    systems = [name for name in systems_of(published) if any(name in DEV_UAS[treebank] for treebank in treebanks)]
+    rows = [
+        [f"`{system}`", *(_cell(published.get((treebank, system), []), treebank, system) for treebank in treebanks)]
+        for system in systems
+    ]
+    for preset in OTHER_PRESETS:
+        groups = group_runs(results, preset)
+        cells = [_cell(groups.get((treebank, "mh4-hybrid"), [])) for treebank in treebanks]
+        rows.append([f"`mh4-hybrid`, `--preset {preset}`", *cells])
+    columns = ["", *(LANGUAGES.get(treebank, treebank) for treebank in treebanks)]
+    rule = ["---", *("---:" for _ in treebanks)]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows)) + "\n"
+
+
+def _cell(runs: list[Result], treebank: str = "", system: str = "") -> str:
+    theirs = DEV_UAS.get(treebank, {}).get(system)
+    ours = str(mean_deviation([run["dev_uas"] for run in runs])) if runs else "–"
+    return f"{ours} ({theirs})" if theirs else ours
+
+
+def replace_section(text: str, name: str, section: str) -> str:
+    """``text`` with ``section`` between the marker lines ``<!-- name: begin -->`` and ``<!-- name: end -->``.
+
+    Raises
+    ------
+    DataError
+        The markers are not there once each, in their order.
+    """
+    first, last = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
+    before, begin, rest = text.partition(first + "\n")
+    _, end, after = rest.partition(last)
+    if not begin or not end or first in rest or last in before + after:
+        raise DataError(f"the markers {first} and {last} must stand in the text once each, in this order")
+    return f"{before}{begin}\n{section}\n{end}{after}"
+
+
+def with_sections(text: str, performance: Path, results: Path) -> str:
+    """README's text with both sections as the results have them."""
+    measured = json.loads(performance.read_text(encoding="utf-8"))
+    text = replace_section(text, "performance", performance_markdown(measured))
+    return replace_section(text, "accuracy", accuracy_markdown(read_results(results)))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--performance", type=Path, default=ROOT / "experiments/results/performance" / PERFORMANCE)
+    parser.add_argument("--results", type=Path, default=RESULTS)
+    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--check", action="store_true", help="only compare")
+    arguments = parser.parse_args()
+    text = arguments.readme.read_text(encoding="utf-8")
+    wanted = with_sections(text, arguments.performance, arguments.results)
+    if arguments.check:
+        if text != wanted:
+            raise SystemExit(f"{arguments.readme} is out of date; run this program without --check")
+        return
+    with atomic_output(arguments.readme) as stream:
+        stream.write(wanted.encode())
+
+
+if __name__ == "__main__":
+    main()

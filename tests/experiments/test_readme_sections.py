@@ -1,0 +1,49 @@
+"""README's sections of numbers: the accuracy table from results made up for the purpose, and what is committed."""
+
+from pathlib import Path
+
+import pytest
+import readme_sections
+from grid_results import RESULTS
+from readme_sections import accuracy_markdown, replace_section
+
+from mh4.files import DataError
+
+BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
+
+
+def run(treebank, system, seed, uas, preset="paper"):
+    """A result, as far as the table looks at it."""
+    return {"treebank": treebank, "system": system, "seed": seed, "preset": preset, "dev_uas": uas}
+
+
+def test_a_cell_has_our_mean_and_the_papers():
+    runs = [run("hu", "mst", 1, 82.0), run("hu", "mst", 2, 83.0), run("got", "mh4-hybrid", 1, 84.5)]
+    assert accuracy_markdown([*runs, run("hu", "mh4-hybrid", 1, 85.25, "best")]).splitlines() == [
+        "|  | Gothic | Hungarian |",
+        "| --- | ---: | ---: |",
+        "| `mst` | – (84.74 ± 0.28) | 82.50 ± 0.71 (82.81 ± 0.49) |",
+        "| `mh4-hybrid` | 84.50 (84.59 ± 0.38) | – (84.59 ± 0.50) |",
+        "| `mh4-hybrid`, `--preset fast` | – | – |",
+        "| `mh4-hybrid`, `--preset best` | – | 85.25 |",
+    ]
+
+
+def test_section_is_replaced_and_nothing_else():
+    text = f"before\n{BEGIN}\nold\n{END}\nafter\n"
+    once = replace_section(text, "accuracy", "new\n")
+    assert once == f"before\n{BEGIN}\n\nnew\n\n{END}\nafter\n"
+    assert replace_section(once, "accuracy", "new\n") == once
+
+
+@pytest.mark.parametrize("text", ["", BEGIN, END + BEGIN, f"{BEGIN}\n{END}{BEGIN}\n{END}", f"{END}{BEGIN}\n{END}"])
+def test_markers_must_be_there_once(text):
+    with pytest.raises(DataError, match="markers"):
+        replace_section(text, "accuracy", "new")
+
+
+def test_readme_holds_the_committed_results():
+    root = Path(__file__).resolve().parents[2]
+    readme = (root / "README.md").read_text(encoding="utf-8")
+    performance = root / "experiments/results/performance" / readme_sections.PERFORMANCE
+    assert readme_sections.with_sections(readme, performance, RESULTS) == readme
