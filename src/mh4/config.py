@@ -33,6 +33,8 @@ class TrainingConfig:
 
     Attributes
     ----------
+    weight_decay
+        What every weight loses at a step, times the learning rate (Loshchilov and Hutter 2019).
     batch_words
         A minibatch is full as soon as it holds so many words; the summed loss is divided by this number.
     evaluation_steps
@@ -56,6 +58,7 @@ class TrainingConfig:
     beta1: float = 0.9
     beta2: float = 0.999
     epsilon: float = 1e-8
+    weight_decay: float = 0.0
     gradient_clip: float = 5.0
     batch_words: int = 100
     evaluation_steps: int = 500

@@ -134,11 +134,12 @@ class Trainer:
         self.objective = make_objective(parser)
         self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
         self.examples = self._examples(train)
-        self.optimizer = torch.optim.Adam(
+        self.optimizer = torch.optim.AdamW(
             parser.network.parameters(),
             lr=self.settings.learning_rate,
             betas=(self.settings.beta1, self.settings.beta2),
             eps=self.settings.epsilon,
+            weight_decay=self.settings.weight_decay,
             fused=True,
         )
         self.average = WeightAverage(parser.network, self.settings.weight_average)

@@ -81,6 +81,23 @@ def test_morphological_features_are_learnt_where_they_have_a_weight(small_treeba
     assert all(parameter.grad.abs().sum() > 0 for parameter in parser.network.features.parameters())
 
 
+def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    rate, decay = 0.01, 0.3
+    after = []
+    for weight_decay in (0.0, decay):
+        torch.manual_seed(1)
+        config = small_config(learning_rate=rate, weight_decay=weight_decay)
+        parser = Parser(config, Vocabulary.from_sentences(sentences), device="cpu")
+        trainer = Trainer(parser, sentences, [], tmp_path)
+        before = [parameter.detach().clone() for parameter in parser.network.parameters()]
+        trainer.recent.times.start()
+        trainer.step(trainer.collate(range(3)))
+        after.append([parameter.detach() for parameter in parser.network.parameters()])
+    for start, plain, decayed in zip(before, *after, strict=True):
+        torch.testing.assert_close(plain - decayed, rate * decay * start, atol=1e-6, rtol=0)
+
+
 def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
     train(*small_treebanks, tmp_path / "again", small_config(), device="cpu")
     train(*small_treebanks, tmp_path / "other", small_config(seed=2), device="cpu")
