@@ -17,6 +17,14 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "paper": (),
     # A short average, and an end as soon as it gets no better.
     "fast": (*_RICHER, "weight_average=0.995", "patience=6", "decays=0"),
-    # A wider BiLSTM, a long average, and two lower rates, each from the weights that were best before.
-    "best": (*_RICHER, "hidden=320", "weight_average=0.998", "patience=6", "decays=2", "decay_from=best"),
+    # A wider BiLSTM with decaying weights, a long average, two lower rates, each from the weights that were best before.
+    "best": (
+        *_RICHER,
+        "hidden=320",
+        "weight_decay=0.1",
+        "weight_average=0.998",
+        "patience=8",
+        "decays=2",
+        "decay_from=best",
+    ),
 }
