@@ -17,7 +17,7 @@ PRESETS: dict[str, tuple[str, ...]] = {
     "paper": (),
     # A short average, and an end as soon as it gets no better.
     "fast": (*_RICHER, "weight_average=0.995", "patience=6", "decays=0"),
-    # A wider BiLSTM, weights that decay, a long average, and two lower rates, each from the weights that were best then.
+    # A wider BiLSTM, weights that decay, a long average, and two lower rates, each from the best weights before it.
     "best": (
         *_RICHER,
         "hidden=320",
