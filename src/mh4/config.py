@@ -34,7 +34,7 @@ class TrainingConfig:
     Attributes
     ----------
     weight_decay
-        What every weight loses at a step, times the learning rate (Loshchilov and Hutter 2019).
+        Share of every weight that a step takes off, times the learning rate (Loshchilov and Hutter 2019).
     batch_words
         A minibatch is full as soon as it holds so many words; the summed loss is divided by this number.
     evaluation_steps
