@@ -29,7 +29,7 @@ def accuracy_markdown(results: list[Result]) -> str:
     """Dev UAS by system and treebank, ours and the paper's, then that of the other presets."""
     published = group_runs(results, "paper")
     treebanks = treebanks_of(published, ())
-    systems = [name for name in systems_of(published) if any(name in DEV_UAS[treebank] for treebank in treebanks)]
+    systems = [name for name in systems_of(published) if any(name in DEV_UAS.get(key, {}) for key in treebanks)]
     rows = [
         [f"`{system}`", *(_cell(published.get((treebank, system), []), treebank, system) for treebank in treebanks)]
         for system in systems
