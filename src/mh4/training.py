@@ -425,6 +425,8 @@ def train(
         trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
         if resume and exists and (folder / STATE).exists():
             trainer.load_state()
-        return trainer.run()
+        progress = trainer.run()
+        del trainer  # it holds on to the other processes
+        return progress
     finally:
         workers.leave()

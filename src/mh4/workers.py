@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import torch
+import torch.distributed.nn  # its functions' default group is the one at import: before `join`, so that `leave` ends it
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -43,7 +44,11 @@ class Workers:
         return workers
 
     def leave(self) -> None:
-        """Part with the other processes."""
+        """Part with the other processes, once nothing holds what `together` returned.
+
+        That holds the process group, and a group that lives until the interpreter ends can abort the process: its
+        threads may be about to give back a tensor just then.
+        """
         if self.count > 1:
             distributed.destroy_process_group()
 
@@ -82,9 +87,9 @@ class Workers:
         """The module with gradients that are the mean over all processes."""
         if self.count == 1:
             return module
-        return DistributedDataParallel(
-            module, broadcast_buffers=False, gradient_as_bucket_view=True, find_unused_parameters=True
-        )
+        constants = [name for name, _ in module.named_buffers()]  # the same in all from the start
+        DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, constants)
+        return DistributedDataParallel(module, gradient_as_bucket_view=True, find_unused_parameters=True)
 
     def separate_random_numbers(self, seed: int, step: int) -> None:
         """With several processes: draw differently in each from here on, the same again from the same step."""
