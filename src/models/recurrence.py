@@ -238,15 +238,15 @@ def _both(one: Callable[..., None], both: Callable[..., None], sequences: Sequen
     weights, *others = (array.numpy() for array in arrays)
     threads = torch.get_num_threads()
     if threads > 1 and _threads_taken.acquire(blocking=False):
+        # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
+        before = numba.get_num_threads()
         try:
-            # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
-            before = numba.get_num_threads()
             if torch.get_num_threads() != threads:
                 torch.set_num_threads(threads)
             numba.set_num_threads(min(threads, before))  # OpenMP keeps its threads if their number stays
             both(sequences, weights, *others)
-            numba.set_num_threads(before)
         finally:
+            numba.set_num_threads(before)
             _threads_taken.release()
     else:
         for back, weight in enumerate(weights):
