@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from kept_results import read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
@@ -42,21 +43,18 @@ PUBLISHED = {"static": (82.72, 78.39), DYNAMIC: (83.52, 79.13)}  # averages over
 Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one a seed
 
 
-def read_part(folder: Path, parts: Sequence[str], skip_bad: bool) -> tuple[str, list[Sentence]]:
-    """The first of some parts that the folder has a file of."""
-    for part in parts:
-        paths = sorted(folder.glob(f"*-{part}.conllu"))
-        if len(paths) > 1:
-            raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
-        if paths:
-            return part, read_gold(paths[0], skip_bad)
-    raise SystemExit(f"{folder}: has no *-{parts[-1]}.conllu")
+def read_part(folder: Path, part: str, skip_bad: bool) -> list[Sentence]:
+    """The sentences of ``train``, ``dev`` or ``test``."""
+    paths = sorted(folder.glob(f"*-{part}.conllu"))
+    if len(paths) != 1:
+        raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
+    return read_gold(paths[0], skip_bad)
 
 
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
-    _, train = read_part(folder, ("train",), options.skip_bad)
-    scored, evaluation = read_part(folder, ("test", "dev"), options.skip_bad)
+    train = read_part(folder, "train", options.skip_bad)
+    evaluation = read_part(folder, scored_part(folder), options.skip_bad)
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
     start = time.thread_time()
     parser = fit(config, train)
@@ -68,12 +66,12 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & relation_right).sum()))
     words = sum(map(len, evaluation))
-    return settings(oracle, seed, options) | {"scored": scored, "words": words, "seconds": round(seconds, 1)} | right
+    return settings(folder, oracle, seed, options) | {"words": words, "seconds": round(seconds, 1)} | right
 
 
-def settings(oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """What a result depends on, apart from the treebank."""
-    return {"oracle": oracle, "iterations": options.iterations, "seed": seed}
+def settings(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
+    """What a result depends on, apart from the treebank's sentences."""
+    return {"oracle": oracle, "iterations": options.iterations, "seed": seed, "scored": scored_part(folder)}
 
 
 def result_path(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> Path:
@@ -89,11 +87,8 @@ def read_results(options: argparse.Namespace) -> dict[str, Runs]:
         for oracle in options.oracles:
             for seed in range(1, options.seeds + 1):
                 path = result_path(folder, oracle, seed, options)
-                if path.exists():
-                    result = json.loads(path.read_text(encoding="utf-8"))
-                    expected = settings(oracle, seed, options)
-                    if {name: result[name] for name in expected} != expected:
-                        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another folder)")
+                result = read_kept(path, settings(folder, oracle, seed, options))
+                if result is not None:
                     runs[oracle].append(result)
         if DYNAMIC in runs:
             results[f"{folder.resolve().name} {runs[DYNAMIC][0]['scored']}"] = runs

@@ -31,6 +31,7 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
+from kept_results import read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 
@@ -128,10 +129,9 @@ def run(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
     )
     reports: list[dict] = []
     parser = fit(config, train, dev, on_epoch=lambda report, _: reports.append(report))
-    result = settings(row, options, seed) | scores(parser, test)
+    result = settings(folder, row, options, seed) | scores(parser, test)
     result |= {
         "iteration": max(report["epoch"] for report in reports if report["best"]),
-        "scored": "test" if test is not dev else "dev",
         "training_words_per_second": training_speed(config, train),
         "parsing_words_per_second": parsing_speed(parser, dev),
     }
@@ -140,9 +140,10 @@ def run(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
     return result
 
 
-def settings(row: str, options: argparse.Namespace, seed: int) -> dict:
-    """What a result depends on, apart from the treebank."""
-    return {"parser": row, "iterations": options.iterations, "tags": options.tags, "seed": seed}
+def settings(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
+    """What a result depends on, apart from the treebank's sentences."""
+    given = {"parser": row, "iterations": options.iterations, "tags": options.tags, "seed": seed}
+    return given | {"scored": scored_part(folder)}
 
 
 def result_path(folder: Path, row: str, options: argparse.Namespace, seed: int) -> Path:
@@ -157,11 +158,8 @@ def read_results(options: argparse.Namespace) -> dict[str, dict[str, list[dict]]
         for row in ROWS:
             for seed in range(1, options.seeds + 1):
                 path = result_path(folder, row, options, seed)
-                if path.exists():
-                    result = json.loads(path.read_text())
-                    expected = settings(row, options, seed)
-                    if {name: result[name] for name in expected} != expected:
-                        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another folder)")
+                result = read_kept(path, settings(folder, row, options, seed))
+                if result is not None:
                     results[folder.resolve().name][row].append(result)
     return results
 

@@ -5,8 +5,8 @@
 A file's name starts with the language code. Cells that differ from the published ones in a printed digit are marked.
 """
 
+import argparse
 import re
-import sys
 from pathlib import Path
 
 from rich.console import Console
@@ -35,14 +35,16 @@ def cells(coverage: Coverage) -> list[str]:
     return [str(coverage.sentences), str(coverage.words), *(f"{percent:.2f}" for percent in percents)]
 
 
-def main(paths: list[str]) -> None:
+def main() -> None:
     """Print two rows a treebank."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     table = Table(title="% of sentences inside the class, % of arcs the closest tree keeps", box=None, pad_edge=False)
     table.add_column("treebank", no_wrap=True)
     table.add_column("")
     for column in COLUMNS:
         table.add_column(column, justify="right", min_width=5)
-    for path in paths:
+    for path in parser.parse_args().treebanks:
         name = Path(path).stem
         ours = cells(measure_coverage(path))
         published = PUBLISHED.get(re.split(r"[-_]", name)[0])
@@ -57,4 +59,4 @@ def main(paths: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

@@ -8,7 +8,7 @@ that differ from the published ones in a printed digit are marked. The column "p
 ours is that of one thread, reading apart.
 """
 
-import sys
+import argparse
 import time
 from pathlib import Path
 
@@ -28,14 +28,16 @@ PUBLISHED = {  # pseudo-projectivisation, optimal projectivisation
 COLUMNS = ("sent.", "words", "non-proj. sent. %", "optimal", "paper", "pseudo (paper)", "ms a tree")
 
 
-def main(paths: list[str]) -> None:
+def main() -> None:
     """Print one row a treebank."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     table = Table(title="% of arcs that projectivisation keeps", box=None, pad_edge=False)
     table.add_column("treebank", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right")
     projectivize(np.array([-1, 3, 0, 2]))  # compile
-    for path in paths:
+    for path in parser.parse_args().treebanks:
         name = Path(path).stem
         trees = [sentence.heads for sentence in read_treebank(path, gold=True)]
         start = time.perf_counter()
@@ -60,4 +62,4 @@ def main(paths: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main()

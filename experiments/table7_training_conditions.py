@@ -25,6 +25,7 @@ from statistics import mean
 
 import numpy as np
 import torch
+from kept_results import read_kept
 from rich.console import Console
 from rich.table import Table
 
@@ -65,14 +66,9 @@ def result_path(output: Path, code: str, condition: int, settings: Settings) -> 
     return output / f"{settings.system}-{code}-{condition}-seed{settings.seed}.json"
 
 
-def read_result(path: Path, settings: Settings) -> dict | None:
-    """A result of earlier, if there is one; it must have been made with the same settings."""
-    if not path.exists():
-        return None
-    result = json.loads(path.read_text())
-    if {name: result[name] for name in asdict(settings)} != asdict(settings):
-        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another output folder)")
-    return result
+def kept(output: Path, code: str, condition: int, settings: Settings) -> dict | None:
+    """The result of an earlier run, if there is one."""
+    return read_kept(result_path(output, code, condition, settings), asdict(settings))
 
 
 def evaluate(parser: DeterministicParser, sentences: list[Sentence]) -> tuple[float, float]:
@@ -98,9 +94,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
     """All runs of one treebank and seed that are not done yet; parsers of the first pass are shared."""
     code = treebank_code(folder)
     dump = output / f"{settings.system}-{code}-visited-seed{settings.seed}.npz"
-    missing = [
-        number for number in conditions if read_result(result_path(output, code, number, settings), settings) is None
-    ]
+    missing = [number for number in conditions if kept(output, code, number, settings) is None]
     dumping = visited and not dump.exists()
     if not missing and not dumping:
         return
@@ -153,7 +147,7 @@ def results_table(folders: list[Path], runs: list[Settings], output: Path) -> Ta
         for score, name in enumerate(("las", "uas")):
             cells, counts = [], set()
             for number in CONDITIONS:
-                results = [read_result(result_path(output, code, number, settings), settings) for settings in runs]
+                results = [kept(output, code, number, settings) for settings in runs]
                 values = [result[name] for result in results if result is not None]
                 cells.append(f"{mean(values):.2f}" if values else "–")
                 counts.add(len(values))

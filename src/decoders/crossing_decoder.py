@@ -11,30 +11,33 @@ from .chart_grammar import Grammar, walk_back
 from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import scratch
 
+GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
+
 
 @njit(cache=True, nogil=True)
-def _root_penalties(scores, arc_bonus):
-    """A penalty likely to leave one root child, and one that surely does if there is a tree with one."""
+def _typical_penalty(scores, arc_bonus):
+    """A penalty likely to leave one root child, a few times what an arc typically scores.
+
+    The median keeps out what words that have to depend on the root would lose elsewhere, often a mask like −1e9: next
+    to it float32 would not tell the other scores apart.
+    """
     n = scores.shape[1] - 2
-    typical = largest = 0.0
+    bests = np.zeros(n)
     for d in range(1, n + 1):
         best = -np.inf
-        for h in range(n + 1):
+        for h in range(1, n + 1):
             if h != d:
                 for channel in (0, scores.shape[0] - 1):  # arc and crossed arc
-                    score = scores[channel, h, d] + arc_bonus[h, d]
-                    if score > -np.inf:
-                        largest = max(largest, abs(score))
-                        best = max(best, score if h > 0 else -np.inf)
+                    best = max(best, scores[channel, h, d] + arc_bonus[h, d])
         if best > -np.inf:
-            typical += 8 * abs(best) / n
-    for channel in range(1, scores.shape[0] - 1):
-        for score in scores[channel].ravel():
-            if score > -np.inf:
-                largest = max(largest, abs(score))
+            bests[d - 1] = abs(best)
+    typical = 8 * np.median(bests)
     # A power of two: sums of scores with few digits stay exact.
-    likely = 2.0 ** np.ceil(np.log2(typical)) if typical > 0 else 1.0
-    return likely, 7 * n * largest
+    return 2.0 ** np.ceil(np.log2(typical)) if typical > 0 else 1.0
+
+
+def _allowed(scores: np.ndarray) -> np.ndarray:
+    return np.where(scores > -np.inf, np.float32(0), np.float32(-np.inf))
 
 
 class CrossingDecoder(Decoder):
@@ -57,27 +60,44 @@ class CrossingDecoder(Decoder):
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
         check_numbers(scores, arc_bonus)
-        n = scores.shape[1] - 2
-        rules, places, goal = self._walk(n)
-        memory = scratch(self.chart_bytes(n) // 4)
-        penalty, enough = _root_penalties(scores, arc_bonus) if self.single_root else (0.0, 0.0)
+        memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
+        if not self.single_root:
+            count = self._derive(scores, arc_bonus, 0.0, memory, heads, parts)
+            return count, derivation_score(scores, arc_bonus, heads, parts, count)
+        penalty, failed = _typical_penalty(scores, arc_bonus), 0
         while True:
-            self._fill(scores, arc_bonus, np.float32(penalty), memory)
-            count = walk_back(
-                memory,
-                places,
-                rules.rules,
-                rules.first,
-                rules.symmetric,
-                rules.empty,
-                rules.channel,
-                rules.arc,
-                goal,
-                heads,
-                parts,
-            )
-            if count < 0 or not self.single_root or np.count_nonzero(heads[1:] == 0) == 1:
+            count = self._derive(scores, arc_bonus, penalty, memory, heads, parts)
+            if count < 0 or np.count_nonzero(heads[1:] == 0) == 1:
                 return count, derivation_score(scores, arc_bonus, heads, parts, count)
-            if penalty > enough:
-                return -1, -np.inf
+            failed += 1
+            if failed == GUESSES:  # scores of 0: the best tree is one with the fewest root children
+                self._derive(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
+                if np.count_nonzero(heads[1:] == 0) > 1:
+                    return -1, -np.inf
             penalty *= 8
+
+    def _derive(
+        self,
+        scores: np.ndarray,
+        arc_bonus: np.ndarray,
+        penalty: float,
+        memory: np.ndarray,
+        heads: np.ndarray,
+        parts: np.ndarray,
+    ) -> int:
+        """Fill the charts and walk back; the number of parts."""
+        rules, places, goal = self._walk(scores.shape[1] - 2)
+        self._fill(scores, arc_bonus, np.float32(penalty), memory)
+        return walk_back(
+            memory,
+            places,
+            rules.rules,
+            rules.first,
+            rules.symmetric,
+            rules.empty,
+            rules.channel,
+            rules.arc,
+            goal,
+            heads,
+            parts,
+        )

@@ -6,6 +6,7 @@ buffer of a transition system, "none" for a missing grandparent or sibling).
 
 from __future__ import annotations
 
+import operator
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable
@@ -16,7 +17,10 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
+from .trees import checked_tree
+
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
+LARGEST_SUM = 2.0**121  # of one number a position; a chart sums up to four a word and weighs them against 16 times that
 THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
 
 
@@ -64,20 +68,21 @@ def derivation_score(scores, arc_bonus, heads, parts, count):
 
 @njit(cache=True, nogil=True)
 def check_numbers(scores, arc_bonus):
-    """ValueError unless every number is finite or −inf.
+    """ValueError unless every number is −inf or small enough that no sum in a chart leaves float32.
 
     No branch (NaN compares false) and a bound of the numbers' own type, so that the loops vectorise.
     """
-    bound = np.float32(np.inf)
+    bound = np.float32(LARGEST_SUM / scores.shape[1])
+    forbidden = np.float32(-np.inf)
     fine = True
     flat = scores.reshape(-1)
     for at in range(flat.size):
-        fine &= flat[at] < bound
+        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
     flat = arc_bonus.reshape(-1)
     for at in range(flat.size):
-        fine &= flat[at] < bound
+        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
     if not fine:
-        raise ValueError("scores or arc_bonus hold NaN or +inf")
+        raise ValueError("scores or arc_bonus hold NaN, +inf or numbers too large to be summed; forbid parts with −inf")
 
 
 @cache
@@ -93,6 +98,16 @@ def _no_bonus(size: int) -> np.ndarray:
 @cache
 def _thread_pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="mh4-decode")
+
+
+if hasattr(os, "register_at_fork"):  # a forked process has the pool, but not its threads
+    os.register_at_fork(after_in_child=_thread_pool.cache_clear)
+
+
+def _own_array(values: np.ndarray) -> np.ndarray:
+    """As the kernels are compiled for it: float32, C order, writable (though they only read)."""
+    array = np.ascontiguousarray(values, dtype=np.float32)
+    return array if array.flags.writeable else array.copy()
 
 
 class Decoder(ABC):
@@ -131,9 +146,9 @@ class Decoder(ABC):
     ) -> tuple[int, float]:
         """Fill ``heads`` and the first rows of ``parts`` (3n of them at hand); return their number and the score.
 
-        A negative number of parts says that there is no derivation. The work is one nogil kernel (it runs in a thread
-        pool) that begins with `check_numbers` and ends with `derivation_score`: a call of its own for each of the two
-        would take as long as decoding a short sentence.
+        A negative number of parts says that there is no derivation. All begin with `check_numbers` and end with
+        `derivation_score`; the fast decoders in one kernel, as a call of its own for each of the two would take as long
+        as decoding a short sentence. Kernels are nogil: they run in a thread pool.
         """
 
     def chart_bytes(self, n: int) -> int:
@@ -157,9 +172,9 @@ class Decoder(ABC):
         ChartTooLargeError
             A chart beyond the memory limit.
         ValueError
-            Wrong shape, NaN or +inf among the scores.
+            Wrong shape; NaN, +inf or, beyond 2^121 / N, numbers too large to be summed.
         """
-        scores = np.ascontiguousarray(scores, dtype=np.float32)
+        scores = _own_array(scores)
         shape = scores.shape
         if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
             raise ValueError(
@@ -172,7 +187,7 @@ class Decoder(ABC):
         if arc_bonus is None:
             arc_bonus = _no_bonus(size)
         else:
-            arc_bonus = np.ascontiguousarray(arc_bonus, dtype=np.float32)
+            arc_bonus = _own_array(arc_bonus)
             if arc_bonus.shape != (size, size):
                 raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
         n = size - 2
@@ -211,12 +226,24 @@ class Decoder(ABC):
         arc_bonus : float32 (B, N, N), optional
         threads : int, optional
             Threads to use, where sentences are long enough for several to pay; by default one for each core.
+
+        Raises
+        ------
+        InfeasibleError, ChartTooLargeError, ValueError
+            As of `decode`, for any of the sentences; shapes and lengths that do not fit each other.
         """
-        counts = [int(n) for n in lengths]
-        if len(counts) != len(scores):
-            raise ValueError(f"{len(scores)} score tensors but {len(counts)} lengths")
-        if counts and max(counts) + 2 > scores.shape[-1]:
-            raise ValueError(f"a sentence of {max(counts)} words does not fit scores of shape {scores.shape}")
+        counts = [operator.index(n) for n in lengths]
+        scores = np.asarray(scores)
+        if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
+            raise ValueError(f"{self.name} wants scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
+        batch, size = len(scores), scores.shape[3]
+        if len(counts) != batch:
+            raise ValueError(f"{batch} score tensors but {len(counts)} lengths")
+        if arc_bonus is not None and np.shape(arc_bonus) != (batch, size, size):
+            raise ValueError(f"arc_bonus must have shape ({batch}, {size}, {size}); got {np.shape(arc_bonus)}")
+        for n in counts:
+            if not 1 <= n <= size - 2:
+                raise ValueError(f"a sentence of {n} words does not fit scores of shape {scores.shape}")
 
         def one(b: int) -> Derivation:
             size = counts[b] + 2
@@ -232,9 +259,16 @@ class Decoder(ABC):
         """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).
 
         Zero scores and a bonus of 1 on every arc of ``heads``; ties are broken by the decoder's order of candidates.
+
+        Raises
+        ------
+        ValueError
+            ``heads`` is not a tree.
+        ChartTooLargeError
+            A chart beyond the memory limit.
         """
+        heads = checked_tree(heads)
         size = len(heads) + 1
         bonus = np.zeros((size, size), np.float32)
-        words = np.arange(1, len(heads))
-        bonus[np.asarray(heads)[1:], words] = 1.0
+        bonus[heads[1:], np.arange(1, len(heads))] = 1.0
         return self.decode(np.zeros((len(self.channels), size, size), np.float32), bonus).heads

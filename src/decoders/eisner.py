@@ -113,7 +113,8 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
 class Eisner(Decoder):
     """Best projective tree for arc scores; O(n³) time, O(n²) space.
 
-    Channels: arc[h, d]. The end position, column 0 and the diagonal are not read. Sums are taken in float32.
+    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Sums are taken in
+    float32.
 
     References
     ----------

@@ -135,8 +135,8 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
 class MST(Decoder):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
-    Channels: arc[h, d]. The end position, column 0 and the diagonal are not read. Among trees of equal score the choice
-    is fixed, but follows no simple rule.
+    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Among trees of equal
+    score the choice is fixed, but follows no simple rule.
 
     References
     ----------

@@ -208,7 +208,8 @@ def _places(n: int) -> np.ndarray:
 class OneEndpointCrossingFirstOrder(CrossingDecoder):
     """Best 1-endpoint-crossing tree for arc scores; O(n⁴) time, O(n³) space.
 
-    Channels: arc[h, d]. The end position, column 0 and the diagonal are not read. Sums are taken in float32.
+    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Sums are taken in
+    float32.
 
     References
     ----------

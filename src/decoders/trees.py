@@ -55,7 +55,9 @@ def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     heads : int (n + 1,)
     """
     heads = np.asarray(heads)
-    return bool(_is_tree(heads)) and (not single_root or int((heads[1:] == 0).sum()) == 1)
+    if heads.ndim != 1 or heads.dtype.kind not in "iu" or not _is_tree(heads):
+        return False
+    return not single_root or int((heads[1:] == 0).sum()) == 1
 
 
 def checked_tree(heads: np.ndarray) -> np.ndarray:
@@ -67,7 +69,7 @@ def checked_tree(heads: np.ndarray) -> np.ndarray:
         ``heads`` is not a tree.
     """
     heads = np.asarray(heads)
-    if not _is_tree(heads):
+    if not is_tree(heads):
         raise ValueError(f"these heads are not a tree: {heads.tolist()}")
     return heads
 

@@ -5,17 +5,20 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.table import Table
 
 from .config import Config, make_config
+from .loading import load_parser
+from .network_parser import NetworkParser
 from .parser import Parser
 from .sample import write_sample
 from .training import Recent, Trainer, read_gold
-from .treebank import read_treebank
+from .treebank import Sentence, read_treebank
+from .treebank_parser import TreebankParser
 from .vocabulary import Vocabulary
 
 
@@ -61,6 +64,17 @@ def time_training(
     return {"steps": steps} | _stages(words, seconds, {stage: times.share(stage) for stage in times.seconds})
 
 
+def parser_to_measure(
+    model: str | Path | None, sentences: Iterable[Sentence], decoder: str, device: str, threads: int | None
+) -> TreebankParser:
+    """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
+    if model is not None:
+        return load_parser(model, device, threads=threads)
+    parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
+    parser.threads = threads
+    return parser
+
+
 def time_parsing(
     model: str | Path | None,
     treebank: str | Path | None,
@@ -72,11 +86,9 @@ def time_parsing(
     """Words a second of parsing a treebank held in memory, the median of some runs, and the share of each stage."""
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(read_treebank(treebank or write_sample(folder)["train"], gold=False))
-    if model is None:
-        parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
-    else:
-        parser = Parser.load(model, device)
-    parser.threads = threads
+    parser = parser_to_measure(model, sentences, decoder, device, threads)
+    if not isinstance(parser, NetworkParser):
+        raise ValueError(f"{model}: a model without a network has no stages to measure")
     words = sum(map(len, sentences))
     parser.predict(sentences)
     parser.times.seconds.clear()

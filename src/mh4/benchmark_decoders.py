@@ -153,6 +153,8 @@ def measure_decoders(
             rows[one.name]["milliseconds"][str(n)] = 1e3 * statistics.median(one.seconds)
         for name in scores:
             rows[name]["chart_bytes"][str(n)] = decoders[name].chart_bytes(n)
+    if not any(row["milliseconds"] for row in rows.values()):
+        raise ValueError("no chart of these lengths fits into memory")
     for row in rows.values():
         row["exponent"] = growth_exponent(row["milliseconds"])
     for row in results["decoders"].values():

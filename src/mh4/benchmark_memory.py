@@ -16,13 +16,10 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from .config import Config
-from .loading import load_parser
+from .benchmark import parser_to_measure
 from .parser import Parser
 from .sample import write_sample
 from .treebank import read_treebank
-from .treebank_parser import TreebankParser
-from .vocabulary import Vocabulary
 
 MIB = 2**20
 _STATUS = Path("/proc/self/status")
@@ -33,17 +30,6 @@ def peak_rss() -> int:
     if _STATUS.exists() and (match := re.search(r"^VmHWM:\s*(\d+) kB", _STATUS.read_text(), re.MULTILINE)):
         return int(match[1]) * 1024  # unlike ru_maxrss it does not begin with that of the process that started us
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-
-
-def parser_to_measure(
-    model: str | Path | None, treebank: str | Path, decoder: str, device: str, threads: int | None
-) -> TreebankParser:
-    """The model of a folder or, without one, an untrained one of the published size for the words of ``treebank``."""
-    if model is not None:
-        return load_parser(model, device, threads=threads)
-    parser = Parser(Config(decoder=decoder), Vocabulary.from_sentences(read_treebank(treebank, gold=False)), device)
-    parser.threads = threads
-    return parser
 
 
 def measure_memory(
@@ -67,7 +53,7 @@ def measure_memory(
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         treebank = treebank or write_sample(folder)["train"]
-        parser = parser_to_measure(model, treebank, decoder, device, threads)
+        parser = parser_to_measure(model, read_treebank(treebank, gold=False), decoder, device, threads)
         on_cuda = isinstance(parser, Parser) and parser.device.type == "cuda"
         for count in sorted(copies):
             path = Path(folder) / "copies.conllu"

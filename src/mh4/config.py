@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mh4.models.network import NetworkConfig
+from mh4.decoders import decoder_names
+from mh4.models.network import NetworkConfig, check_range
 
 from .settings import build, parse_settings
 from .vocabulary import MIN_WORD_COUNT
@@ -73,6 +74,10 @@ class TrainingConfig:
     weight_average: float = 0.0
 
     def __post_init__(self) -> None:
+        check_range(self, 1, "batch_words", "evaluation_steps", "patience", "max_steps", "min_word_count")
+        check_range(self, 0, "seed", "learning_rate", "epsilon", "weight_decay", "gradient_clip", "decays")
+        check_range(self, 0, "decay_factor", "word_unknown", "character_unknown")
+        check_range(self, 0, "beta1", "beta2", "weight_average", below=1)
         if self.decay_from not in ("last", "best"):
             raise ValueError(f"decay_from must be last or best; got {self.decay_from!r}")
 
@@ -85,6 +90,10 @@ class Config:
     single_root: bool = True
     network: NetworkConfig = field(default_factory=NetworkConfig)
     training: TrainingConfig = field(default_factory=TrainingConfig)
+
+    def __post_init__(self) -> None:
+        if self.decoder not in decoder_names():
+            raise ValueError(f"unknown decoder {self.decoder!r}; known: {', '.join(decoder_names())}")
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready content; `from_dict` reads it back."""

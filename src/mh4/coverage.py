@@ -193,12 +193,9 @@ def measure_coverage(
 def coverage_table(results: dict[str, Coverage]) -> Table:
     """Sentences inside each class and arcs kept, in per cent; one row a class, treebank by treebank."""
     table = Table(box=None, pad_edge=False)
-    table.add_column("treebank", no_wrap=True)
-    table.add_column("sentences", justify="right", min_width=9)
-    table.add_column("words", justify="right", min_width=5)
-    table.add_column("class", no_wrap=True)
-    table.add_column("% sent.", justify="right", min_width=7)
-    table.add_column("% arcs", justify="right", min_width=6)
+    table.add_column("treebank", overflow="fold")
+    for column in ("sentences", "words", "class", "% sent.", "% arcs"):
+        table.add_column(column, justify="left" if column == "class" else "right", no_wrap=True)
     for path, result in results.items():
         start = (Path(path).stem, str(result.sentences), str(result.words))
         for name in result.covered:

@@ -19,6 +19,7 @@ from mh4.decoders.trees import crossed_arcs
 from .config import Config, TrainingConfig
 from .drawing import draw_svg, draw_text
 from .evaluation import evaluate_files
+from .files import atomic_output
 from .sample import write_sample
 from .transition_config import OracleConfig, TransitionConfig
 from .treebank import Sentence, read_treebank
@@ -84,9 +85,12 @@ def run_demo(folder: Path, console: Console) -> None:
     console.print(table)
     sentence, heads, relations = _example(files["test"], folder / "test-mh4-hybrid.conllu")
     svg = folder / "tree.svg"
-    svg.write_text(draw_svg(sentence.forms, heads, relations), encoding="utf-8")
+    with atomic_output(svg) as stream:
+        stream.write(draw_svg(sentence.forms, heads, relations).encode())
     console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
-    console.print(draw_text(sentence.forms, heads, relations, markup=True), highlight=False, soft_wrap=True)
+    console.print(
+        draw_text(sentence.forms, heads, relations, markup=True), markup=True, highlight=False, soft_wrap=True
+    )
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
     command = f"mh4 parse {folder / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
     console.print(f"Parse your own text: {command}", highlight=False)

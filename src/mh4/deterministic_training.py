@@ -35,14 +35,12 @@ from .deterministic_states import NO_RELATION, Configurations, Described
 from .oracles import arc_eager, shift_reduce
 from .oracles.annotation import get_oracle
 from .oracles.optimal_step import UNREACHABLE
-from .transitions.arc_eager import POLICIES, ArcEager
+from .transitions.arc_eager import ArcEager
 from .treebank import Sentence
 from .vocabulary import Vocabulary
 from .word_vectors import WordVectors, learn_word_vectors
 
 log = logging.getLogger("mh4")
-
-STRICT_REDUCE_BEFORE_SHIFT = POLICIES[2]  # has no linear-time algorithm
 
 
 @dataclass(frozen=True)
@@ -172,9 +170,6 @@ def optimal_transitions(
     _, policy = get_oracle(system, policy)
     stacks, labels, offsets, fronts, sentences = configurations
     if system == ArcEager.name:
-        if algorithm is None:
-            linear = policy != STRICT_REDUCE_BEFORE_SHIFT and all(map(is_projective, golds))
-            algorithm = "linear" if linear else "exact"
         scores = arc_eager.step_scores_batch(
             stacks, labels, offsets, fronts, sentences, golds, policy=policy, algorithm=algorithm
         )

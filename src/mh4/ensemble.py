@@ -43,8 +43,8 @@ class EnsembleParser(TreebankParser):
         the first member's is taken. ``scores``: a member whose scores are those of single arcs (decoders ``mst``,
         ``eisner``, ``1ec-first-order``) splits its vote, in proportion to the exponential of its scores; the others
         vote as before.
-    single_root : bool
-        Exactly one word is attached to the root.
+    single_root : bool, optional
+        Exactly one word is attached to the root; by default if all members have it so.
 
     Raises
     ------
@@ -58,13 +58,19 @@ class EnsembleParser(TreebankParser):
     """
 
     def __init__(
-        self, members: Sequence[TreebankParser], decoder: str = "mst", combine: str = "votes", single_root: bool = True
+        self,
+        members: Sequence[TreebankParser],
+        decoder: str = "mst",
+        combine: str = "votes",
+        single_root: bool | None = None,
     ) -> None:
         if not members:
             raise ValueError("an ensemble needs at least one model")
         if combine not in COMBINATIONS:
             raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
         self.members = tuple(members)
+        if single_root is None:
+            single_root = all(member.single_root for member in members)
         self.decoder = get_decoder(decoder, single_root=single_root)
         self.combine = combine
 
@@ -74,7 +80,7 @@ class EnsembleParser(TreebankParser):
         folders: Sequence[str | Path],
         decoder: str = "mst",
         combine: str = "votes",
-        single_root: bool = True,
+        single_root: bool | None = None,
         device: str = "auto",
         threads: int | None = None,
     ) -> Self:

@@ -1,16 +1,18 @@
 """Opening inputs and writing outputs that are either complete or not there at all."""
 
 import os
+import re
 import secrets
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 __all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "open_input"]
 
+_OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
 
@@ -64,8 +66,9 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     killed inside the block leaves the old file whole (and the temporary file behind). The permissions of a replaced
     file are kept; a new file gets those of the umask. A symbolic link stays a link: its target is replaced.
 
-    ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. A device or a named
-    pipe cannot be replaced by a file, so it is written directly.
+    ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. ``/dev/stderr`` and
+    ``/dev/fd/N`` are what is open there, perhaps a file that is not to be replaced. A device or a named pipe cannot be
+    replaced by a file. All these are written directly.
 
     Raises
     ------
@@ -74,20 +77,24 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     OSError
         The disk is full, or another failure while writing; no file is left behind.
     """
-    if str(path) in ("-", "/dev/stdout"):  # the latter may be redirected to a file, not to be replaced
+    if str(path) in ("-", "/dev/stdout"):
         sys.stdout.flush()  # keeps the order of text printed earlier
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
         return
+    if (opened := _OPENED.fullmatch(str(path))) is not None:
+        with _output_stream(path, lambda: os.dup(int(opened[1] or 2))) as stream:
+            yield stream
+        return
     target = Path(os.path.realpath(path))
     mode = _checked_mode(path, target)
     if mode is not None and not stat.S_ISREG(mode):
-        with _open_output(path, path, os.O_WRONLY) as stream:
+        with _output_stream(path, lambda: _open(path, os.O_WRONLY)) as stream:
             yield stream
         return
 
     temporary = target.parent / f".mh4-{secrets.token_hex(8)}.tmp"
-    stream = _open_output(path, temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+    stream = _output_stream(path, lambda: _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     try:
         with stream:
             yield stream
@@ -123,10 +130,13 @@ def _checked_mode(path: str | Path, target: Path) -> int | None:
     return mode
 
 
-def _open_output(path: str | Path, actual: str | Path, flags: int) -> BinaryIO:
+def _open(path: str | Path, flags: int) -> int:
+    # Mode 0o666 lets the system apply the umask; O_BINARY exists on Windows only.
+    return os.open(path, flags | getattr(os, "O_BINARY", 0), 0o666)
+
+
+def _output_stream(path: str | Path, open_descriptor: Callable[[], int]) -> BinaryIO:
     try:
-        # Mode 0o666 lets the system apply the umask; O_BINARY exists on Windows only.
-        descriptor = os.open(actual, flags | getattr(os, "O_BINARY", 0), 0o666)
+        return os.fdopen(open_descriptor(), "wb")
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {_reason(error)}") from error
-    return os.fdopen(descriptor, "wb")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -25,6 +26,8 @@ CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
 )
 _METADATA = "state"
 
+T = TypeVar("T")
+
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically."""
@@ -40,6 +43,19 @@ def read_json(path: Path) -> Any:
         raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
     except (json.JSONDecodeError, UnicodeDecodeError) as error:
         raise DataError(f"{path}: not valid JSON: {error}") from None
+
+
+def read_as(path: Path, from_dict: Callable[[dict[str, Any]], T]) -> T:
+    """What a JSON object stands for; whatever is wrong with it is a `DataError` that names the file."""
+    data = read_json(path)
+    if not isinstance(data, dict):
+        raise DataError(f"{path}: not a JSON object")
+    try:
+        return from_dict(data)
+    except KeyError as error:
+        raise DataError(f"{path}: {error} is missing") from None
+    except (ValueError, TypeError, AttributeError) as error:
+        raise DataError(f"{path}: {error}") from None
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
@@ -69,24 +85,17 @@ def read_state(path: Path) -> dict[str, Any]:
 def write_definition(folder: Path, config: Config | TransitionConfig, vocabulary: Vocabulary) -> None:
     """Write what is fixed before training starts."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / CONFIG, config.as_dict())
     write_json(folder / VOCABULARY, vocabulary.as_dict())
+    write_json(folder / CONFIG, config.as_dict())  # the last one: where it is, there is a model
 
 
 def read_definition(folder: Path) -> tuple[Config | TransitionConfig, Vocabulary]:
     """Read configuration and vocabulary of a parser with the network's scores."""
-    data = read_json(folder / CONFIG)
-    config_type = TransitionConfig if isinstance(data, dict) and "transitions" in data else Config
-    try:
-        config = config_type.from_dict(data)
-    except (ValueError, TypeError) as error:
-        if isinstance(error, DataError):
-            raise
-        raise DataError(f"{folder / CONFIG}: {error}") from None
-    try:
-        return config, Vocabulary.from_dict(read_json(folder / VOCABULARY))
-    except KeyError as error:
-        raise DataError(f"{folder / VOCABULARY}: {error} is missing") from None
+
+    def read_config(data: dict[str, Any]) -> Config | TransitionConfig:
+        return (TransitionConfig if "transitions" in data else Config).from_dict(data)
+
+    return read_as(folder / CONFIG, read_config), read_as(folder / VOCABULARY, Vocabulary.from_dict)
 
 
 def read_scorer(folder: Path) -> str:

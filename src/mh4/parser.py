@@ -46,6 +46,7 @@ class Parser(NetworkParser[Config, ChannelScorer]):
             lambda sizes: ChannelScorer(sizes.hidden, decoder.roles, sizes.mlp, sizes.mlp_dropout),
         )
         self.decoder: Decoder = decoder
+        self.single_root = config.single_root
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", search: str = "exact") -> Self:  # type: ignore[override]

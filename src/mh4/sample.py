@@ -27,6 +27,7 @@ import random
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .files import atomic_output
 from .sample_grammar import CONTRACTIONS, MORPHEMES, STOCK, Line, phrase_blocks, stem_stocks, word_classes
 
 SPLITS = {"train": 600, "dev": 100, "test": 100}
@@ -67,7 +68,8 @@ def write_sample(directory: str | Path, seed: int = 1) -> dict[str, Path]:
     directory.mkdir(parents=True, exist_ok=True)
     paths = {split: directory / f"sample-{split}.conllu" for split in SPLITS}
     for split, sentences in generate_sample(seed).items():
-        paths[split].write_bytes("".join(sentences).encode("utf-8"))
+        with atomic_output(paths[split]) as stream:
+            stream.write("".join(sentences).encode())
     return paths
 
 

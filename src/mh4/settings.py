@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 
@@ -45,10 +45,15 @@ def build(part: type[Any], values: Mapping[str, Any]) -> Any:
     Raises
     ------
     ValueError
-        An unknown name, the message listing the known ones; what the dataclass refuses.
+        An unknown name, the message listing the known ones; a value of the wrong type; what the dataclass refuses.
     """
     known = {field.name for field in fields(part)}
     unknown = sorted(set(values) - known)
     if unknown:
         raise ValueError(f"unknown option {', '.join(unknown)}; known: {', '.join(sorted(known))}")
+    for field in fields(part):
+        if field.default is not MISSING and field.name in values:
+            value, kind = values[field.name], type(field.default)
+            if not isinstance(value, (kind, int) if kind is float else kind):
+                raise ValueError(f"option {field.name} must be of type {kind.__name__}; got {value!r}")
     return part(**values)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import gc
+import hashlib
 import json
 import logging
+import math
 import os
 import time
 from collections.abc import Callable, Sequence
@@ -22,7 +24,7 @@ from mh4.models.weight_average import WeightAverage
 
 from .config import Config
 from .evaluation import attachment_scores
-from .files import DataError
+from .files import DataError, atomic_output
 from .model_folder import (
     CONFIG,
     LOG,
@@ -142,6 +144,7 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
+        self.treebanks = _digest([*train, *dev])
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
 
@@ -155,6 +158,8 @@ class Trainer:
                 continue
             replaced += bool((heads != sentence.heads).any())
             examples.append(Example.of(sentence, heads, vocabulary, learns_features))
+        if not examples:
+            raise DataError("no training sentence is left: the charts of all would not fit into memory")
         if len(examples) < len(sentences):
             log.warning(
                 "%d training sentences are left out: their charts would not fit into memory",
@@ -185,30 +190,39 @@ class Trainer:
         loss = self.batch_loss(batch, self.progress.epoch, times)
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
-        torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
+        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
         times.stop("backward")
+        if not math.isfinite(norm):
+            raise ValueError(
+                f"training diverged: no finite gradient in step {self.progress.step + 1} (lower learning_rate; "
+                "the model that was best before is kept)"
+            )
         return float(loss.detach())
 
     def run(self) -> Progress:
         """Train until the schedule ends; the best model on dev is in the folder.
 
-        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before.
+        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before, but none to
+        resume from: nobody knows how far the step had come.
         """
+        gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
         try:
             return self._run()
         except KeyboardInterrupt:
             if self.workers.count == 1 and not self.progress.best_step and self.progress.step:
-                self.evaluate()
+                with self.average.applied():
+                    self.save_weights()
             raise
+        finally:
+            gc.unfreeze()
 
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
         interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
         start = time.perf_counter() - progress.seconds
         self.workers.separate_random_numbers(settings.seed, progress.step)
-        gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
         self.recent.times.start()
         while not progress.finished:
             batches = self.batches(progress.epoch)
@@ -247,7 +261,7 @@ class Trainer:
                 if settings.decay_from == "best":
                     self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
                 if self.workers.lead:
-                    write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": progress.step})
+                    self.save_weights()
             else:
                 progress.waited += 1
         busy = sum(recent.times.seconds.values())
@@ -272,10 +286,10 @@ class Trainer:
             if settings.decay_from == "best":
                 self.average.restart(self.best)
         progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
-        if self.workers.lead:
-            self.save_state()
+        if self.workers.lead:  # the log first: if it is ahead of the state, resumption cuts it
             with open(self.folder / LOG, "a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
+            self.save_state()
         self.recent = Recent()
         if self.on_evaluation is not None:
             self.on_evaluation(report)
@@ -292,19 +306,32 @@ class Trainer:
             [prediction.relations for prediction in predictions],
         )
 
+    def save_weights(self) -> None:
+        """Write the model as it is now."""
+        write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": self.progress.step})
+
     def save_state(self) -> None:
         """Write everything that resumption needs, in one file."""
         tensors = {f"network.{name}": tensor for name, tensor in self.parser.network.state_dict().items()}
         for index, moments in self.optimizer.state_dict()["state"].items():
             tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
         tensors |= {f"average.{index}": average for index, average in enumerate(self.average.averages)}
-        write_tensors(self.folder / STATE, tensors | random_state(), asdict(self.progress))
+        state = {"treebanks": self.treebanks, **asdict(self.progress)}
+        write_tensors(self.folder / STATE, tensors | random_state(), state)
 
     def load_state(self) -> None:
-        """Continue where `save_state` was last called."""
+        """Continue where `save_state` was last called.
+
+        Raises
+        ------
+        DataError
+            Nothing whole is there, or what was trained on other sentences.
+        """
         path = self.folder / STATE
-        tensors = read_tensors(path)
-        self.progress = Progress(**read_state(path))
+        tensors, saved = read_tensors(path), read_state(path)
+        if saved.pop("treebanks") != self.treebanks:
+            raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
+        self.progress = Progress(**saved)
         prefix = "network."
         self.parser.network.load_state_dict(
             {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
@@ -324,7 +351,8 @@ class Trainer:
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
         restore_random_state(tensors)
-        self._cut_log()
+        if self.workers.lead:
+            self._cut_log()
 
     def _cut_log(self) -> None:
         """Drop lines of the log that lie beyond the saved state."""
@@ -332,7 +360,15 @@ class Trainer:
         if path.exists():
             lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
             kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.progress.step]
-            path.write_text("".join(kept), encoding="utf-8")
+            with atomic_output(path) as stream:
+                stream.write("".join(kept).encode())
+
+
+def _digest(sentences: Sequence[Sentence]) -> str:
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        digest.update(sentence.render())
+    return digest.hexdigest()
 
 
 def read_gold(path: str | Path, skip_bad: bool) -> list[Sentence]:
@@ -406,9 +442,11 @@ def train(
                 raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
             if saved_vocabulary != vocabulary:
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
+        resume = resume and exists
+        continues = resume and (folder / STATE).exists()
         workers.gather(None)  # all have looked at the folder before it is written to
-        if workers.lead and not (resume and exists):
-            for name in (STATE, LOG, WEIGHTS):
+        if workers.lead and not continues:
+            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
                 (folder / name).unlink(missing_ok=True)
             write_definition(folder, config, vocabulary)
         parser: Parser | TransitionParser
@@ -423,7 +461,7 @@ def train(
         if not workers.lead:
             on_step = on_evaluation = None
         trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
-        if resume and exists and (folder / STATE).exists():
+        if continues:
             trainer.load_state()
         progress = trainer.run()
         del trainer  # it holds on to the other processes

@@ -89,7 +89,12 @@ class Sentence:
     @property
     def name(self) -> str:
         """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages."""
-        return f"sentence {self.number if self.sent_id is None else self.sent_id}"
+        return f"sentence {self.label}"
+
+    @property
+    def label(self) -> str:
+        """The sent_id or, without one, the number."""
+        return str(self.number) if self.sent_id is None else self.sent_id
 
     @property
     def roots(self) -> tuple[int, ...]:

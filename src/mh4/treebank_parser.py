@@ -57,7 +57,15 @@ class StageTimes:
 
 
 class TreebankParser(ABC):
-    """What every parser does with files, given `predict`."""
+    """What every parser does with files, given `predict`.
+
+    Attributes
+    ----------
+    single_root : bool
+        Whether all its trees have exactly one word below the root.
+    """
+
+    single_root: bool = True
 
     @abstractmethod
     def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:

@@ -139,13 +139,13 @@ class Vocabulary:
             words[b, :n] = [self._word_index.get(normalise(form), UNKNOWN) for form in sentence.forms]
             forms[b, :n] = [seen.setdefault(form, len(seen)) for form in sentence.forms]
         character_lengths = np.array([len(form) + 2 for form in seen])
-        characters = np.full((len(seen), character_lengths.max()), UNKNOWN)
-        for row, form in zip(characters, seen, strict=True):
-            row[: len(form) + 2] = (
-                BEGIN,
-                *(self._character_index.get(character, UNKNOWN) for character in form),
-                END,
-            )
+        characters = np.array(
+            [
+                index
+                for form in seen
+                for index in (BEGIN, *(self._character_index.get(character, UNKNOWN) for character in form), END)
+            ]
+        )
         arrays = (lengths, words, forms, characters, character_lengths)
         return WordBatch(*(torch.from_numpy(array) for array in arrays))
 

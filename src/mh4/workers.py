@@ -89,7 +89,8 @@ class Workers:
             return module
         constants = [name for name, _ in module.named_buffers()]  # the same in all from the start
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, constants)
-        return DistributedDataParallel(module, gradient_as_bucket_view=True)
+        # A share without a rare word does not use the model of characters.
+        return DistributedDataParallel(module, gradient_as_bucket_view=True, find_unused_parameters=True)
 
     def separate_random_numbers(self, seed: int, step: int) -> None:
         """With several processes: draw differently in each from here on, the same again from the same step."""

@@ -26,9 +26,9 @@ class WordBatch:
         Vocabulary index of each word, `UNKNOWN` for unknown words and padding.
     forms : int64 (B, T)
         Index of each word's form among the F distinct forms of the batch; 0 at padding.
-    characters : int64 (F, M)
-        Characters of each distinct form, `BEGIN` and `END` included, padded.
-    character_lengths : int64 (F,)
+    characters : int64 (M,)
+        Characters of the distinct forms one after the other, `BEGIN` and `END` included.
+    character_lengths : int64 (F,), of sum M
     """
 
     lengths: Tensor
@@ -111,8 +111,9 @@ class WordEncoder(nn.Module):
     def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
         """Vectors (K, size) of the forms with indices ``forms`` (K,), from their characters alone."""
         lengths = batch.character_lengths[forms]
-        rows = batch.characters[forms]
-        characters = rows[torch.arange(rows.shape[1], device=rows.device) < lengths[:, None]]
+        moved = batch.character_lengths.cumsum(0)[forms] - lengths.cumsum(0)  # from here to there
+        index = torch.repeat_interleave(moved, lengths)
+        characters = batch.characters[index + torch.arange(len(index), device=index.device)]
         if self.training:
             unknown = torch.rand(characters.shape, device=characters.device) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)

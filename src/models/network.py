@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -15,6 +16,15 @@ from .scorer import ChannelScorer
 from .transition_scorer import TransitionScorer
 
 S = TypeVar("S", bound=ChannelScorer | TransitionScorer)
+
+
+def check_range(settings: Any, least: float, *names: str, below: float = math.inf) -> None:
+    """ValueError unless these settings are at least ``least`` and below ``below``."""
+    for name in names:
+        value = getattr(settings, name)
+        if not least <= value < below:
+            limit = "" if below == math.inf else f" and below {below}"
+            raise ValueError(f"{name} must be at least {least}{limit}; got {value}")
 
 
 @dataclass(frozen=True)
@@ -52,6 +62,13 @@ class NetworkConfig:
     characters: str = "rare"
 
     def __post_init__(self) -> None:
+        check_range(self, 1, "word_size", "character_size", "character_layers", "layers", "mlp")
+        check_range(self, 2, "hidden", "character_hidden")
+        check_range(self, 0, "lstm_dropout", "mlp_dropout", "block_dropout", below=1)
+        check_range(self, 0, "tagger_weight", "labeler_weight", "feature_weight")
+        for name in ("hidden", "character_hidden"):
+            if getattr(self, name) % 2:
+                raise ValueError(f"{name} must be even, half for each direction; got {getattr(self, name)}")
         if self.characters not in ("rare", "all"):
             raise ValueError(f"characters must be rare or all; got {self.characters!r}")
         if not 0 <= self.tagger_layer <= self.layers:

@@ -1,5 +1,8 @@
 """What every decoder promises, whatever its trees and its scores."""
 
+import os
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 
@@ -9,7 +12,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from mh4.decoders import InfeasibleError, decoder_names, get_decoder
+from mh4.decoders import InfeasibleError, decoder_names, eisner, get_decoder
 from mh4.decoders import decoder as decoder_module
 from mh4.decoders.trees import is_projective, is_tree
 
@@ -220,6 +223,44 @@ def test_two_words_that_only_the_root_may_head_are_infeasible_with_one_root_chil
 
 
 @every_decoder
+@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30])
+def test_a_large_negative_number_forbids_as_infinity_does(name, mask):
+    """Word 2 below the root: with one root child the penalty for others must not swallow the other scores."""
+    decoder = get_decoder(name)
+    for seed in range(5):
+        scores, bonus = random_scores(decoder, 5, seed), np.zeros((7, 7), np.float32)
+        bonus[1:, 2] = mask
+        assert decoder.decode(scores, bonus).score == pytest.approx(
+            decoder.decode(scores, np.where(bonus < 0, -np.inf, 0)).score, abs=1e-4
+        )
+
+
+@pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
+def test_that_there_is_no_tree_with_one_root_child_is_soon_found_out(name, monkeypatch):
+    decoder = get_decoder(name)
+    fill, fills = type(decoder)._fill, []
+    monkeypatch.setattr(type(decoder), "_fill", lambda *arguments: (fills.append(1), fill(*arguments)))
+    scores = random_scores(decoder, 4, 0)
+    scores[-1, 3, 4] = -1e30
+    bonus = np.zeros((6, 6), np.float32)
+    bonus[1:, 1:3] = -np.inf
+    with pytest.raises(InfeasibleError):
+        decoder.decode(scores, bonus)
+    assert len(fills) <= 4
+
+
+@pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
+@pytest.mark.parametrize("attraction", [1.0, 100.0, 1e4])
+def test_one_root_child_however_attractive_the_root_is(name, attraction):
+    decoder = get_decoder(name)
+    scores, bonus = random_scores(decoder, 4, 0, ties=True), np.zeros((6, 6), np.float32)
+    bonus[0] = attraction
+    found = decoder.decode(scores, bonus)
+    assert is_tree(found.heads, single_root=True)
+    assert found.score - attraction == decoder.decode(scores).score
+
+
+@every_decoder
 def test_a_cycle_is_infeasible(name):
     with pytest.raises(InfeasibleError):
         get_decoder(name).decode(random_scores(get_decoder(name), 3, 0), only(np.array([-1, 2, 1, 0])))
@@ -233,10 +274,23 @@ def test_nan_and_infinity_are_refused(name, value):
     for array in (scores[-1], bonus):
         kept, array[1, 2] = array[1, 2], value
         array[2, 1] = -np.inf  # together with +inf the sum would be NaN
-        with pytest.raises(ValueError, match="NaN or"):
+        with pytest.raises(ValueError, match="NaN"):
             decoder.decode(scores, bonus)
         array[1, 2] = kept
     assert is_tree(decoder.decode(scores, bonus).heads)
+
+
+@every_search
+def test_numbers_whose_sums_leave_float32_are_refused(name, search):
+    decoder = get_decoder(name, search=search)
+    for value in (3e38, -3e38, np.finfo(np.float32).min, 2.0**121 / 6):
+        scores = random_scores(decoder, 4, 0)
+        scores[0, 1, 2] = value
+        with pytest.raises(ValueError, match="too large"):
+            decoder.decode(scores)
+    scores = np.full((len(decoder.channels), 6, 6), 2.0**120 / 6, np.float32)
+    assert np.isfinite(decoder.decode(scores).score)
+    assert np.isfinite(decoder.decode(-scores).score)
 
 
 @every_decoder
@@ -254,8 +308,17 @@ def test_wrong_shapes_name_what_is_wanted(name):
     batch = np.zeros((2, count, 5, 5), np.float32)
     with pytest.raises(ValueError, match="2 score tensors but 1 lengths"):
         decoder.decode_batch(batch, [3])
-    with pytest.raises(ValueError, match="4 words does not fit"):
-        decoder.decode_batch(batch, [3, 4])
+    for length in (4, 0, -3):
+        with pytest.raises(ValueError, match=f"{length} words does not fit"):
+            decoder.decode_batch(batch, [3, length])
+    with pytest.raises(TypeError):
+        decoder.decode_batch(batch, [3, 2.5])
+    with pytest.raises(ValueError, match=r"shape \(B, "):
+        decoder.decode_batch(batch[0], [3] * count)
+    with pytest.raises(ValueError, match="arc_bonus"):
+        decoder.decode_batch(batch, [3, 3], np.zeros((3, 5, 5), np.float32))
+    with pytest.raises(ValueError, match="not a tree"):
+        decoder.closest_tree(np.array([-1, 2, 1]))
 
 
 @every_decoder
@@ -266,6 +329,39 @@ def test_other_number_types_and_layouts_are_converted(name, dtype):
     expected = decoder.decode(scores)
     strange = np.asfortranarray(scores.astype(dtype))
     assert (decoder.decode(strange).heads == expected.heads).all()
+    scores.flags.writeable = False
+    assert (decoder.decode(scores, np.broadcast_to(np.float32(0), (8, 8))).heads == expected.heads).all()
+
+
+def test_kernels_are_not_compiled_again_for_read_only_arrays():
+    decoder = get_decoder("eisner")
+    scores = random_scores(decoder, 3, 0)
+    decoder.decode(scores)
+    before = list(eisner._decode.signatures)
+    scores.flags.writeable = False
+    decoder.decode(scores, np.broadcast_to(np.float32(0), (5, 5)))
+    assert eisner._decode.signatures == before
+
+
+FORKED = """
+import multiprocessing
+import numpy as np
+from mh4.decoders import decoder, get_decoder
+
+decoder.THREADED_BYTES = 0
+
+def decode(_):
+    return len(get_decoder("mst").decode_batch(np.zeros((3, 1, 6, 6), np.float32), [4] * 3, threads=2))
+
+assert decode(0) == 3
+with multiprocessing.get_context("fork").Pool(1) as pool:
+    assert pool.apply_async(decode, (0,)).get(timeout=60) == 3
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked here")
+def test_threads_are_started_anew_in_a_forked_process():
+    subprocess.run([sys.executable, "-c", FORKED], check=True, timeout=120)
 
 
 @every_decoder

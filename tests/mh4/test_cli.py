@@ -3,6 +3,7 @@
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -109,6 +110,10 @@ def test_other_mistakes_are_one_line(small_model, small_treebanks, tmp_path, run
     fails_with_one_line(run("parse", small_model, tmp_path / "nothing.conllu"), "nothing.conllu", "no such file")
     fails_with_one_line(run("parse", small_model, "--search", "beam:0", stdin=GOOD.encode()), "beam")
     fails_with_one_line(run("train", *small_treebanks[:1], "--dev", small_treebanks[1], "--set", "lr=1"), "known:")
+    for setting in ("hidden=191", "batch_words=0", "lstm_dropout=1", "layers=0", "weight_average=1.5", "patience=0"):
+        train = ("train", small_treebanks[0], "--dev", small_treebanks[1], "-o", tmp_path / "m")
+        fails_with_one_line(run(*train, "--set", setting), setting.split("=")[0], "must be")
+    assert not (tmp_path / "m").exists()
     fails_with_one_line(run("train", small_treebanks[0], "--dev", small_treebanks[1], "-o", small_model), "--resume")
     result = run("train", small_treebanks[0], "--dev", small_treebanks[1], "--decoder", "mh5")
     assert result.returncode == 2
@@ -117,14 +122,16 @@ def test_other_mistakes_are_one_line(small_model, small_treebanks, tmp_path, run
 
 def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     train, dev = small_treebanks
-    result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", tmp_path / "m", "--max-steps", 3, *NETWORK)
+    model = tmp_path / "m[hu][/b]"  # not markup
+    result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", model, "--max-steps", 3, *NETWORK)
     assert result.returncode == 0, result.stderr.decode()
     assert "best: UAS" in result.stderr.decode()
-    assert run("parse", tmp_path / "m", dev, "-o", tmp_path / "out.conllu").returncode == 0
+    assert f"model in {model}" in result.stderr.decode()
+    assert run("parse", model, dev, "-o", tmp_path / "out.conllu").returncode == 0
     evaluation = run("eval", dev, tmp_path / "out.conllu", "--json")
     scores = json.loads(evaluation.stdout)["scores"]
     assert scores["Words"]["f1"] == scores["UPOS"]["f1"] == 1.0
-    log = json.loads((tmp_path / "m" / "log.jsonl").read_text().splitlines()[-1])
+    log = json.loads((model / "log.jsonl").read_text().splitlines()[-1])
     assert 100 * scores["UAS"]["f1"] == pytest.approx(log["dev_uas"], abs=0.006)
     assert 100 * scores["LAS"]["f1"] == pytest.approx(log["dev_las"], abs=0.006)
     assert "LAS" in run("eval", dev, tmp_path / "out.conllu").stdout.decode()
@@ -192,6 +199,8 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     assert parsed.returncode == 0
     assert len(parsed.stdout.splitlines()) == len(dev.read_bytes().splitlines())
     assert run("parse", model, dev, "--search", "greedy").stdout == parsed.stdout
+    measured = run("bench", "parse", model, dev, "--repeats", 1)
+    assert (measured.returncode == 0) == ("perceptron" not in options), measured.stderr.decode()
     fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
     fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
@@ -210,6 +219,16 @@ def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
     assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
     fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, dev, "--search", "greedy"), "--search")
+
+
+def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
+    path = tmp_path / f"{'long-name-' * 12}[x].conllu"
+    path.write_bytes(small_treebanks[1].read_bytes())
+    table = run("coverage", path).stdout.decode()
+    header, first, *rest = table.splitlines()
+    assert "% arcs" in header
+    assert first.split()[0] == path.stem
+    assert all(re.search(r"\d\.\d\d\b", line) for line in (first, *rest))
 
 
 def test_several_inputs_need_a_cluster(run, small_model, small_treebanks, tmp_path):
@@ -234,4 +253,5 @@ def test_oracle_writes_sequences(run, small_treebanks):
     assert result.returncode == 0
     assert b"attainable accuracy" in result.stderr
     assert all(line.count(b"\t") == 3 for line in result.stdout.splitlines())
+    assert result.stdout.startswith(b"sample-dev-1\t")
     fails_with_one_line(run("oracle", "--policy", "any", small_treebanks[1]), "left-before-right")

@@ -195,6 +195,14 @@ def test_given_heads_are_kept(members, dev):
         assert prediction.relations == sentence.relations
 
 
+def test_several_roots_where_a_member_has_them():
+    member = Fixed([-1, 0, 0])
+    assert EnsembleParser([member]).decoder.single_root
+    member.single_root = False
+    np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [-1, 0, 0])
+    assert EnsembleParser([member], single_root=True).decoder.single_root
+
+
 def test_given_heads_that_no_tree_has():
     cycle = words(2)
     object.__setattr__(cycle, "heads", np.array([-1, 2, 1], np.int32))

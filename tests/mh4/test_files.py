@@ -151,6 +151,17 @@ def test_a_pipe_given_by_its_descriptor_is_written_directly():
 
 
 @posix
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd on this system")
+def test_a_file_given_by_its_descriptor_is_added_to(tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(b"precious\n")
+    with open(path, "ab") as log, atomic_output(f"/dev/fd/{log.fileno()}") as stream:
+        stream.write(b"and more\n")
+    assert path.read_bytes() == b"precious\nand more\n"
+    with pytest.raises(DataError, match="cannot be written"), atomic_output("/dev/fd/999"):
+        pass
+
+
 def test_a_dangling_link_creates_its_target(tmp_path):
     (tmp_path / "link.conllu").symlink_to(tmp_path / "target.conllu")
     with atomic_output(tmp_path / "link.conllu") as stream:

@@ -1,6 +1,7 @@
 """The parser as a Python object: files in, files out, known heads, sentences of every length."""
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -184,9 +185,26 @@ def test_damaged_model_folders(small_model, tmp_path):
     (tmp_path / CONFIG).write_text('{"format": 99}')
     with pytest.raises(DataError, match="format 99"):
         Parser.load(tmp_path)
-    (tmp_path / CONFIG).write_text('{"format": 1, "decoders": "mst"}')
-    with pytest.raises(DataError, match=r"unknown option decoders; known: decoder"):
+    for config, message in {
+        '{"format": 1, "decoders": "mst"}': "unknown option decoders; known: decoder",
+        '{"format": 1, "decoder": "mh5"}': "unknown decoder 'mh5'",
+        '{"format": 1, "network": {"hidden": "12"}}': "hidden must be of type int",
+        '{"format": 1, "network": 3}': "config.json: ",
+        "[]": "config.json: not a JSON object",
+    }.items():
+        (tmp_path / CONFIG).write_text(config)
+        with pytest.raises(DataError, match=re.escape(message)):
+            Parser.load(tmp_path)
+    (tmp_path / CONFIG).write_bytes((small_model / CONFIG).read_bytes())
+    (tmp_path / VOCABULARY).write_text('{"relations": 3}')
+    with pytest.raises(DataError, match=r"vocab\.json: "):
         Parser.load(tmp_path)
+
+
+def test_one_long_word_does_not_make_others_long(parser):
+    sentences = [Sentence.from_tokens(["a" * 20_000]), *(Sentence.from_tokens([f"w{i}"]) for i in range(5_000))]
+    batch = parser.vocabulary.batch(sentences)
+    assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
 
 
 def test_devices():

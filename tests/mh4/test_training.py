@@ -1,6 +1,8 @@
 """The training loop: it learns, repeats itself exactly, and survives being killed."""
 
+import gc
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -136,7 +138,7 @@ def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_p
     assert [[r[k] for k in keys] for r in log_of(folder)] == [[r[k] for k in keys] for r in log_of(tmp_path / "quiet")]
 
 
-def test_interruption_keeps_the_best_model(small_treebanks, tmp_path):
+def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks, small_model, tmp_path):
     def interrupt(progress, _):
         if progress.step == 2:  # before the first evaluation
             raise KeyboardInterrupt
@@ -144,6 +146,55 @@ def test_interruption_keeps_the_best_model(small_treebanks, tmp_path):
     with pytest.raises(KeyboardInterrupt):
         train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", on_step=interrupt)
     Parser.load(tmp_path / "m", device="cpu")
+    train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", resume=True)
+    assert same_weights(tmp_path / "m", small_model)
+    assert [report["step"] for report in log_of(tmp_path / "m")] == [report["step"] for report in log_of(small_model)]
+
+
+def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch):
+    def fail(self):
+        raise OSError("disk full")
+
+    config = small_config(max_steps=20)
+    with monkeypatch.context() as patch:
+        patch.setattr(Trainer, "save_state", fail)
+        with pytest.raises(OSError, match="disk full"):
+            train(*small_treebanks, tmp_path, config, device="cpu")
+    first = log_of(tmp_path)
+    train(*small_treebanks, tmp_path, config, device="cpu", resume=True)
+    steps = [report["step"] for report in log_of(tmp_path)]
+    assert steps == sorted(set(steps))
+    assert steps[0] == first[0]["step"]
+
+
+def test_diverging_training_stops(small_treebanks, tmp_path):
+    def break_weights(report):
+        with torch.no_grad():
+            trainer.parser.network.labeler.output.weight.fill_(torch.nan)
+
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, sentences[:3], tmp_path, on_evaluation=break_weights)
+    with pytest.raises(ValueError, match="diverged"):
+        trainer.run()
+    assert all(tensor.isfinite().all() for tensor in load_file(tmp_path / "weights.safetensors").values())
+
+
+def test_resumption_wants_the_same_sentences(small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    train_file, dev_file = small_treebanks
+    sentences = train_file.read_text(encoding="utf-8").strip("\n").split("\n\n")
+    other = tmp_path / "other.conllu"
+    other.write_text("\n\n".join(sentences[::-1]) + "\n\n", encoding="utf-8")
+    for treebanks in ((other, dev_file), (train_file, other)):
+        with pytest.raises(DataError, match="other sentences"):
+            train(*treebanks, folder, small_config(), device="cpu", resume=True)
+
+
+def test_garbage_is_collected_again_after_training(small_treebanks, tmp_path):
+    train(*small_treebanks, tmp_path, small_config(max_steps=1), device="cpu")
+    assert gc.get_freeze_count() == 0
 
 
 def test_schedule(small_treebanks, tmp_path, monkeypatch):

@@ -43,7 +43,7 @@ assert not [name for name in threads if "gloo" in name], threads
 
 def train(command, treebanks, folder, *options):
     settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
-    arguments = ["train", treebanks[0], "--dev", treebanks[1], "-o", folder, *options, *settings]
+    arguments = ["train", treebanks[0], "--dev", treebanks[1], "-o", folder, *settings, *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     words = [str(word) for word in (*command, *arguments)]
     finished = subprocess.run(words, check=False, timeout=300, env=environment, capture_output=True, text=True)
@@ -76,6 +76,13 @@ def check_two_processes(options, small_treebanks, folder):
 @pytest.mark.parametrize("options", [("--decoder", "mh3"), ("--system", "arc-hybrid", "--oracle", "static")])
 def test_two_processes_train_the_model_of_one(options, small_treebanks, tmp_path):
     check_two_processes(options, small_treebanks, tmp_path)
+
+
+def test_a_share_may_lack_rare_words(small_treebanks, tmp_path):
+    """Then it does not use the model of characters, which another process may."""
+    options = ("--decoder", "mst", "--set", "min_word_count=1", "--set", "word_unknown=0.05", "--set", "max_steps=10")
+    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "mh4"]
+    assert "best: UAS" in train(two, small_treebanks, tmp_path / "two", *options)
 
 
 def test_shares_are_disjoint_and_even():

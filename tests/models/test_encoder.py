@@ -22,7 +22,7 @@ def batch(words):
         torch.tensor([len(words)]),
         torch.tensor([[word for word, _ in words]]),
         torch.arange(len(words))[None],
-        torch.nn.utils.rnn.pad_sequence(rows, batch_first=True),
+        torch.cat(rows),
         torch.tensor([len(row) for row in rows]),
     )
 

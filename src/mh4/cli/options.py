@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from enum import StrEnum
 from typing import Annotated, Any
 
@@ -11,8 +12,10 @@ from rich.console import Console
 from ..decoders import decoder_names
 from ..presets import PRESETS
 
-output = Console()
-messages = Console(stderr=True)
+# No markup: names of files may hold brackets. What is piped on is not cut to the width of a terminal.
+WIDE = 1000
+output = Console(markup=False, width=None if sys.stdout.isatty() else WIDE)
+messages = Console(stderr=True, markup=False)
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")

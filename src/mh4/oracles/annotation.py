@@ -147,7 +147,7 @@ def annotate_file(
         for sentence in read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip):
             transitions, arcs = optimal_computation(sentence.heads, system, policy)
             if sequences_only:
-                columns = (sentence.name, arcs, len(sentence), " ".join(transitions))
+                columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
                 stream.write(("\t".join(map(str, columns)) + "\n").encode())
             else:
                 stream.write(_annotated(sentence, transitions, arcs).render())

@@ -24,6 +24,7 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.projectivization import projectivize
+from mh4.decoders.trees import is_projective
 
 from ..transitions.arc_eager import POLICIES, ArcEager, Configuration
 from .arc_eager_batch import checked_batch, flat_configurations, with_arcs_made
@@ -45,25 +46,26 @@ def _step_scores_batch(batch, grammar, policy, linear, reduce_correct, scores):
     sentence = -1
     gold = rightmost = batch.golds[:0]
     for c in range(batch.fronts.shape[0]):
-        if batch.sentences[c] != sentence:
-            sentence = batch.sentences[c]
+        s = batch.sentences[c]
+        if s != sentence:
+            sentence = s
             gold = batch.golds[batch.gold_offsets[sentence] : batch.gold_offsets[sentence + 1]]
-            if linear:
+            if linear[s]:
                 rightmost = rightmost_descendants(gold)
         first, k = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c]
         stack[:k] = batch.stacks[first : first + k]
         labels[:k] = batch.labels[first : first + k]
-        if linear:
+        if linear[s]:
             linear_scores(policy, stack, labels, k, batch.fronts[c], gold, rightmost, scores[c])
         else:
             exact_scores(grammar, policy, reduce_correct, stack, labels, k, batch.fronts[c], gold, scores[c])
 
 
-def _code(policy: str, algorithm: str, reduce_correct: bool) -> int:
+def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> int:
     """The number of a policy, if the algorithm is made for it."""
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
-    if algorithm not in ALGORITHMS:
+    if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
     code = POLICIES.index(policy)
     if algorithm == "linear" and code == STRICT_REDUCE_BEFORE_SHIFT:
@@ -81,7 +83,7 @@ def step_scores_batch(
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
     policy: str = "shift-before-reduce",
-    algorithm: str = "exact",
+    algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
     """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
@@ -116,7 +118,10 @@ def step_scores_batch(
     batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
     grammar = UNNORMALIZED_GRAMMARS[reduce_correct].arrays
-    _step_scores_batch(batch, grammar, code, algorithm == "linear", reduce_correct, scores)
+    linear = np.full(len(golds), algorithm == "linear")
+    if algorithm is None and reduce_correct and code != STRICT_REDUCE_BEFORE_SHIFT:
+        linear = np.fromiter(map(is_projective, golds), np.bool_, len(golds))
+    _step_scores_batch(batch, grammar, code, linear, reduce_correct, scores)
     return scores
 
 
@@ -126,7 +131,7 @@ def step_scores(
     front: int,
     gold: np.ndarray,
     policy: str = "shift-before-reduce",
-    algorithm: str = "exact",
+    algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
     """The most gold arcs that can still be made by the step and what follows it, for each transition.
@@ -173,7 +178,7 @@ def optimal_step(
     configuration: Configuration,
     gold: np.ndarray,
     policy: str = "shift-before-reduce",
-    algorithm: str = "exact",
+    algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> OptimalStep:
     """The score of every transition and the best ones.
@@ -185,8 +190,8 @@ def optimal_step(
         Heads of the gold tree, projective or not.
     policy : str
         One of `mh4.transitions.arc_eager.POLICIES`.
-    algorithm : str
-        One of `ALGORITHMS`.
+    algorithm : str, optional
+        One of `ALGORITHMS`; by default linear for projective gold trees if that suits the policy, and exact for others.
     reduce_correct : bool
         Whether words labelled ``L`` may be reduced.
 

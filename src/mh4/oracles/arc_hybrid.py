@@ -102,9 +102,12 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
     Raises
     ------
     ValueError
-        The gold heads are no projective tree, or one of another number of words.
+        The gold heads are no projective tree, or one of another number of words, or with ``single_root`` of another
+        number of words below the root.
     """
     tree = _checked(configuration, gold)
+    if single_root and np.count_nonzero(tree[1:] == 0) != 1:
+        raise ValueError(f"with single_root the gold tree has one word below the root: {tree.tolist()}")
     costs = np.empty(3, np.int32)
     transition_costs(np.array(configuration.stack, np.int32), configuration.front, tree, costs)
     legal = [transition in ArcHybrid(single_root).legal(configuration) for transition in ArcHybrid.transitions]

@@ -17,8 +17,6 @@ from numba import njit
 
 from ..transitions.transition_system import NO_HEAD
 
-NO_CONFIGURATION = -1
-
 
 @njit(cache=True, nogil=True)
 def topmost_words(heads, tops):

@@ -12,7 +12,7 @@ import torch
 from ..files import DataError
 from ..greedy.systems import get_system
 from ..greedy.templates import system_templates
-from ..model_folder import CONFIG, VOCABULARY, WEIGHTS, read_json, read_tensors, write_json, write_tensors
+from ..model_folder import CONFIG, VOCABULARY, WEIGHTS, read_as, read_tensors, write_json, write_tensors
 from ..treebank import Sentence
 from ..treebank_parser import Prediction, TreebankParser
 from .config import PerceptronConfig
@@ -48,6 +48,7 @@ class PerceptronParser(TreebankParser):
     ) -> None:
         self.config = config
         self.vocabulary = vocabulary
+        self.single_root = vocabulary.single_root
         self.lists = lists
         self._code, self._system = get_system(config.system)
         self._templates = system_templates(self._system)
@@ -76,17 +77,9 @@ class PerceptronParser(TreebankParser):
             Something in the folder is missing or damaged.
         """
         folder = Path(folder)
-        try:
-            config = PerceptronConfig.from_dict(read_json(folder / CONFIG))
-        except (ValueError, TypeError) as error:
-            if isinstance(error, DataError):
-                raise
-            raise DataError(f"{folder / CONFIG}: {error}") from None
-        try:
-            vocabulary = PerceptronVocabulary.from_dict(read_json(folder / VOCABULARY))
-            root = vocabulary.relation_number(vocabulary.root_relation)
-        except KeyError as error:
-            raise DataError(f"{folder / VOCABULARY}: {error} is missing") from None
+        config = read_as(folder / CONFIG, PerceptronConfig.from_dict)
+        vocabulary = read_as(folder / VOCABULARY, PerceptronVocabulary.from_dict)
+        root = vocabulary.relation_number(vocabulary.root_relation)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system)[1], len(vocabulary.relations), root)
         return cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))

@@ -49,6 +49,8 @@ class PerceptronVocabulary:
             what: {name: i for i, name in enumerate(getattr(self, what), first)} for what, first in firsts.items()
         }
         object.__setattr__(self, "_numbers", numbers)
+        if self.root_relation not in numbers["relations"]:
+            raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], tag_column: str = "upos") -> PerceptronVocabulary:

@@ -1,0 +1,23 @@
+"""Results of earlier runs: used again only where all that they depend on is the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+
+def read_kept(path: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The result in a file, if there is one; SystemExit if it was made with other settings."""
+    if not path.exists():
+        return None
+    result = json.loads(path.read_text(encoding="utf-8"))
+    if {name: result.get(name) for name in settings} != dict(settings):
+        raise SystemExit(f"{path}: was made with other settings (remove it, or choose another output folder)")
+    return result
+
+
+def scored_part(folder: Path) -> str:
+    """The part of a treebank that is scored: ``test`` or, where there is none, ``dev``."""
+    return "test" if any(folder.glob("*-test.conllu")) else "dev"
