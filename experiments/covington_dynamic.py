@@ -54,7 +54,7 @@ def read_part(folder: Path, part: str, skip_bad: bool) -> list[Sentence]:
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
     train = read_part(folder, "train", options.skip_bad)
-    evaluation = read_part(folder, scored_part(folder), options.skip_bad)
+    evaluation = read_part(folder, scored_part(folder)["scored"], options.skip_bad)
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
     start = time.thread_time()
     parser = fit(config, train)
@@ -71,7 +71,7 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
 
 def settings(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """What a result depends on, apart from the treebank's sentences."""
-    return {"oracle": oracle, "iterations": options.iterations, "seed": seed, "scored": scored_part(folder)}
+    return {"oracle": oracle, "iterations": options.iterations, "seed": seed} | scored_part(folder)
 
 
 def result_path(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> Path:

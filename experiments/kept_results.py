@@ -18,6 +18,8 @@ def read_kept(path: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     return result
 
 
-def scored_part(folder: Path) -> str:
-    """The part of a treebank that is scored: ``test`` or, where there is none, ``dev``."""
-    return "test" if any(folder.glob("*-test.conllu")) else "dev"
+def scored_part(folder: Path) -> dict[str, str]:
+    """A setting: the part that is scored, ``test`` or else ``dev``; none where the treebank is not at hand."""
+    if not folder.is_dir():
+        return {}
+    return {"scored": "test" if any(folder.glob("*-test.conllu")) else "dev"}

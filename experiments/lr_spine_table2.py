@@ -143,7 +143,7 @@ def run(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
 def settings(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
     """What a result depends on, apart from the treebank's sentences."""
     given = {"parser": row, "iterations": options.iterations, "tags": options.tags, "seed": seed}
-    return given | {"scored": scored_part(folder)}
+    return given | scored_part(folder)
 
 
 def result_path(folder: Path, row: str, options: argparse.Namespace, seed: int) -> Path:
