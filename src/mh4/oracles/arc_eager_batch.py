@@ -8,10 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mh4.decoders.trees import checked_tree
-
 from ..transitions.arc_eager import LABELS, Configuration
 from .arc_eager_steps import N, R, encode_labels
+from .flat_arrays import check_offsets, flat_golds
 from .optimal_step import UNREACHABLE, OptimalStep
 
 
@@ -68,32 +67,24 @@ def checked_batch(
     ValueError
         As of `mh4.oracles.arc_eager.step_scores_batch`.
     """
-    trees = [checked_tree(np.asarray(gold, np.int32)) for gold in golds]
+    flat, gold_offsets, sentences = flat_golds(golds, sentences)
     batch = Batch(
         np.ascontiguousarray(stacks, np.int32),
         np.ascontiguousarray(labels, np.int8),
         np.ascontiguousarray(offsets, np.int64),
         np.ascontiguousarray(fronts, np.int32),
-        np.ascontiguousarray(sentences, np.int64),
-        np.concatenate(trees) if trees else np.empty(0, np.int32),
-        np.cumsum([0, *map(len, trees)], dtype=np.int64),
+        sentences,
+        flat,
+        gold_offsets,
     )
-    rows = len(batch.fronts)
-    if len(batch.offsets) != rows + 1 or len(batch.sentences) != rows:
-        raise ValueError(
-            f"{rows} fronts need {rows + 1} offsets and {rows} sentences: {len(batch.offsets)}, {len(batch.sentences)}"
-        )
+    check_offsets(batch.stacks, batch.offsets, batch.fronts, batch.sentences)
     if len(batch.labels) != len(batch.stacks):
         raise ValueError(f"{len(batch.stacks)} stack elements need as many labels: {len(batch.labels)}")
-    if batch.offsets[0] != 0 or batch.offsets[-1] != len(batch.stacks) or (np.diff(batch.offsets) < 1).any():
-        raise ValueError("offsets must rise from 0 to the length of the stacks")
-    if rows and not 0 <= batch.sentences.min() <= batch.sentences.max() < len(trees):
-        raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {batch.sentences.min()} to {batch.sentences.max()}")
     row = _first_unsound(batch, undecided)
-    if row < rows:
+    if row < len(batch.fronts):
         elements = slice(batch.offsets[row], batch.offsets[row + 1])
         raise ValueError(
-            f"row {row} is no configuration of {len(trees[batch.sentences[row]]) - 1} words: "
+            f"row {row} is no configuration of {len(golds[batch.sentences[row]]) - 1} words: "
             f"stack {batch.stacks[elements].tolist()}, labels {batch.labels[elements].tolist()} (of {LABELS}), "
             f"remaining input from {batch.fronts[row]}"
         )

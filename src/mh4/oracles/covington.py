@@ -22,6 +22,7 @@ from mh4.decoders.trees import checked_tree
 from ..transitions.covington import LEFT_ARC, NO_ARC, RIGHT_ARC, SHIFT, TRANSITIONS, Configuration
 from ..transitions.transition_system import NO_HEAD
 from .covington_loss import is_configuration, loss_on_arrays, topmost_words
+from .flat_arrays import flat_golds
 from .optimal_step import UNREACHABLE, OptimalStep
 
 
@@ -102,19 +103,14 @@ def step_scores_batch(
     """
     heads = np.array(heads, np.int32)
     lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
-    sentences = np.ascontiguousarray(sentences, np.int64)
-    trees = [checked_tree(np.asarray(gold, np.int32)) for gold in golds]
+    flat, gold_offsets, sentences = flat_golds(golds, sentences)
     rows = len(lefts)
     if len(rights) != rows or len(sentences) != rows:
         raise ValueError(f"{rows} lefts need as many rights and sentences: {len(rights)}, {len(sentences)}")
-    if rows and not 0 <= sentences.min() <= sentences.max() < len(trees):
-        raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {sentences.min()} to {sentences.max()}")
-    sizes = np.array([len(tree) for tree in trees], np.int64)
+    sizes = np.diff(gold_offsets)
     offsets = np.concatenate(([0], np.cumsum(sizes[sentences])))
     if offsets[-1] != len(heads):
         raise ValueError(f"these sentences need {offsets[-1]} heads, the root's among them: {len(heads)}")
-    flat = np.concatenate(trees) if trees else np.empty(0, np.int32)
-    gold_offsets = np.concatenate(([0], np.cumsum(sizes)))
     scores = np.empty((rows, len(TRANSITIONS)), np.int32)
     row = _step_scores_batch(heads, offsets, lefts, rights, sentences, flat, gold_offsets, scores)
     if row < rows:

@@ -27,6 +27,7 @@ from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import checked_tree
 
 from ..transitions.shift_reduce import POLICIES, REDUCE_LEFT, REDUCE_RIGHT, SHIFT, TRANSITIONS, Configuration
+from .flat_arrays import check_offsets, flat_golds
 from .optimal_step import UNREACHABLE, OptimalStep
 from .shift_reduce_cubic import cubic_best_after
 from .shift_reduce_projective import best_after, is_projective_tree
@@ -201,23 +202,14 @@ def step_scores_batch(
         As `step_scores`; or arrays whose lengths do not fit together.
     """
     stacks, offsets = np.ascontiguousarray(stacks, np.int32), np.ascontiguousarray(offsets, np.int64)
-    fronts, sentences = np.ascontiguousarray(fronts, np.int32), np.ascontiguousarray(sentences, np.int64)
-    trees = [np.asarray(gold, np.int32) for gold in golds]
+    fronts = np.ascontiguousarray(fronts, np.int32)
+    flat, gold_offsets, sentences = flat_golds(golds, sentences)
+    check_offsets(stacks, offsets, fronts, sentences)
     rows = len(fronts)
-    if len(offsets) != rows + 1 or len(sentences) != rows:
-        raise ValueError(
-            f"{rows} fronts need {rows + 1} offsets and {rows} sentences: {len(offsets)}, {len(sentences)}"
-        )
-    if offsets[0] != 0 or offsets[-1] != len(stacks) or (np.diff(offsets) < 1).any():
-        raise ValueError("offsets must rise from 0 to the length of the stacks")
-    if rows and not 0 <= sentences.min() <= sentences.max() < len(trees):
-        raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {sentences.min()} to {sentences.max()}")
     code = _LINEAR if algorithm is None else _code(algorithm, ALGORITHMS, "algorithm")
-    flat = np.concatenate(trees) if trees else np.empty(0, np.int32)
-    gold_offsets = np.cumsum([0, *map(len, trees)])
-    algorithms = np.full(len(trees), code, np.int64)
-    for sentence in np.flatnonzero(~_are_projective_trees(flat, gold_offsets)):
-        _check_for_cubic(algorithm, trees[sentence])
+    algorithms = np.full(len(golds), code, np.int64)
+    for sentence in np.flatnonzero(~_are_projective_trees(flat, gold_offsets)).tolist():
+        _check_for_cubic(algorithm, np.asarray(golds[sentence]))
         algorithms[sentence] = _CUBIC
     code = _code(policy, POLICIES, "policy")
     scores = np.empty((rows, 3), np.int32)
@@ -225,7 +217,7 @@ def step_scores_batch(
     if row < rows:
         stack = stacks[offsets[row] : offsets[row + 1]].tolist()
         raise ValueError(
-            f"row {row} is no configuration of {len(trees[sentences[row]]) - 1} words: "
+            f"row {row} is no configuration of {len(golds[sentences[row]]) - 1} words: "
             f"stack {stack}, remaining input from {fronts[row]}"
         )
     return scores
