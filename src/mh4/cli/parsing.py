@@ -43,7 +43,7 @@ def parse(
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Parse CoNLL-U: HEAD and DEPREL are predicted, every other byte stays as it was."""
+    """Parse CoNLL-U: HEAD and DEPREL are predicted, all else stays as it was."""
     from ..files import DataError
 
     models = 1

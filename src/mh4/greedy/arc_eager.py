@@ -44,6 +44,7 @@ from .state import (
     head_of,
     push_front,
     write_dependents,
+    write_static_costs,
 )
 from .templates import ZHANG_NIVRE
 
@@ -175,9 +176,7 @@ def _dynamic_scores(state, gold, scores):
 def costs(state, oracle, gold, candidates, count):
     """Costs of the candidates, for a projective gold tree."""
     if oracle == STATIC:
-        right = _static_step(state, gold)
-        for c in range(count):
-            candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+        write_static_costs(candidates, count, _static_step(state, gold))
         return
     scores = np.empty(4, np.int32)
     _dynamic_scores(state, gold, scores)

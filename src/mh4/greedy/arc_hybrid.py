@@ -35,6 +35,7 @@ from .state import (
     dependent_of,
     push_front,
     write_dependents,
+    write_static_costs,
 )
 from .templates import ZHANG_NIVRE, distinct, renamed, select, written
 
@@ -147,9 +148,7 @@ def _static_step(state, gold):
 def costs(state, oracle, gold, candidates, count):
     """Costs of the candidates, for a projective gold tree with one word below the root."""
     if oracle == STATIC:
-        right = _static_step(state, gold)
-        for c in range(count):
-            candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+        write_static_costs(candidates, count, _static_step(state, gold))
         return
     lost = np.empty(3, np.int32)
     transition_costs(state.stack[: state.counters[DEPTH]], state.counters[FRONT], gold, lost)

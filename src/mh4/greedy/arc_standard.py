@@ -36,6 +36,7 @@ from .state import (
     add_candidate,
     push_front,
     write_dependents,
+    write_static_costs,
 )
 from .templates import MERGED, select
 
@@ -125,9 +126,7 @@ def _static_step(state, gold):
 def costs(state, oracle, gold, candidates, count):
     """Costs of the candidates, for a projective gold tree."""
     if oracle == STATIC:
-        right = _static_step(state, gold)
-        for c in range(count):
-            candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+        write_static_costs(candidates, count, _static_step(state, gold))
         return
     depth, front = state.counters[DEPTH], state.counters[FRONT]
     n = gold.shape[0] - 1

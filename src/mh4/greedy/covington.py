@@ -34,6 +34,7 @@ from .state import (
     add_candidate,
     dependent_of,
     head_of,
+    write_static_costs,
 )
 from .templates import written
 
@@ -198,9 +199,7 @@ def _static_step(state, gold):
 def costs(state, oracle, gold, candidates, count):
     """Costs of the candidates, for any gold tree."""
     if oracle != DYNAMIC:
-        right_step = _static_step(state, gold)
-        for c in range(count):
-            candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right_step else 1
+        write_static_costs(candidates, count, _static_step(state, gold))
         return
     leaders, left, right = state.own[_LEADERS], state.counters[_LEFT], state.counters[FRONT]
     for c in range(count):

@@ -23,11 +23,11 @@ from .state import (
     ORACLES,
     RIGHT,
     STATIC,
-    TRANSITION,
     System,
     add_arc,
     add_candidate,
     push_front,
+    write_static_costs,
 )
 from .templates import distinct, written
 
@@ -111,5 +111,4 @@ def costs(state, oracle, gold, candidates, count):
     s2, s1, s0, b0 = window(state)
     front = b0 if b0 != NONE else gold.shape[0]
     right = reduction(gold, s2, s1, s0, front, _is_complete(state, s0), s1 != NONE and _is_complete(state, s1))
-    for c in range(count):
-        candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+    write_static_costs(candidates, count, right)

@@ -251,6 +251,13 @@ def write_dependents(state, position, tokens, first):
 
 
 @njit(cache=True, nogil=True)
+def write_static_costs(candidates, count, right):
+    """A cost of 0 for the transition that a static oracle takes, of 1 for the others."""
+    for c in range(count):
+        candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
+
+
+@njit(cache=True, nogil=True)
 def push_front(state):
     """Move the next word to the stack."""
     state.stack[state.counters[DEPTH]] = state.counters[FRONT]
