@@ -82,7 +82,7 @@ def train(
         _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
         return
     from ..config import Config, make_config
-    from ..model_folder import WEIGHTS
+    from ..model_folder import STATE, WEIGHTS
     from ..training import train as run
     from ..transition_config import TransitionConfig, make_transition_config
 
@@ -113,7 +113,8 @@ def train(
             )
         except KeyboardInterrupt:
             kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
-            messages.print(f"mh4: interrupted; {kept}; --resume continues")
+            how = "continues" if (folder / STATE).exists() else "starts again"  # before the first evaluation
+            messages.print(f"mh4: interrupted; {kept}; --resume {how}", highlight=False, soft_wrap=True)
             raise SystemExit(130) from None
     messages.print(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}, "
