@@ -12,7 +12,7 @@ from mh4.oracles.arc_eager import optimal_step, step_scores_batch
 from mh4.oracles.arc_eager_batch import flat_configurations
 from mh4.oracles.arc_eager_linear import rightmost_descendants
 from mh4.oracles.optimal_step import UNREACHABLE
-from mh4.transitions.arc_eager import ArcEager, Configuration
+from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
 
 SYSTEM = ArcEager()
 both_policies = pytest.mark.parametrize("policy", ["shift-before-reduce", "reduce-before-shift"])
@@ -58,6 +58,17 @@ def test_an_approximation_for_other_trees(policy, n, seed):
     linear, exact = step_scores_batch(*batch, policy, "linear"), step_scores_batch(*batch, policy, "exact")
     np.testing.assert_array_equal(linear == UNREACHABLE, exact == UNREACHABLE)
     assert linear.max() <= n
+
+
+@given(n=st.integers(2, 12), seed=st.integers(0, 2**32 - 1))
+@pytest.mark.parametrize("policy", POLICIES)
+def test_by_default_each_tree_has_the_algorithm_that_is_exact_for_it(policy, n, seed):
+    rng = np.random.default_rng(seed)
+    *batch, projective = random_batch(rng, n, random_projective_tree, 30)
+    golds = [tree if rng.random() < 0.5 else random_tree(rng, n) for tree in projective]
+    np.testing.assert_array_equal(
+        step_scores_batch(*batch, golds, policy), step_scores_batch(*batch, golds, policy, "exact")
+    )
 
 
 @both_policies

@@ -86,3 +86,5 @@ def test_bad_gold_trees_are_errors():
         optimal_step(configuration, np.array([-1, 0, 1]))
     with pytest.raises(ValueError, match="not a tree"):
         optimal_computation(np.array([-1, 2, 1]))
+    with pytest.raises(ValueError, match="one word below the root"):
+        optimal_step(configuration, np.array([-1, 0, 0, 2, 3]), single_root=True)
