@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mh4.decoders import decoder_names
+from mh4.decoders import get_decoder
 from mh4.models.network import NetworkConfig, check_range
 
 from .settings import build, parse_settings
@@ -92,8 +92,7 @@ class Config:
     training: TrainingConfig = field(default_factory=TrainingConfig)
 
     def __post_init__(self) -> None:
-        if self.decoder not in decoder_names():
-            raise ValueError(f"unknown decoder {self.decoder!r}; known: {', '.join(decoder_names())}")
+        get_decoder(self.decoder)  # ValueError if it is unknown
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready content; `from_dict` reads it back."""
