@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
 from .chart_grammar import Grammar, walk_back
-from .decoder import Decoder, check_numbers, derivation_score
+from .decoder import Decoder, Derivation, check_numbers, derivation_score
 from .lanes import scratch
 
 GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
@@ -53,8 +54,28 @@ class CrossingDecoder(Decoder):
         """Fill the charts; ``penalty`` is subtracted from each arc of the root."""
 
     @abstractmethod
+    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
+        """The parts (P, 3) of a tree, which every derivation of it has.
+
+        Raises
+        ------
+        ValueError
+            Not a tree, or not a 1-endpoint-crossing one.
+        """
+
+    @abstractmethod
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         """What `walk_back` needs to know: rules, places and goal."""
+
+    def derive_batch(
+        self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
+    ) -> list[Derivation]:
+        """As of `Decoder`, without a chart: O(n²)."""
+        derivations = []
+        for own_scores, tree in zip(scores, trees, strict=True):
+            parts = self.tree_parts(tree)
+            derivations.append(Derivation(tree, parts, float(own_scores[tuple(parts.T)].sum(dtype=np.float64))))
+        return derivations
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray

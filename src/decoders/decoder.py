@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import ClassVar, NamedTuple
@@ -254,6 +254,29 @@ class Decoder(ABC):
         if threads == 1 or len(counts) < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * len(counts):
             return [one(b) for b in range(len(counts))]
         return list(_thread_pool(threads).map(one, range(len(counts))))
+
+    def derive_batch(
+        self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
+    ) -> list[Derivation]:
+        """Best derivation of each given tree: what `decode_batch` returns if all other arcs are forbidden.
+
+        Parameters
+        ----------
+        scores, threads
+            As of `decode_batch`.
+        trees : B arrays int (n + 1,)
+            Of this decoder's class.
+
+        Raises
+        ------
+        InfeasibleError, ChartTooLargeError, ValueError
+            As of `decode_batch`.
+        """
+        size = np.shape(scores)[-1]
+        only = np.full((len(trees), size, size), -np.inf, np.float32)
+        for arcs, heads in zip(only, trees, strict=True):
+            arcs[heads[1:], np.arange(1, len(heads))] = 0.0
+        return self.decode_batch(scores, [len(heads) - 1 for heads in trees], only, threads)
 
     def closest_tree(self, heads: np.ndarray) -> np.ndarray:
         """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).

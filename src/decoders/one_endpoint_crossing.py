@@ -394,6 +394,14 @@ def is_one_endpoint_crossing(heads: np.ndarray) -> bool:
     return bool(_crossings(heads)[1])
 
 
+def checked_one_endpoint_crossing(heads: np.ndarray) -> np.ndarray:
+    """The heads as int32, if they are a 1-endpoint-crossing tree; ValueError otherwise."""
+    heads = np.asarray(heads, np.int32)
+    if not is_one_endpoint_crossing(heads):
+        raise ValueError(f"these heads are not a 1-endpoint-crossing tree: {heads.tolist()}")
+    return heads
+
+
 def parts_of_tree(heads: np.ndarray) -> np.ndarray:
     """The parts that `OneEndpointCrossing` scores in a tree; they do not depend on a derivation. O(n²).
 
@@ -419,9 +427,7 @@ def parts_of_tree(heads: np.ndarray) -> np.ndarray:
     ValueError
         ``heads`` is not a tree, or not 1-endpoint-crossing.
     """
-    heads = np.asarray(heads, np.int32)
-    if not is_one_endpoint_crossing(heads):
-        raise ValueError(f"these heads are not a 1-endpoint-crossing tree: {heads.tolist()}")
+    heads = checked_one_endpoint_crossing(heads)
     parts = np.empty((3 * (len(heads) - 1), 3), np.int32)
     return parts[: _parts_of_tree(heads, _crossings(heads)[0], parts)].copy()
 
@@ -451,6 +457,9 @@ class OneEndpointCrossing(CrossingDecoder):
 
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))))
+
+    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
+        return parts_of_tree(heads)
 
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         return grammar(self._exact), _places(n, self._exact), np.array([KINDS.index("T"), 0, n, n + 1])

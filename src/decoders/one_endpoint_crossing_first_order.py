@@ -46,6 +46,7 @@ from .crossing_charts import (
 )
 from .crossing_decoder import CrossingDecoder
 from .lanes import broadcast, lane_max, load, splat, store, vmax
+from .one_endpoint_crossing import checked_one_endpoint_crossing
 
 CLOSED = (*charts.CLOSED, "FbA", "FbX", "Fb", "Fbx")
 CLOSED_FB_A, CLOSED_FB_X, CLOSED_FB, CLOSED_FBX = 6, 7, 8, 9
@@ -222,6 +223,10 @@ class OneEndpointCrossingFirstOrder(CrossingDecoder):
 
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)))
+
+    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
+        heads = checked_one_endpoint_crossing(heads)
+        return np.column_stack([np.zeros_like(heads), heads, np.arange(len(heads), dtype=np.int32)])[1:]
 
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         return grammar(), _places(n), np.array([KINDS.index("D"), 0, n, 0])

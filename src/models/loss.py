@@ -38,14 +38,6 @@ def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
     return bonus
 
 
-def gold_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """Restriction to the gold tree: float32 (B, size, size), 0 on the gold arcs, −inf on all others."""
-    bonus = np.full((len(gold_heads), size, size), -np.inf, np.float32)
-    for sentence, heads in zip(bonus, gold_heads, strict=True):
-        sentence[heads[1:], np.arange(1, len(heads))] = 0.0
-    return bonus
-
-
 def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation]) -> PartDifference:
     """The bag of parts through which the gradient flows."""
     pairs = list(zip(predicted, gold, strict=True))
@@ -64,7 +56,7 @@ def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation])
 def find_violations(
     decoder: Decoder, scores: np.ndarray, gold_heads: Sequence[np.ndarray], threads: int | None = None
 ) -> PartDifference:
-    """Two decodes a sentence: cost-augmented and restricted to the gold tree (Taskar et al. 2005).
+    """The best derivation, augmented by the cost, and the best one of the gold tree (Taskar et al. 2005).
 
     Parameters
     ----------
@@ -74,7 +66,7 @@ def find_violations(
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
     predicted = decoder.decode_batch(scores, lengths, cost_bonus(gold_heads, size), threads)
-    gold = decoder.decode_batch(scores, lengths, gold_bonus(gold_heads, size), threads)
+    gold = decoder.derive_batch(scores, gold_heads, threads)
     return part_difference(predicted, gold)
 
 

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from mh4.decoders import InfeasibleError, decoder_names, eisner, get_decoder
 from mh4.decoders import decoder as decoder_module
+from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
 
 NAMES = decoder_names()
@@ -130,6 +131,32 @@ def test_decoding_restricted_to_a_tree_returns_it(name, n, seed, single_root):
     found = decoder.decode(scores, only(gold))
     assert (found.heads == gold).all()
     assert found.score <= decoder.decode(scores).score + 1e-5
+
+
+@every_decoder
+@given(sizes=st.lists(lengths, min_size=1, max_size=3), seed=seeds)
+def test_the_best_derivation_of_a_tree_is_that_of_decoding_restricted_to_it(name, sizes, seed):
+    decoder = get_decoder(name)
+    scores = np.random.default_rng(seed).normal(
+        size=(len(sizes), len(decoder.channels), max(sizes) + 2, max(sizes) + 2)
+    )
+    scores = scores.astype(np.float32)
+    trees = [decoder.decode(random_scores(decoder, n, seed + b)).heads for b, n in enumerate(sizes)]
+    for own, tree, found in zip(scores, trees, decoder.derive_batch(scores, trees), strict=True):
+        wanted = decoder.decode(own[:, : len(tree) + 1, : len(tree) + 1], only(tree))
+        assert (found.heads == tree).all()
+        assert sorted(found.parts.tolist()) == sorted(wanted.parts.tolist())
+        assert found.score == pytest.approx(wanted.score, abs=1e-4)
+
+
+@pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
+def test_other_trees_than_those_of_the_class_have_no_derivation(name):
+    decoder = get_decoder(name)
+    scores = random_scores(decoder, 6, 0)[None]
+    two_pairs_cross = np.array([-1, 4, 5, 0, 3, 3, 2])
+    assert not is_one_endpoint_crossing(two_pairs_cross)
+    with pytest.raises(ValueError, match="not a 1-endpoint-crossing tree"):
+        decoder.derive_batch(scores, [two_pairs_cross])
 
 
 @every_decoder
