@@ -11,6 +11,7 @@ say what they mean: a value of type `Lanes` is `width` consecutive floats, held 
 ``broadcast(array, index, width)``      ``array[index]`` in every lane
 ``splat(x, width)``                     the scalar ``x`` in every lane
 ``v + w``, ``vmax(v, w)``               lane by lane
+``multiply_add(v, w, x)``               ``v · w + x``, rounded once where the machine can
 ``add(v, w, one)``                      ``v + w`` in the multiply-add units; ``one`` holds ones
 ``lane_max(v)``                         the largest lane, a float32
 ======================================  ==========================================================
@@ -34,6 +35,7 @@ from typing import Any
 
 import numpy as np
 from llvmlite import ir
+from llvmlite.binding import get_host_cpu_features
 from numba import config, types
 from numba.core import cgutils
 from numba.core.typing.templates import AbstractTemplate, infer_global, signature
@@ -42,6 +44,9 @@ from numba.extending import lower_builtin, models, register_jitable, register_mo
 
 ALIGNMENT = 64  # bytes: a cache line
 KEPT_BYTES = 64 << 20  # larger scratch memory goes back to the system after use
+
+# Lanes of one register of this machine, for kernels that keep many vectors in registers.
+REGISTER = 16 if get_host_cpu_features().get("avx512f") else 8
 
 _MAX_FLAGS = ("nnan", "nsz")  # makes llvm.maxnum one instruction; −inf stays legal
 _I32 = ir.IntType(32)
@@ -198,6 +203,24 @@ def vmax(typingctx, v, w):
     return v(v, w), codegen
 
 
+def _multiply_add(builder, v, w, x):
+    name = f"llvm.fmuladd.v{v.type.count}f32"
+    function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(v.type, [v.type] * 3), name)
+    return builder.call(function, [v, w, x])
+
+
+@intrinsic
+def multiply_add(typingctx, v, w, x):
+    """``v · w + x``, lane by lane."""
+    if not isinstance(v, Lanes) or v != w or v != x:
+        raise TypeError(f"multiply_add wants three vectors of one width, not {v}, {w} and {x}")
+
+    def codegen(context, builder, sig, args):
+        return _multiply_add(builder, *args)
+
+    return v(v, w, x), codegen
+
+
 @intrinsic
 def add(typingctx, v, w, one):
     """``v + w``, computed as v · one + w, which is exact.
@@ -211,9 +234,7 @@ def add(typingctx, v, w, one):
 
     def codegen(context, builder, sig, args):
         v, w, one = args
-        name = f"llvm.fmuladd.v{v.type.count}f32"
-        function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(v.type, [v.type] * 3), name)
-        return builder.call(function, [v, one, w])
+        return _multiply_add(builder, v, one, w)
 
     return v(v, w, one), codegen
 
@@ -275,6 +296,9 @@ if vars(config)["DISABLE_JIT"]:  # set when numba is imported
 
     def splat(x, width):
         return np.full(width, x, np.float32)
+
+    def multiply_add(v, w, x):
+        return v * w + x
 
     def add(v, w, one):
         return v + w

@@ -53,8 +53,8 @@ class StructuredHinge(Objective):
         """As of `Objective`; the same in every epoch."""
         scorer = self.parser.network.scorer
         with torch.no_grad():
-            products = scorer.products(encoded.roles)
-            scores = scorer.scores(encoded.roles, products).cpu().numpy()
+            products, all_scores = scorer.products_and_scores(encoded.roles)
+            scores = all_scores.cpu().numpy()
         times.stop("score")
         violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         times.stop("decode")

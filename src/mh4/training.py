@@ -17,6 +17,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from mh4.models.loss import multiclass_hinge
 from mh4.models.network import NetworkConfig, ParserNetwork
@@ -190,7 +191,10 @@ class Trainer:
         loss = self.batch_loss(batch, self.progress.epoch, times)
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
-        norm = torch.nn.utils.clip_grad_norm_(network.parameters(), self.settings.gradient_clip)
+        gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+        norm = float(get_total_norm(gradients))
+        if norm >= self.settings.gradient_clip:
+            clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, torch.tensor(norm))
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
         times.stop("backward")

@@ -7,10 +7,8 @@ what they compute is padding. Here only real steps are computed.
 from __future__ import annotations
 
 from collections.abc import Callable
-from threading import Lock
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 import torch
 from llvmlite import ir
@@ -18,6 +16,9 @@ from numba import njit, prange, types
 from torch import Tensor
 
 from mh4.decoders.lanes import intrinsic
+
+from .products import COLUMNS, ROWS, add_tile, load_tile, multiply, multiply_transposed, store_tile
+from .threads import compiled_threads
 
 # As fast as fastmath, but sums stay in order: `_sigmoid` rounds by adding and taking away a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
@@ -82,41 +83,25 @@ def _tanh(x):
 
 @njit(**_options)
 def _add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
-    """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on.
-
-    Two rows and four products at a time keep both multipliers of a core busy (b comes from the cache twice as slowly).
-    """
+    """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
     inner, width = b.shape
-    fours = inner - inner % 4
-    for r in range(0, count - 1, 2):
-        x = a[a_rows[r], a_column : a_column + inner]
-        y = a[a_rows[r + 1], a_column : a_column + inner]
-        p = out[out_rows[r], out_column : out_column + width]
-        q = out[out_rows[r + 1], out_column : out_column + width]
-        for k in range(0, fours, 4):
-            x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-            y0, y1, y2, y3 = y[k], y[k + 1], y[k + 2], y[k + 3]
-            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
-            for j in range(width):
-                p[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
-                q[j] += y0 * b0[j] + y1 * b1[j] + y2 * b2[j] + y3 * b3[j]
-        for k in range(fours, inner):
-            x0, y0, b0 = x[k], y[k], b[k]
-            for j in range(width):
-                p[j] += x0 * b0[j]
-                q[j] += y0 * b0[j]
-    if count % 2:
-        x = a[a_rows[count - 1], a_column : a_column + inner]
-        p = out[out_rows[count - 1], out_column : out_column + width]
-        for k in range(0, fours, 4):
-            x0, x1, x2, x3 = x[k], x[k + 1], x[k + 2], x[k + 3]
-            b0, b1, b2, b3 = b[k], b[k + 1], b[k + 2], b[k + 3]
-            for j in range(width):
-                p[j] += x0 * b0[j] + x1 * b1[j] + x2 * b2[j] + x3 * b3[j]
-        for k in range(fours, inner):
-            x0, b0 = x[k], b[k]
-            for j in range(width):
-                p[j] += x0 * b0[j]
+    tiled = width - width % COLUMNS
+    last = count - 1
+    for column in range(0, tiled, COLUMNS):
+        for r0 in range(0, count, ROWS):
+            r1, r2, r3 = min(r0 + 1, last), min(r0 + 2, last), min(r0 + 3, last)
+            rows = out_rows[r0], out_rows[r1], out_rows[r2], out_rows[r3]
+            tile = load_tile(out, rows, out_column + column)
+            tile = add_tile(a, (a_rows[r0], a_rows[r1], a_rows[r2], a_rows[r3]), a_column, b, column, inner, tile)
+            store_tile(out, rows, out_column + column, tile)
+    if tiled < width:
+        for r in range(count):
+            x = a[a_rows[r], a_column : a_column + inner]
+            p = out[out_rows[r], out_column + tiled : out_column + width]
+            for k in range(inner):
+                y = b[k, tiled:]
+                for j in range(width - tiled):
+                    p[j] += x[k] * y[j]
 
 
 @njit(cache=True, **_options)
@@ -226,31 +211,15 @@ def _run_both_gradients(sequences, weights, gates, cells, states, state_gradient
         _run_gradient(back, sequences, weights[back], gates, cells, states, state_gradient, gate_gradient, before)
 
 
-_threads_taken = Lock()
-
-
 def _both(one: Callable[..., None], both: Callable[..., None], sequences: Sequences, *arrays: Tensor) -> None:
-    """Both directions, the arrays beginning with their weights; at once if PyTorch has threads for it.
-
-    Where Numba and PyTorch share OpenMP's threads, as on Linux, the second one need not be woken. Numba's own threads,
-    its last resort elsewhere, must not be called from two places at a time.
-    """
+    """Both directions, the arrays beginning with their weights; at once if there are threads for it."""
     weights, *others = (array.numpy() for array in arrays)
-    threads = torch.get_num_threads()
-    if threads > 1 and _threads_taken.acquire(blocking=False):
-        # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
-        before = numba.get_num_threads()
-        try:
-            if torch.get_num_threads() != threads:
-                torch.set_num_threads(threads)
-            numba.set_num_threads(min(threads, before))  # OpenMP keeps its threads if their number stays
+    with compiled_threads() as threads:
+        if threads > 1:
             both(sequences, weights, *others)
-        finally:
-            numba.set_num_threads(before)
-            _threads_taken.release()
-    else:
-        for back, weight in enumerate(weights):
-            one(back, sequences, weight, *others)
+        else:
+            for back, weight in enumerate(weights):
+                one(back, sequences, weight, *others)
 
 
 class Recurrence(torch.autograd.Function):
@@ -266,7 +235,8 @@ class Recurrence(torch.autograd.Function):
     ) -> Tensor:
         """As of `torch.autograd.Function`."""
         size = recurrent_weight.shape[2]
-        gates = torch.addmm(bias.flatten(), x, input_weight.flatten(0, 1).t())
+        x = x.contiguous()
+        gates = multiply(x, input_weight.flatten(0, 1).t().contiguous(), bias.flatten())
         cells, states = x.new_empty(2, len(x), 2 * size)
         weights = recurrent_weight.transpose(1, 2).contiguous()
         _both(_run, _run_both, sequences, weights, gates, cells, states)
@@ -291,13 +261,13 @@ class Recurrence(torch.autograd.Function):
             gradient,
             before,
         )
-        to_recurrent = torch.empty_like(recurrent_weight)
-        for part, start, out in zip(gradient.chunk(2, 1), before.chunk(2, 1), to_recurrent, strict=True):
-            torch.mm(part.t(), start, out=out)
+        _, gate_size, size = recurrent_weight.shape
+        ahead = multiply_transposed(gradient, before, slice(gate_size), slice(size))
+        back = multiply_transposed(gradient, before, slice(gate_size, None), slice(size, None))
         return (
-            gradient @ input_weight.flatten(0, 1) if context.needs_input_grad[0] else None,
-            (gradient.t() @ x).view_as(input_weight),
-            to_recurrent,
+            multiply(gradient, input_weight.flatten(0, 1)) if context.needs_input_grad[0] else None,
+            multiply_transposed(gradient, x).view_as(input_weight),
+            torch.stack([ahead, back]),
             gradient.sum(0).view(2, -1),
             None,
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
+from .biaffine import PartScores, score_all
 from .layers import MLP
+from .products import COLUMNS, WIDE_REGISTERS
 
 
 def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
@@ -77,26 +78,25 @@ class ChannelScorer(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """All scores (B, C, N, N) from `role_vectors`."""
-        return self.scores(vectors, self.products(vectors))
+        return self.products_and_scores(vectors)[1]
 
-    def products(self, vectors: Tensor) -> list[Tensor]:
-        """[xᵢ; 1]ᵀ U_c of every position i and channel c, from `role_vectors`: (B, N, ·, hidden + 1) for each group."""
+    def products_and_scores(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
+        """[xᵢ; 1]ᵀ U_c of every position i and channel c, (B, N, C, hidden + 1), and all scores (B, C, N, N)."""
+        compiled = vectors.device.type == "cpu" and WIDE_REGISTERS and vectors.shape[3] >= COLUMNS
+        if compiled and not torch.is_grad_enabled():
+            return score_all(vectors, self.matrices, self.row_role, self.column_role)
         width = vectors.shape[3]
-        return [
-            (vectors[:, :, row] @ self.matrices[first : last + 1].transpose(0, 1).flatten(1)).unflatten(2, (-1, width))
-            for (row, _), (first, last) in self.groups
-        ]
+        products, scores = [], []
+        for (row, column), (first, last) in self.groups:
+            matrices = self.matrices[first : last + 1].transpose(0, 1).flatten(1)
+            left = (vectors[:, :, row] @ matrices).unflatten(2, (-1, width))
+            right = vectors[:, :, column].transpose(1, 2)
+            products.append(left)
+            scores.append((left.flatten(1, 2) @ right).unflatten(1, left.shape[1:3]).transpose(1, 2))
+        return torch.cat(products, dim=2), torch.cat(scores, dim=1)
 
-    def scores(self, vectors: Tensor, products: Sequence[Tensor]) -> Tensor:
-        """All scores (B, C, N, N) from `role_vectors` and their `products`."""
-        blocks = [
-            (left.flatten(1, 2) @ vectors[:, :, column].transpose(1, 2)).unflatten(1, left.shape[1:3]).transpose(1, 2)
-            for left, ((_, column), _) in zip(products, self.groups, strict=True)
-        ]
-        return torch.cat(blocks, dim=1)
-
-    def score_parts(self, vectors: Tensor, products: Sequence[Tensor], sentences: Tensor, parts: Tensor) -> Tensor:
-        """Scores (P,) of single parts: ``scores(vectors, products)[sentences, *parts.T]``, up to rounding.
+    def score_parts(self, vectors: Tensor, products: Tensor, sentences: Tensor, parts: Tensor) -> Tensor:
+        """Scores (P,) of single parts: ``forward(vectors)[sentences, *parts.T]``, up to rounding.
 
         The gradient of the structured loss touches a few parts only; this spares the backward pass through the
         full matrices.
@@ -114,57 +114,12 @@ class ChannelScorer(nn.Module):
         channels, rows, columns = parts.unbind(1)
         row_positions, column_positions = sentences * size + rows, sentences * size + columns
         ends = torch.bincount(channels, minlength=len(self.matrices)).cumsum(0).tolist()
-        known, start = [], 0
-        for left, (_, (first, last)) in zip(products, self.groups, strict=True):
-            here = slice(start, ends[last])
-            index = row_positions[here] * (last + 1 - first) + channels[here] - first
-            known.append(left.detach().flatten(0, 2).index_select(0, index))
-            start = ends[last]
-        return _PartScores.apply(
+        return PartScores.apply(
             vectors.flatten(0, 2),
             self.matrices,
-            torch.cat(known),
+            products.detach().flatten(0, 2),
             row_positions * roles + self.row_role[channels],
             column_positions * roles + self.column_role[channels],
+            row_positions * len(self.matrices) + channels,
             ends,
         )
-
-
-class _PartScores(torch.autograd.Function):
-    """xᵀ U_c y of P parts, sorted by channel c, where the products xᵀ U_c are known already.
-
-    ``apply(vectors, matrices, products, rows, columns, ends)`` with vectors (M, W), of which x and y have the numbers
-    ``rows`` and ``columns`` (P,), matrices (C, W, W), products (P, W), and where the parts of each channel end, (C,).
-    """
-
-    @staticmethod
-    def forward(
-        context: Any,
-        vectors: Tensor,
-        matrices: Tensor,
-        products: Tensor,
-        rows: Tensor,
-        columns: Tensor,
-        ends: Sequence[int],
-    ) -> Tensor:
-        """As of `torch.autograd.Function`."""
-        context.save_for_backward(vectors, matrices, products, rows, columns)
-        context.ends = ends
-        return (products * vectors.index_select(0, columns)).sum(1)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """As of `torch.autograd.Function`."""
-        vectors, matrices, products, rows, columns = context.saved_tensors
-        left = vectors.index_select(0, rows)
-        right = vectors.index_select(0, columns) * gradient[:, None]
-        to_left, to_matrices = torch.empty_like(left), torch.empty_like(matrices)
-        start = 0
-        for matrix, to_matrix, end in zip(matrices, to_matrices, context.ends, strict=True):
-            torch.mm(right[start:end], matrix.t(), out=to_left[start:end])
-            torch.mm(left[start:end].t(), right[start:end], out=to_matrix)
-            start = end
-        to_vectors = torch.zeros_like(vectors)
-        to_vectors.index_add_(0, rows, to_left)
-        to_vectors.index_add_(0, columns, products * gradient[:, None])
-        return to_vectors, to_matrices, None, None, None, None

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mh4.decoders.lanes import add, broadcast, gather, lane_max, load, padded, scratch, splat, store, vmax
+from mh4.decoders.lanes import add, broadcast, gather, lane_max, load, multiply_add, padded, scratch, splat, store, vmax
 
 W = 8
 WIDE = 16
@@ -24,6 +24,7 @@ def _every_operation(a, x, one, out):
     store(out, (2, 0), add(first, second, splat(one, W)))
     store(out, (3, 0), broadcast(a, (2, 5), W))
     store(out, (4, 0), splat(x, W))
+    store(out, (5, 0), multiply_add(splat(x, W), broadcast(a, (2, 5), W), broadcast(a, (0, 0), W)))
     return lane_max(load(a, (3, 0), W))
 
 
@@ -49,7 +50,7 @@ def example(seed=0):
 
 
 def test_every_operation():
-    a, out = example(), np.empty((5, W), np.float32)
+    a, out = example(), np.empty((6, W), np.float32)
     assert _every_operation(a, np.float32(0.3), np.float32(1), out) == a[3, :W].max()
     first, second = a[1, 2:10], a[:, 3]
     assert (out[0] == first + second).all()
@@ -57,12 +58,13 @@ def test_every_operation():
     assert (out[2] == first + second).all()
     assert (out[3] == a[2, 5]).all()
     assert (out[4] == np.float32(0.3)).all()
+    np.testing.assert_allclose(out[5], np.float32(0.3) * a[2, 5] + a[0, 0], rtol=1e-6)
 
 
 def test_lane_max_of_minus_infinity():
     a = example()
     a[3] = -np.inf
-    assert _every_operation(a, np.float32(0), np.float32(1), np.empty((5, W), np.float32)) == -np.inf
+    assert _every_operation(a, np.float32(0), np.float32(1), np.empty((6, W), np.float32)) == -np.inf
 
 
 def test_wide_vectors_and_integer_indices():

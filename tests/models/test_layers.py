@@ -28,14 +28,6 @@ def reference(ours: BiLSTM, input_size: int, hidden: int, layers: int) -> nn.LST
     return lstm
 
 
-@pytest.fixture(params=[1, 2])
-def _threads(request):
-    before = torch.get_num_threads()
-    torch.set_num_threads(request.param)
-    yield
-    torch.set_num_threads(before)
-
-
 @pytest.mark.usefixtures("_threads")
 @pytest.mark.parametrize("hidden", [7, 16])
 def test_equals_packed_lstm(hidden):

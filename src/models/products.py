@@ -1,0 +1,177 @@
+"""Matrix products on the CPU, compiled, of float32 matrices that lie in rows.
+
+The products of a training step are small, and their shapes change from batch to batch. MKL, which PyTorch calls, uses
+half the width of AMD's registers, and oneDNN prepares anew for every shape; these loops need no preparation. Where
+registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorch's products are as fast, and take their place.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+from numba import njit, prange
+from torch import Tensor
+
+from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, store
+
+from .threads import compiled_threads
+
+W = REGISTER
+ROWS, COLUMNS = 4, 2 * W  # of a tile: so many vectors that the multipliers never wait for a sum
+WIDE_REGISTERS = REGISTER == 16
+THREADED = 500_000  # multiplications that are worth a second thread
+
+
+@njit(nogil=True)
+def add_tile(a, rows, a_column, b, b_column, inner, tile):
+    """``tile`` plus four rows of a, from ``a_column`` on, times two vectors of columns of b."""
+    r0, r1, r2, r3 = rows
+    p0, q0, p1, q1, p2, q2, p3, q3 = tile
+    for k in range(inner):
+        x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
+        s = broadcast(a, (r0, a_column + k), W)
+        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
+        s = broadcast(a, (r1, a_column + k), W)
+        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
+        s = broadcast(a, (r2, a_column + k), W)
+        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
+        s = broadcast(a, (r3, a_column + k), W)
+        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
+    return p0, q0, p1, q1, p2, q2, p3, q3
+
+
+@njit(nogil=True)
+def _add_transposed_tile(a, a_column, b, b_column, tile):
+    """``tile`` plus four columns of a, as rows, times two vectors of columns of b."""
+    p0, q0, p1, q1, p2, q2, p3, q3 = tile
+    for k in range(a.shape[0]):
+        x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
+        s = broadcast(a, (k, a_column), W)
+        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
+        s = broadcast(a, (k, a_column + 1), W)
+        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
+        s = broadcast(a, (k, a_column + 2), W)
+        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
+        s = broadcast(a, (k, a_column + 3), W)
+        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
+    return p0, q0, p1, q1, p2, q2, p3, q3
+
+
+@njit(nogil=True)
+def load_tile(out, rows, column):
+    """The tile of ``out`` with these four rows, from this column on."""
+    r0, r1, r2, r3 = rows
+    return (
+        load(out, (r0, column), W),
+        load(out, (r0, column + W), W),
+        load(out, (r1, column), W),
+        load(out, (r1, column + W), W),
+        load(out, (r2, column), W),
+        load(out, (r2, column + W), W),
+        load(out, (r3, column), W),
+        load(out, (r3, column + W), W),
+    )
+
+
+@njit(nogil=True)
+def store_tile(out, rows, column, tile):
+    """Write a tile back."""
+    r0, r1, r2, r3 = rows
+    p0, q0, p1, q1, p2, q2, p3, q3 = tile
+    store(out, (r0, column), p0)
+    store(out, (r0, column + W), q0)
+    store(out, (r1, column), p1)
+    store(out, (r1, column + W), q1)
+    store(out, (r2, column), p2)
+    store(out, (r2, column + W), q2)
+    store(out, (r3, column), p3)
+    store(out, (r3, column + W), q3)
+
+
+@njit(nogil=True)
+def multiply_rows(a, a_column, b, bias, out, out_column, start, stop):
+    """Rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles at the edges overlap: they compute the same again."""
+    inner, width = b.shape
+    last = stop - 1
+    for at in range(0, width, COLUMNS):
+        column = min(at, width - COLUMNS)
+        x, y = load(bias, column, W), load(bias, column + W, W)
+        for r in range(start, stop, ROWS):
+            rows = r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
+            tile = add_tile(a, rows, a_column, b, column, inner, (x, y, x, y, x, y, x, y))
+            store_tile(out, rows, out_column + column, tile)
+
+
+@njit(nogil=True)
+def multiply_transposed_rows(a, a_column, b, b_column, out, start, stop):
+    """Rows ``start`` to ``stop`` of the product of a, transposed, and b: of as many columns of both as ``out`` has."""
+    width = out.shape[1]
+    zero = splat(np.float32(0), W)
+    for r in range(start, stop, ROWS):
+        first = min(r, stop - ROWS)
+        rows = first, first + 1, first + 2, first + 3
+        for at in range(0, width, COLUMNS):
+            column = min(at, width - COLUMNS)
+            tile = (zero, zero, zero, zero, zero, zero, zero, zero)
+            tile = _add_transposed_tile(a, a_column + first, b, b_column + column, tile)
+            store_tile(out, rows, column, tile)
+
+
+@njit(cache=True, nogil=True)
+def _multiply(a, a_column, b, bias, out, out_column):
+    multiply_rows(a, a_column, b, bias, out, out_column, 0, len(out))
+
+
+@njit(cache=True, nogil=True)
+def _multiply_transposed(a, a_column, b, b_column, out):
+    multiply_transposed_rows(a, a_column, b, b_column, out, 0, len(out))
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _multiply_in_parallel(a, a_column, b, bias, out, out_column, threads):
+    for t in prange(threads):
+        multiply_rows(a, a_column, b, bias, out, out_column, *_share(len(out), t, threads))
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _multiply_transposed_in_parallel(a, a_column, b, b_column, out, threads):
+    for t in prange(threads):
+        multiply_transposed_rows(a, a_column, b, b_column, out, *_share(len(out), t, threads))
+
+
+@njit(nogil=True)
+def _share(rows, thread, threads):
+    """Rows of one thread, whole tiles."""
+    tiles = (rows + ROWS - 1) // ROWS
+    return min(rows, tiles * thread // threads * ROWS), min(rows, tiles * (thread + 1) // threads * ROWS)
+
+
+def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
+    """``bias + a @ b`` without gradient; a (M, K), b (K, N) and bias (N,), contiguous float32 on the CPU."""
+    if not WIDE_REGISTERS or b.shape[1] < COLUMNS or not len(a):
+        return a @ b if bias is None else torch.addmm(bias, a, b)
+    out = a.new_empty(len(a), b.shape[1])
+    own_bias = a.new_zeros(b.shape[1]) if bias is None else bias
+    arrays = a.numpy(), 0, b.numpy(), own_bias.numpy(), out.numpy(), 0
+    with compiled_threads() as threads:
+        if threads > 1 and len(a) * b.numel() >= THREADED:
+            _multiply_in_parallel(*arrays, threads)
+        else:
+            _multiply(*arrays)
+    return out
+
+
+def multiply_transposed(a: Tensor, b: Tensor, a_columns: slice = slice(None), b_columns: slice = slice(None)) -> Tensor:
+    """``a[:, a_columns].T @ b[:, b_columns]`` without gradient; both (P, ·), contiguous float32 on the CPU."""
+    (a_start, a_stop, _), (b_start, b_stop, _) = a_columns.indices(a.shape[1]), b_columns.indices(b.shape[1])
+    rows, columns = a_stop - a_start, b_stop - b_start
+    if not WIDE_REGISTERS or rows < ROWS or columns < COLUMNS:
+        return a[:, a_columns].t() @ b[:, b_columns]
+    out = a.new_empty(rows, columns)
+    arrays = a.numpy(), a_start, b.numpy(), b_start, out.numpy()
+    with compiled_threads() as threads:
+        if threads > 1 and len(a) * out.numel() >= THREADED:
+            _multiply_transposed_in_parallel(*arrays, threads)
+        else:
+            _multiply_transposed(*arrays)
+    return out

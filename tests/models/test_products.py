@@ -1,0 +1,50 @@
+"""Compiled matrix products against numpy's in double precision."""
+
+import numpy as np
+import pytest
+import torch
+
+from mh4.models import products
+from mh4.models.products import COLUMNS, multiply, multiply_transposed
+
+# Rows, inner, columns: no row, fewer than a tile, whole tiles, tiles that overlap, enough for a second thread.
+SHAPES = [
+    (0, 3, COLUMNS),
+    (1, 1, COLUMNS),
+    (3, 5, COLUMNS - 1),
+    (4, 2, 3 * COLUMNS),
+    (7, 33, COLUMNS + 1),
+    (130, 70, 2 * COLUMNS + 5),
+]
+
+
+@pytest.fixture(params=[True, False])
+def _wide_registers(request, monkeypatch):
+    monkeypatch.setattr(products, "WIDE_REGISTERS", request.param)
+
+
+def matrix(rows, columns, seed):
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=(rows, columns)).astype(np.float32))
+
+
+def close(found, wanted):
+    assert found.shape == wanted.shape
+    np.testing.assert_allclose(found.numpy(), wanted, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("_threads", "_wide_registers")
+@pytest.mark.parametrize(("rows", "inner", "columns"), SHAPES)
+def test_multiply(rows, inner, columns):
+    a, b, bias = matrix(rows, inner, 1), matrix(inner, columns, 2), matrix(1, columns, 3)[0]
+    product = a.double().numpy() @ b.double().numpy()
+    close(multiply(a, b), product)
+    close(multiply(a, b, bias), product + bias.numpy())
+
+
+@pytest.mark.usefixtures("_threads", "_wide_registers")
+@pytest.mark.parametrize(("inner", "rows", "columns"), SHAPES)
+def test_multiply_transposed(inner, rows, columns):
+    a, b = matrix(inner, rows + 6, 4), matrix(inner, columns + 3, 5)
+    wanted = a.double().numpy()[:, 6:].T @ b.double().numpy()[:, 2 : columns + 2]
+    close(multiply_transposed(a, b, slice(6, None), slice(2, columns + 2)), wanted)
+    close(multiply_transposed(a, b), a.double().numpy().T @ b.double().numpy())
