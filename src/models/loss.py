@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 import torch
+from numba import njit
 from torch import Tensor
 
 from mh4.decoders import Decoder, Derivation
@@ -38,19 +39,56 @@ def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
     return bonus
 
 
+@njit(cache=True, nogil=True)
+def _cancel(parts, ends, counts, sentences, left, weights):
+    """What is left of parts, of a prediction and a gold derivation in turn, ending at ``ends``; how many they are.
+
+    Parameters
+    ----------
+    parts : (T, 3)
+    ends : (2 · B,)
+    counts : (channels, N, N), zeros
+    sentences, left, weights : (T,), (T, 3) and (T,), filled, sorted by channel
+    """
+    found = np.empty(len(parts), np.int64)
+    sentence_of = np.empty(len(parts), np.int64)
+    amounts = np.empty(len(parts), np.float32)
+    of_channel = np.zeros(counts.shape[0] + 1, np.int64)
+    total = 0
+    for pair in range(len(ends) // 2):
+        start, middle, end = ends[2 * pair - 1] if pair else 0, ends[2 * pair], ends[2 * pair + 1]
+        for p in range(start, end):
+            channel, row, column = parts[p]
+            counts[channel, row, column] += 1.0 if p < middle else -1.0
+        for p in range(start, end):
+            channel, row, column = parts[p]
+            amount = counts[channel, row, column]
+            if amount != 0.0:
+                found[total], sentence_of[total], amounts[total] = p, pair, amount
+                of_channel[channel + 1] += 1
+                total += 1
+                counts[channel, row, column] = 0.0
+    position = np.cumsum(of_channel)
+    for t in range(total):
+        part = parts[found[t]]
+        at = position[part[0]]
+        position[part[0]] += 1
+        sentences[at], left[at], weights[at] = sentence_of[t], part, amounts[t]
+    return total
+
+
 def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation]) -> PartDifference:
     """The bag of parts through which the gradient flows."""
     pairs = list(zip(predicted, gold, strict=True))
-    derivations = [derivation for pair in pairs for derivation in pair]
-    number = np.repeat(np.arange(len(derivations)), [len(derivation.parts) for derivation in derivations])
-    channels, rows, columns = np.concatenate([derivation.parts for derivation in derivations]).T.astype(np.int64)
-    size = max(len(derivation.heads) for derivation in derivations) + 1
-    shape = (int(channels.max()) + 1, len(pairs), size, size)
-    keys, inverse = np.unique(np.ravel_multi_index((channels, number // 2, rows, columns), shape), return_inverse=True)
-    total = np.bincount(inverse, np.where(number % 2, -1.0, 1.0)).astype(np.float32)
-    channels, sentences, rows, columns = np.unravel_index(keys[total != 0.0], shape)
+    all_parts = [derivation.parts for pair in pairs for derivation in pair]
+    parts = np.concatenate(all_parts)
+    size = max(len(derivation.heads) for derivation in predicted) + 1
+    counts = np.zeros((int(parts[:, 0].max()) + 1, size, size), np.float32)
+    sentences, left = np.empty(len(parts), np.int64), np.empty((len(parts), 3), np.int64)
+    weights = np.empty(len(parts), np.float32)
+    count = _cancel(parts, np.cumsum([len(own) for own in all_parts]), counts, sentences, left, weights)
     cost = sum(float(np.count_nonzero(one.heads != other.heads)) for one, other in pairs)
-    return PartDifference(sentences, np.column_stack([channels, rows, columns]), total[total != 0.0], cost)
+    return PartDifference(sentences[:count], left[:count], weights[:count], cost)
 
 
 def find_violations(
