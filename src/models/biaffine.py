@@ -25,56 +25,46 @@ def _turn(vectors, turned):
 
 
 @njit(nogil=True)
-def _score_channel(vectors, turned, matrix, bias, first, row_start, products, channel, scores):
-    """All scores (N, N) of one channel in one sentence, whose first position is row ``first``.
-
-    Parameters
-    ----------
-    vectors : (M, ·), of all sentences, those of the channel's rows from column ``row_start`` on
-    turned : (W, at least N), those of the channel's columns in this sentence, transposed
-    bias : (W,), zeros
-    products : (M, C · W), filled for this sentence and channel
-    """
-    size, width = scores.shape[0], matrix.shape[0]
-    multiply_rows(vectors, row_start, matrix, bias, products, channel * width, first, first + size)
+def _score(item, vectors, turned, matrices, bias, row_role, column_role, products, scores):
+    """All scores of one channel in one sentence, which ``item`` numbers; see `_score_all`."""
+    sentence, channel = divmod(np.int64(item), len(matrices))  # parallel loops count without a sign
+    size, inner = scores.shape[2], matrices.shape[1]
+    first, last = sentence * size, size - 1
+    multiply_rows(
+        vectors, row_role[channel] * inner, matrices[channel], bias, products, channel * inner, first, first + size
+    )
+    columns, out = turned[sentence, column_role[channel]], scores[sentence, channel]
     zero = splat(np.float32(0), W)
     block = np.empty((ROWS, COLUMNS), np.float32)
-    last = size - 1
     for at in range(0, size, COLUMNS):
         for r in range(0, size, ROWS):
             rows = r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
             theirs = first + rows[0], first + rows[1], first + rows[2], first + rows[3]
             tile = (zero, zero, zero, zero, zero, zero, zero, zero)
-            tile = add_tile(products, theirs, channel * width, turned, at, width, tile)
+            tile = add_tile(products, theirs, channel * inner, columns, at, inner, tile)
             if at + COLUMNS <= size:
-                store_tile(scores, rows, at, tile)
+                store_tile(out, rows, at, tile)
                 continue
             store_tile(block, (0, 1, 2, 3), 0, tile)
             for k in range(min(ROWS, size - r)):
                 for j in range(at, size):
-                    scores[r + k, j] = block[k, j - at]
-
-
-@njit(nogil=True)
-def _score(item, vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    """`_score_channel` of the sentence and channel with this number."""
-    sentence, channel = divmod(np.int64(item), len(matrices))  # parallel loops count without a sign
-    size, width = scores.shape[2], matrices.shape[1]
-    _score_channel(
-        vectors,
-        turned[sentence, column_role[channel]],
-        matrices[channel],
-        bias,
-        sentence * size,
-        row_role[channel] * width,
-        products,
-        channel,
-        scores[sentence, channel],
-    )
+                    out[r + k, j] = block[k, j - at]
 
 
 @njit(cache=True, nogil=True)
 def _score_all(vectors, turned, matrices, bias, row_role, column_role, products, scores):
+    """All scores of a batch; D is the size of a vector.
+
+    Parameters
+    ----------
+    vectors : (B, N, R, D)
+    turned : (B, R, D, N or more), zeros, filled: the vectors, transposed
+    matrices : (C, D, D)
+    bias : (D,), zeros
+    row_role, column_role : (C,)
+    products : (B · N, C · D), filled
+    scores : (B, C, N, N), filled
+    """
     batch, roles = turned.shape[:2]
     for b in range(batch):
         for role in range(roles):
@@ -118,10 +108,7 @@ def score_all(vectors: Tensor, matrices: Tensor, row_role: Tensor, column_role: 
 
 @njit(nogil=True)
 def _channel_gradient(gradient, vectors, matrix, rows, columns, to_left, to_matrix):
-    """Gradient of the P parts of one channel: of their row vectors, and of the matrix.
-
-    ``to_left`` (P, size) and ``to_matrix`` (size, size) are filled.
-    """
+    """Gradient of the P parts of one channel: ``to_left`` (P, D) of their row vectors, ``to_matrix`` of the matrix."""
     size = matrix.shape[0]
     count = len(rows)
     padded = (count + COLUMNS - 1) // COLUMNS * COLUMNS
@@ -187,8 +174,8 @@ def _gradient_in_parallel(gradient, vectors, matrices, rows, columns, ends, to_l
 class PartScores(torch.autograd.Function):
     """xᵀ U_c y of P parts, sorted by channel c, where the products xᵀ U_c are known already.
 
-    ``apply(vectors, matrices, products, rows, columns, known, ends)`` with vectors (M, W), of which x and y have the
-    numbers ``rows`` and ``columns`` (P,), matrices (C, W, W), products (K, W), of which xᵀ U_c has the number ``known``
+    ``apply(vectors, matrices, products, rows, columns, known, ends)`` with vectors (M, D), of which x and y have the
+    numbers ``rows`` and ``columns`` (P,), matrices (C, D, D), products (K, D), of which xᵀ U_c has the number ``known``
     (P,), and where the parts of each channel end, (C,).
     """
 

@@ -1,8 +1,8 @@
 """Matrix products on the CPU, compiled, of float32 matrices that lie in rows.
 
 The products of a training step are small, and their shapes change from batch to batch. MKL, which PyTorch calls, uses
-half the width of AMD's registers, and oneDNN prepares anew for every shape; these loops need no preparation. Where
-registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorch's products are as fast, and take their place.
+half the width of AMD's registers, and oneDNN prepares anew for every shape; these loops use all of it and need no
+preparation. Where registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorch's products take their place.
 """
 
 from __future__ import annotations
