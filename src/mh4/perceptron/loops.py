@@ -139,28 +139,38 @@ def score_contexts(weights, templates, words, base, contexts, room):
         add_scores(weights, room.blocks, count, room.scores[i])
 
 
+@njit(nogil=True, inline="always")
+def _best_relation(actions, room, candidate, wanted):
+    """The relation of a candidate with the highest score, and that; only ``wanted``, unless it is `ANY_RELATION`."""
+    row = room.candidates.rows[candidate]
+    scores = room.scores[row[CONTEXT]]
+    first, stop = actions.first[row[TRANSITION]], actions.first[row[TRANSITION] + 1]
+    if row[DEPENDENT] == NONE:
+        return NONE, scores[first]
+    begin, end = first, stop
+    if wanted == ANY_RELATION and row[HEAD] == 0:
+        wanted = actions.root_relation
+    if wanted >= 0:
+        begin = first + wanted
+        end = begin + 1
+    best, best_score = NONE, np.float32(-np.inf)
+    for action in range(begin, end):
+        if scores[action] > best_score:
+            relation = action - first
+            if relation == actions.root_relation and row[HEAD] != 0 and stop - first > 1:
+                continue
+            best, best_score = relation, scores[action]
+    return best, best_score
+
+
 @njit(cache=True, nogil=True)
 def best_action(actions, room, count):
     """The candidate and relation with the highest score; the first ones of several."""
     best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
     for c in range(count):
-        row = room.candidates.rows[c]
-        scores = room.scores[row[CONTEXT]]
-        first, stop = actions.first[row[TRANSITION]], actions.first[row[TRANSITION] + 1]
-        if row[DEPENDENT] == NONE:
-            if scores[first] > best_score:
-                best, best_relation, best_score = c, NONE, scores[first]
-            continue
-        begin, end = first, stop
-        if actions.root_relation >= 0 and row[HEAD] == 0:
-            begin = first + actions.root_relation
-            end = begin + 1
-        for action in range(begin, end):
-            if scores[action] > best_score:
-                relation = action - first
-                if relation == actions.root_relation and row[HEAD] != 0 and stop - first > 1:
-                    continue
-                best, best_relation, best_score = c, relation, scores[action]
+        relation, score = _best_relation(actions, room, c, ANY_RELATION)
+        if score > best_score:
+            best, best_relation, best_score = c, relation, score
     return best, best_relation
 
 
@@ -174,27 +184,11 @@ def best_optimal_action(actions, room, count, heads, relations):
     for c in range(count):
         if room.candidates.costs[c] > least:
             continue
-        row = room.candidates.rows[c]
-        scores = room.scores[row[CONTEXT]]
-        first, stop = actions.first[row[TRANSITION]], actions.first[row[TRANSITION] + 1]
-        head, dependent = row[HEAD], row[DEPENDENT]
-        if dependent == NONE:
-            if scores[first] > best_score:
-                best, best_relation, best_score = c, NONE, scores[first]
-            continue
-        begin, end = first, stop
-        if heads[dependent] == head and relations[dependent] != ANY_RELATION:
-            begin = first + relations[dependent]
-            end = begin + 1
-        elif actions.root_relation >= 0 and head == 0:
-            begin = first + actions.root_relation
-            end = begin + 1
-        for action in range(begin, end):
-            if scores[action] > best_score:
-                relation = action - first
-                if relation == actions.root_relation and head != 0 and stop - first > 1:
-                    continue
-                best, best_relation, best_score = c, relation, scores[action]
+        dependent = room.candidates.rows[c, DEPENDENT]
+        gold = dependent != NONE and heads[dependent] == room.candidates.rows[c, HEAD]
+        relation, score = _best_relation(actions, room, c, relations[dependent] if gold else ANY_RELATION)
+        if score > best_score:
+            best, best_relation, best_score = c, relation, score
     return best, best_relation
 
 
