@@ -90,7 +90,15 @@ def store_tile(out, rows, column, tile):
 
 @njit(nogil=True)
 def multiply_rows(a, a_column, b, bias, out, out_column, start, stop):
-    """Rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles at the edges overlap: they compute the same again."""
+    """Rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles at the edges overlap: they compute the same again.
+
+    Parameters
+    ----------
+    a : (M, ·), of which K columns count, from ``a_column`` on
+    b : (K, N), N at least `COLUMNS`
+    bias : (N,)
+    out : (M, ·), N columns of which are filled, from ``out_column`` on
+    """
     inner, width = b.shape
     last = stop - 1
     for at in range(0, width, COLUMNS):
@@ -104,7 +112,14 @@ def multiply_rows(a, a_column, b, bias, out, out_column, start, stop):
 
 @njit(nogil=True)
 def multiply_transposed_rows(a, a_column, b, b_column, out, start, stop):
-    """Rows ``start`` to ``stop`` of the product of a, transposed, and b: of as many columns of both as ``out`` has."""
+    """Rows ``start`` to ``stop`` of the product of a, transposed, and b, in tiles that overlap at the edges.
+
+    Parameters
+    ----------
+    a : (P, ·), of which M columns count, from ``a_column`` on
+    b : (P, ·), of which N columns count, from ``b_column`` on
+    out : (M, N), at least `ROWS` and `COLUMNS`, filled
+    """
     width = out.shape[1]
     zero = splat(np.float32(0), W)
     for r in range(start, stop, ROWS):
@@ -118,8 +133,8 @@ def multiply_transposed_rows(a, a_column, b, b_column, out, start, stop):
 
 
 @njit(cache=True, nogil=True)
-def _multiply(a, a_column, b, bias, out, out_column):
-    multiply_rows(a, a_column, b, bias, out, out_column, 0, len(out))
+def _multiply(a, b, bias, out):
+    multiply_rows(a, 0, b, bias, out, 0, 0, len(out))
 
 
 @njit(cache=True, nogil=True)
@@ -128,9 +143,9 @@ def _multiply_transposed(a, a_column, b, b_column, out):
 
 
 @njit(cache=True, nogil=True, parallel=True)
-def _multiply_in_parallel(a, a_column, b, bias, out, out_column, threads):
+def _multiply_in_parallel(a, b, bias, out, threads):
     for t in prange(threads):
-        multiply_rows(a, a_column, b, bias, out, out_column, *_share(len(out), t, threads))
+        multiply_rows(a, 0, b, bias, out, 0, *_share(len(out), t, threads))
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -152,7 +167,7 @@ def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
         return a @ b if bias is None else torch.addmm(bias, a, b)
     out = a.new_empty(len(a), b.shape[1])
     own_bias = a.new_zeros(b.shape[1]) if bias is None else bias
-    arrays = a.numpy(), 0, b.numpy(), own_bias.numpy(), out.numpy(), 0
+    arrays = a.numpy(), b.numpy(), own_bias.numpy(), out.numpy()
     with compiled_threads() as threads:
         if threads > 1 and len(a) * b.numel() >= THREADED:
             _multiply_in_parallel(*arrays, threads)
