@@ -60,7 +60,8 @@ class WordEncoder(nn.Module):
 
     If ``characters`` is "all" instead of "rare", a word has the sum of both, and rare words share the embedding of the
     unknown word. In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character
-    with ``character_unknown[c]``, and whole vectors are dropped with probability ``block_dropout``.
+    with ``character_unknown[c]``; a frequent form of the batch goes without its characters, which spares time, with
+    probability ``spelling_dropout``; and whole vectors are dropped with probability ``block_dropout``.
     """
 
     def __init__(
@@ -74,10 +75,12 @@ class WordEncoder(nn.Module):
         lstm_dropout: float,
         block_dropout: float,
         characters: str,
+        spelling_dropout: float,
     ) -> None:
         super().__init__()
         self.spells_all = characters == "all"
         self.block_dropout = block_dropout
+        self.spelling_dropout = spelling_dropout
         self.words = _embedding(len(word_unknown), size)
         self.characters = _embedding(len(character_unknown), character_size)
         self.character_lstm = BiLSTM(character_size, character_hidden // 2, character_layers, lstm_dropout)
@@ -97,6 +100,9 @@ class WordEncoder(nn.Module):
             unknown |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
         vectors = self.words(batch.words.masked_fill(unknown, UNKNOWN))
         spelt = mask if self.spells_all else unknown
+        if self.training and self.spells_all and self.spelling_dropout:
+            kept = torch.rand(len(batch.character_lengths), device=mask.device) >= self.spelling_dropout
+            spelt = unknown | (mask & kept[batch.forms])
         needed, which = torch.unique(batch.forms[spelt], return_inverse=True)
         if len(needed):
             predicted = self.predict(batch, needed)[which]

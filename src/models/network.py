@@ -43,6 +43,8 @@ class NetworkConfig:
     characters
         Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding
         as well.
+    spelling_dropout
+        Probability that a word with both goes without its characters in training.
     """
 
     word_size: int = 128
@@ -60,11 +62,12 @@ class NetworkConfig:
     feature_weight: float = 0.0
     tagger_layer: int = 0
     characters: str = "rare"
+    spelling_dropout: float = 0.0
 
     def __post_init__(self) -> None:
         check_range(self, 1, "word_size", "character_size", "character_layers", "layers", "mlp")
         check_range(self, 2, "hidden", "character_hidden")
-        check_range(self, 0, "lstm_dropout", "mlp_dropout", "block_dropout", below=1)
+        check_range(self, 0, "lstm_dropout", "mlp_dropout", "block_dropout", "spelling_dropout", below=1)
         check_range(self, 0, "tagger_weight", "labeler_weight", "feature_weight")
         for name in ("hidden", "character_hidden"):
             if getattr(self, name) % 2:
@@ -120,6 +123,7 @@ class ParserNetwork(nn.Module, Generic[S]):
             config.lstm_dropout,
             config.block_dropout,
             config.characters,
+            config.spelling_dropout,
         )
         self.sentence = SentenceEncoder(
             config.word_size, config.hidden, config.layers, config.lstm_dropout, config.tagger_layer or config.layers

@@ -9,10 +9,11 @@ from mh4.models.network import NetworkConfig
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
 
-def encoder(characters, word_unknown=0.0):
+def encoder(characters, word_unknown=0.0, spelling_dropout=0.0):
     torch.manual_seed(1)
     unknown = torch.tensor([0.0, word_unknown])
-    return WordEncoder(unknown, torch.zeros(6), 5, 4, 6, 1, lstm_dropout=0.0, block_dropout=0.0, characters=characters)
+    dropout = {"lstm_dropout": 0.0, "block_dropout": 0.0, "spelling_dropout": spelling_dropout}
+    return WordEncoder(unknown, torch.zeros(6), 5, 4, 6, 1, characters=characters, **dropout)
 
 
 def batch(words):
@@ -56,6 +57,14 @@ def test_frequent_words_are_taken_for_unknown_in_training_only(characters):
     taken = vectors(words.train(), (1, FREQUENT))
     torch.testing.assert_close(taken, vectors(words, (UNKNOWN, FREQUENT)))
     assert not torch.allclose(taken, vectors(words.eval(), (1, FREQUENT)))
+
+
+def test_frequent_words_may_go_without_their_spelling_in_training_only():
+    words = encoder("all", spelling_dropout=0.999999)
+    frequent, rare = vectors(words.train(), (1, FREQUENT), (UNKNOWN, RARE))
+    torch.testing.assert_close(frequent, words.words.weight[1])
+    torch.testing.assert_close(rare, words.words.weight[UNKNOWN] + spelt(words, RARE))
+    torch.testing.assert_close(vectors(words.eval(), (1, FREQUENT))[0], frequent + spelt(words, FREQUENT))
 
 
 def test_other_values_are_refused():
