@@ -204,7 +204,9 @@ def optimal_step(
     return with_arcs_made(ArcEager.transitions, scores[0], configuration, gold)
 
 
-def optimal_computation(gold: np.ndarray, policy: str = "shift-before-reduce") -> tuple[str, ...]:
+def optimal_computation(
+    gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
+) -> tuple[str, ...]:
     """A computation from the initial configuration that follows a policy and makes the most gold arcs: a static oracle.
 
     It builds the tree that `mh4.decoders.projectivization.projectivize` returns.
@@ -215,6 +217,8 @@ def optimal_computation(gold: np.ndarray, policy: str = "shift-before-reduce") -
         Heads of the gold tree, projective or not.
     policy : str
         One of `mh4.transitions.arc_eager.POLICIES`.
+    single_root : bool
+        Only trees with one word below the root.
 
     Raises
     ------
@@ -222,4 +226,4 @@ def optimal_computation(gold: np.ndarray, policy: str = "shift-before-reduce") -
         ``gold`` is not a tree or the policy unknown.
     """
     _code(policy, "exact", True)
-    return projective_computation(projectivize(gold), policy)
+    return projective_computation(projectivize(gold, single_root), policy)

@@ -96,7 +96,7 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, reduce_correct:
     return with_arcs_made(NormalizedArcEager.transitions, scores[0], configuration, gold)
 
 
-def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
+def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
     """A computation from the initial configuration that makes the most gold arcs (static oracle).
 
     It builds the tree that `mh4.decoders.projectivization.projectivize` returns.
@@ -105,10 +105,12 @@ def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
     ----------
     gold : int (n + 1,)
         Heads of the gold tree, projective or not.
+    single_root : bool
+        Only trees with one word below the root.
 
     Raises
     ------
     ValueError
         ``gold`` is not a tree.
     """
-    return normalized_computation(projectivize(gold))
+    return normalized_computation(projectivize(gold, single_root))

@@ -51,6 +51,24 @@ def test_longer_sentences(system, policy, n, seed):
     check(system, policy, random_tree(np.random.default_rng(seed), n))
 
 
+@every_case
+def test_one_word_below_the_root(system, policy):
+    """The computation makes the closest projective tree of those with one such word, also where gold has several."""
+    several = 0
+    for gold in all_trees(4):
+        if policy:
+            transitions = arc_eager.optimal_computation(gold, policy, single_root=True)
+        else:
+            transitions = arc_eager_normalized.optimal_computation(gold, single_root=True)
+        *_, last = system.run(4, transitions)
+        heads = system.heads(last)
+        assert system.is_final(last)
+        assert np.count_nonzero(heads == 0) == 1
+        assert (heads == projectivize(gold, single_root=True)).all()
+        several += np.count_nonzero(gold == 0) > 1
+    assert several
+
+
 def test_policies_differ_where_a_left_child_follows_a_complete_word():
     gold = np.array([-1, 0, 1, 4, 1])
     assert arc_eager.optimal_computation(gold, "shift-before-reduce")[2:5] == ("shift", "left_arc", "reduce")
