@@ -16,12 +16,16 @@ CASES = [(ArcEager(False), policy) for policy in POLICIES] + [(NormalizedArcEage
 every_case = pytest.mark.parametrize(("system", "policy"), CASES)
 
 
+def computation(policy, gold, single_root=False):
+    """By the static oracle of the system that has the policy; the normalized system has none."""
+    if policy:
+        return arc_eager.optimal_computation(gold, policy, single_root)
+    return arc_eager_normalized.optimal_computation(gold, single_root)
+
+
 def check(system, policy, gold):
     """The computation follows the policy, makes the projectivized tree, and each of its steps is a best one."""
-    if policy:
-        transitions = arc_eager.optimal_computation(gold, policy)
-    else:
-        transitions = arc_eager_normalized.optimal_computation(gold)
+    transitions = computation(policy, gold)
     n = len(gold) - 1
     configurations = list(system.run(n, transitions))
     assert system.is_final(configurations[-1])
@@ -56,11 +60,7 @@ def test_one_word_below_the_root(system, policy):
     """The computation makes the closest projective tree of those with one such word, also where gold has several."""
     several = 0
     for gold in all_trees(4):
-        if policy:
-            transitions = arc_eager.optimal_computation(gold, policy, single_root=True)
-        else:
-            transitions = arc_eager_normalized.optimal_computation(gold, single_root=True)
-        *_, last = system.run(4, transitions)
+        *_, last = system.run(4, computation(policy, gold, single_root=True))
         heads = system.heads(last)
         assert system.is_final(last)
         assert np.count_nonzero(heads == 0) == 1
