@@ -50,6 +50,8 @@ class TrainingConfig:
         Rarer words have no embedding of their own, and are spelt.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
+    dropout_rise
+        Steps over which dropout in BiLSTMs and MLPs rises linearly from none to its rate.
     weight_average
         Evaluate and keep an exponential moving average of the weights with this decay; 0: the weights themselves.
     """
@@ -71,12 +73,13 @@ class TrainingConfig:
     min_word_count: int = MIN_WORD_COUNT
     word_unknown: float = 2.5
     character_unknown: float = 0.25
+    dropout_rise: int = 0
     weight_average: float = 0.0
 
     def __post_init__(self) -> None:
         check_range(self, 1, "batch_words", "evaluation_steps", "patience", "max_steps", "min_word_count")
         check_range(self, 0, "seed", "learning_rate", "epsilon", "weight_decay", "gradient_clip", "decays")
-        check_range(self, 0, "decay_factor", "word_unknown", "character_unknown")
+        check_range(self, 0, "decay_factor", "word_unknown", "character_unknown", "dropout_rise")
         check_range(self, 0, "beta1", "beta2", "weight_average", below=1)
         if self.decay_from not in ("last", "best"):
             raise ValueError(f"decay_from must be last or best; got {self.decay_from!r}")

@@ -117,7 +117,7 @@ class TransitionHinge(Objective):
                 tree,
                 parser.roles,
                 exploration,
-                float(parser.config.network.mlp_dropout),
+                parser.network.scorer.dropout.current,
                 seed,
                 *room,
                 self._decisions,

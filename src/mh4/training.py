@@ -188,6 +188,8 @@ class Trainer:
         """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
         network, times = self.parser.network, self.recent.times
         network.train()
+        step, rise = self.progress.step, self.settings.dropout_rise
+        network.scale_dropout(step / rise if step < rise else 1.0)
         loss = self.batch_loss(batch, self.progress.epoch, times)
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients

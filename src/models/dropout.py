@@ -1,4 +1,4 @@
-"""Dropout masks; on the CPU from a compiled loop, which is several times faster than PyTorch's random numbers."""
+"""Dropout; on the CPU masks come from a compiled loop, several times faster than PyTorch's random numbers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from llvmlite import ir
 from numba import njit, types
-from torch import Tensor
+from torch import Tensor, nn
 
 from mh4.decoders.lanes import intrinsic
 
@@ -46,3 +46,36 @@ def dropout_mask(shape: Sequence[int], p: float, like: Tensor) -> Tensor:
     seed = int(torch.randint(-(2**63), 2**63 - 1, ()))
     _fill(mask.view(-1).numpy(), np.int32(round(keep * (2**32 - 1)) - 2**31), np.float32(1.0 / keep), np.int64(seed))
     return mask
+
+
+class Dropout(nn.Module):
+    """Inverted dropout in training, at a rate that may rise as training goes on (Morerio et al. 2017).
+
+    Attributes
+    ----------
+    rate : float
+        The rate in the end.
+    share : float
+        The share of it that is in force.
+    """
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+        self.share = 1.0
+
+    @property
+    def current(self) -> float:
+        """The rate in force; 0 out of training."""
+        return self.rate * self.share if self.training else 0.0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """``x`` with single elements dropped."""
+        return x * dropout_mask(x.shape, self.current, x) if self.current else x
+
+    def by_sequence(self, x: Tensor, lengths: Tensor) -> Tensor:
+        """``x`` (P, C) with one mask a sequence (Gal & Ghahramani 2016); ``lengths`` as of `BiLSTM`."""
+        if not self.current:
+            return x
+        mask = dropout_mask((len(lengths), x.shape[1]), self.current, x)
+        return x * mask.repeat_interleave(lengths, 0, output_size=len(x))

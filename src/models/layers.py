@@ -6,7 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .dropout import dropout_mask
+from .dropout import Dropout
 from .recurrence import Recurrence, Sequences
 
 
@@ -20,7 +20,7 @@ class BiLSTMLayer(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
         self.hidden_size = hidden_size
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         self.input_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, input_size))
         self.recurrent_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, hidden_size))
         self.bias = nn.Parameter(torch.zeros(2, 4 * hidden_size))
@@ -30,9 +30,7 @@ class BiLSTMLayer(nn.Module):
 
     def forward(self, x: Tensor, sequences: Sequences) -> Tensor:
         """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
-        recurrent: Tensor = self.recurrent_weight
-        if self.training and self.dropout:
-            recurrent = recurrent * dropout_mask(recurrent.shape, self.dropout, recurrent)
+        recurrent = self.dropout(self.recurrent_weight)
         if x.device.type == "cpu":
             return Recurrence.apply(x, self.input_weight, recurrent, self.bias, sequences)
         return packed_lstm(x, self.input_weight, recurrent, self.bias, sequences)
@@ -63,7 +61,7 @@ class BiLSTM(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__()
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
         sizes = [input_size] + [2 * hidden_size] * (layers - 1)
         self.layers = nn.ModuleList(BiLSTMLayer(size, hidden_size, dropout) for size in sizes)
 
@@ -84,10 +82,7 @@ class BiLSTM(nn.Module):
         sequences = Sequences.one_after_the_other(lengths.cpu().numpy())
         states = []
         for layer in self.layers:
-            if self.training and self.dropout:  # one mask a sequence (Gal & Ghahramani 2016)
-                mask = dropout_mask((len(lengths), x.shape[1]), self.dropout, x)
-                x = x * mask.repeat_interleave(lengths, 0, output_size=len(x))
-            x = layer(x, sequences)
+            x = layer(self.dropout.by_sequence(x, lengths), sequences)
             states.append(x)
         ends = lengths.cumsum(0)
         ahead, back = x.chunk(2, dim=1)
@@ -102,14 +97,11 @@ class MLP(nn.Module):
         self.linear = nn.Linear(input_size, hidden_size)
         nn.init.xavier_uniform_(self.linear.weight)
         nn.init.zeros_(self.linear.bias)
-        self.dropout = dropout
+        self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, input_size) → (…, hidden_size)."""
-        hidden = torch.tanh(self.linear(x))
-        if self.training and self.dropout:
-            hidden = hidden * dropout_mask(hidden.shape, self.dropout, hidden)
-        return hidden
+        return self.dropout(torch.tanh(self.linear(x)))
 
 
 class Classifier(nn.Module):

@@ -10,6 +10,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from .dropout import Dropout
 from .encoder import SentenceEncoder, WordBatch, WordEncoder
 from .layers import Classifier
 from .scorer import ChannelScorer
@@ -141,6 +142,12 @@ class ParserNetwork(nn.Module, Generic[S]):
         """Context and role vectors of a batch."""
         states, tagger_states = self.sentence(self.words(batch), batch.lengths)
         return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths))
+
+    def scale_dropout(self, share: float) -> None:
+        """Put a share of the dropout rates of BiLSTMs and MLPs in force, all of them if it is 1."""
+        for module in self.modules():
+            if isinstance(module, Dropout):
+                module.share = share
 
     def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .dropout import dropout_mask
+from .dropout import Dropout
 from .scorer import append_end
 
 
@@ -48,7 +48,8 @@ class TransitionScorer(nn.Module):
 
     def __init__(self, size: int, roles: int, transitions: int, hidden: int, dropout: float) -> None:
         super().__init__()
-        self.roles, self.hidden, self.dropout = roles, hidden, dropout
+        self.roles, self.hidden = roles, hidden
+        self.dropout = Dropout(dropout)
         self.end = nn.Parameter(torch.empty(size).uniform_(-0.15, 0.15))
         together = nn.init.xavier_uniform_(torch.empty(hidden, roles * size))  # as one layer over the concatenation
         self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
@@ -88,10 +89,7 @@ class TransitionScorer(nn.Module):
         flat = vectors.reshape(batch * size, self.roles, self.hidden)
         rows = sentences[:, None] * size + positions
         hidden = self.bias + sum(flat[:, role].index_select(0, rows[:, role]) for role in range(self.roles))
-        hidden = torch.tanh(hidden)
-        if self.training and self.dropout:
-            hidden = hidden * dropout_mask(hidden.shape, self.dropout, hidden)
-        return self.output(hidden)
+        return self.output(self.dropout(torch.tanh(hidden)))
 
     @torch.no_grad()
     def arrays(self, vectors: Tensor) -> ScorerArrays:

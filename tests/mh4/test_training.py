@@ -100,6 +100,21 @@ def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path)
         torch.testing.assert_close(plain - decayed, rate * decay * start, atol=1e-6, rtol=0)
 
 
+def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = Parser(small_config(dropout_rise=4), Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, [], tmp_path)
+    trainer.recent.times.start()
+    rates = parser.config.network.lstm_dropout, parser.config.network.mlp_dropout
+    assert min(rates) > 0.0
+    for share in (0.0, 0.25, 0.5, 0.75, 1.0, 1.0):
+        trainer.step(trainer.collate(range(3)))
+        trainer.progress.step += 1
+        network = parser.network
+        in_force = network.sentence.lstm.dropout.current, network.scorer.mlp.dropout.current
+        assert in_force == pytest.approx([rate * share for rate in rates])
+
+
 def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
     train(*small_treebanks, tmp_path / "again", small_config(), device="cpu")
     train(*small_treebanks, tmp_path / "other", small_config(seed=2), device="cpu")

@@ -1,9 +1,9 @@
-"""Dropout masks: as often 0 as asked for, without a pattern, the same again for a seed."""
+"""Dropout: masks as often 0 as asked for, without a pattern, the same again for a seed; rates in force."""
 
 import pytest
 import torch
 
-from mh4.models.dropout import dropout_mask
+from mh4.models.dropout import Dropout, dropout_mask
 
 LIKE = torch.zeros(1)
 
@@ -41,3 +41,20 @@ def test_a_seed_means_the_same_masks():
     torch.manual_seed(7)
     assert (dropout_mask((40, 3), 0.4, LIKE) == first).all()
     assert (first != second).any()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 1.0])
+def test_a_share_of_the_rate_is_in_force_in_training(share):
+    torch.manual_seed(8)
+    dropout = Dropout(0.4)
+    dropout.share = share
+    x = torch.ones(400, 50)
+    lengths = torch.tensor([150, 250])
+    assert (dropout.eval()(x) == x).all()
+    assert (dropout.by_sequence(x, lengths) == x).all()
+    dropped = dropout.train()(x) == 0
+    assert dropped.float().mean().item() == pytest.approx(0.4 * share, abs=0.02)
+    masks = dropout.by_sequence(x, lengths)
+    assert (masks[:150] == masks[0]).all()
+    assert (masks[150:] == masks[-1]).all()
+    assert ((masks[0] == masks[-1]).all()) == (share == 0.0)

@@ -106,7 +106,7 @@ def test_sequences_do_not_see_each_other():
 def test_one_mask_a_sequence():
     torch.manual_seed(6)
     lstm = BiLSTM(8, 4, 1, dropout=0.5)
-    lstm.layers[0].dropout = 0.0
+    lstm.layers[0].dropout.rate = 0.0
     seen = []
     lstm.layers[0].register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0].view(3, 9, 8)))
     lstm(torch.ones(27, 8), torch.tensor([9, 9, 9]))
