@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mh4.decoders import get_decoder
-from mh4.models.network import NetworkConfig, check_range
+from mh4.models.network_config import NetworkConfig, check_range
 
 from .settings import build, parse_settings
 from .vocabulary import MIN_WORD_COUNT

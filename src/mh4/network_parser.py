@@ -11,7 +11,8 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 import torch
 
-from mh4.models.network import Encoded, NetworkConfig, ParserNetwork, S
+from mh4.models.network import Encoded, ParserNetwork, S
+from mh4.models.network_config import NetworkConfig
 
 from .config import Config
 from .files import DataError

@@ -20,7 +20,8 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from mh4.models.loss import multiclass_hinge
-from mh4.models.network import NetworkConfig, ParserNetwork
+from mh4.models.network import ParserNetwork
+from mh4.models.network_config import NetworkConfig
 from mh4.models.weight_average import WeightAverage
 
 from .config import Config

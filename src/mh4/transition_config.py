@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mh4.models.network import NetworkConfig
+from mh4.models.network_config import NetworkConfig
 
 from .config import FORMAT, TrainingConfig, saved_options
 from .greedy.oracle_settings import OracleSettings

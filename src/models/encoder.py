@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .layers import BiLSTM
+from .network_config import NetworkConfig
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
@@ -64,27 +65,17 @@ class WordEncoder(nn.Module):
     probability ``spelling_dropout``; and whole vectors are dropped with probability ``block_dropout``.
     """
 
-    def __init__(
-        self,
-        word_unknown: Tensor,
-        character_unknown: Tensor,
-        size: int,
-        character_size: int,
-        character_hidden: int,
-        character_layers: int,
-        lstm_dropout: float,
-        block_dropout: float,
-        characters: str,
-        spelling_dropout: float,
-    ) -> None:
+    def __init__(self, config: NetworkConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
         super().__init__()
-        self.spells_all = characters == "all"
-        self.block_dropout = block_dropout
-        self.spelling_dropout = spelling_dropout
-        self.words = _embedding(len(word_unknown), size)
-        self.characters = _embedding(len(character_unknown), character_size)
-        self.character_lstm = BiLSTM(character_size, character_hidden // 2, character_layers, lstm_dropout)
-        self.from_characters = nn.Linear(character_hidden, size)
+        self.spells_all = config.characters == "all"
+        self.block_dropout = config.block_dropout
+        self.spelling_dropout = config.spelling_dropout
+        self.words = _embedding(len(word_unknown), config.word_size)
+        self.characters = _embedding(len(character_unknown), config.character_size)
+        self.character_lstm = BiLSTM(
+            config.character_size, config.character_hidden // 2, config.character_layers, config.lstm_dropout
+        )
+        self.from_characters = nn.Linear(config.character_hidden, config.word_size)
         nn.init.xavier_uniform_(self.from_characters.weight)
         nn.init.zeros_(self.from_characters.bias)
         self.register_buffer("word_unknown", word_unknown, persistent=False)
@@ -133,11 +124,11 @@ class SentenceEncoder(nn.Module):
     The states of two of its layers are what others build on: of the last one, and of ``tagger_layer``, counted from 1.
     """
 
-    def __init__(self, word_size: int, hidden: int, layers: int, dropout: float, tagger_layer: int) -> None:
+    def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
-        self.tagger_layer = tagger_layer
-        self.root = nn.Parameter(torch.empty(word_size).uniform_(-SMALL, SMALL))
-        self.lstm = BiLSTM(word_size, hidden // 2, layers, dropout)
+        self.tagger_layer = config.tagger_layer or config.layers
+        self.root = nn.Parameter(torch.empty(config.word_size).uniform_(-SMALL, SMALL))
+        self.lstm = BiLSTM(config.word_size, config.hidden // 2, config.layers, config.lstm_dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
         """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root."""

@@ -4,16 +4,24 @@ import pytest
 import torch
 
 from mh4.models.encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
-from mh4.models.network import NetworkConfig
+from mh4.models.network_config import NetworkConfig
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
 
 def encoder(characters, word_unknown=0.0, spelling_dropout=0.0):
     torch.manual_seed(1)
-    unknown = torch.tensor([0.0, word_unknown])
-    dropout = {"lstm_dropout": 0.0, "block_dropout": 0.0, "spelling_dropout": spelling_dropout}
-    return WordEncoder(unknown, torch.zeros(6), 5, 4, 6, 1, characters=characters, **dropout)
+    config = NetworkConfig(
+        word_size=5,
+        character_size=4,
+        character_hidden=6,
+        character_layers=1,
+        lstm_dropout=0.0,
+        block_dropout=0.0,
+        characters=characters,
+        spelling_dropout=spelling_dropout,
+    )
+    return WordEncoder(config, torch.tensor([0.0, word_unknown]), torch.zeros(6))
 
 
 def batch(words):
@@ -77,7 +85,8 @@ def test_taggers_may_build_on_a_lower_layer():
     encoders = []
     for layers, tagger_layer in ((2, 1), (2, 2), (1, 1)):
         torch.manual_seed(2)
-        encoders.append(SentenceEncoder(5, 6, layers, 0.0, tagger_layer))
+        config = NetworkConfig(word_size=5, hidden=6, layers=layers, lstm_dropout=0.0, tagger_layer=tagger_layer)
+        encoders.append(SentenceEncoder(config))
     (last, lower), (same, top), (alone, _) = (encoder(words, lengths) for encoder in encoders)
     torch.testing.assert_close(last, same)
     torch.testing.assert_close(same, top)
