@@ -15,7 +15,7 @@ _RICHER = (
 PRESETS: dict[str, tuple[str, ...]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
     "paper": (),
-    # Most of the spelling left out, which spares time, little dropout at first, and an end as soon as it gets no better.
+    # Most of the spelling left out, which spares time; little dropout at first; an end as soon as it gets no better.
     "fast": (
         *_RICHER,
         "spelling_dropout=0.7",
