@@ -5,6 +5,8 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -63,12 +65,21 @@ class HostCopy:
 
 
 class ScoredBatch(NamedTuple):
-    """Sentences between scores and trees: their indices, and what `NetworkParser.start_scores` made of them."""
+    """Sentences between scores and trees: their indices, and what yields their heads, perhaps found by then."""
 
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
-    scores: Any
+    find_heads: Callable[[], list[np.ndarray]]
+
+
+class LabelledBatch(NamedTuple):
+    """Sentences with their trees; the best relation of each word may still be on its way."""
+
+    indices: list[int]
+    sentences: list[Sentence]
+    trees: list[np.ndarray]
+    relations: HostCopy
 
 
 class NetworkParser(TreebankParser, Generic[C, S]):
@@ -79,7 +90,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     threads : int or None
         Threads for finding heads; None is one a core.
     ahead : int
-        Batches that are scored before trees are found in the first: a GPU scores one while the CPU decodes another.
+        Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
+        thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
     times : StageTimes
         Of all sentences parsed.
     """
@@ -112,7 +124,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     @abstractmethod
     def find_heads(self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
-        """Heads int32 (n + 1,) of each sentence of a batch; books its time on the stages ``score`` and ``decode``."""
+        """Heads int32 (n + 1,) of each sentence of a batch; by one thread at a time, whichever."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
@@ -160,50 +172,65 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         predictions: list[Prediction | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
+        labelled: deque[LabelledBatch] = deque()
 
         def settle(count: int) -> None:
             while len(scored) > count:
-                batch = scored.popleft()
-                for i, prediction in zip(batch.indices, self._find_trees(batch, keep_heads), strict=True):
+                labelled.append(self._find_trees(scored.popleft()))
+            while len(labelled) > count:
+                batch = labelled.popleft()
+                for i, prediction in zip(batch.indices, self._read_labels(batch, keep_heads), strict=True):
                     predictions[i] = prediction
 
-        for indices in prediction_batches([len(sentence) for sentence in sentences]):
-            scored.append(self._score_batch(indices, [sentences[i] for i in indices]))
-            settle(self.ahead)
-        settle(0)
+        with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
+            for indices in prediction_batches([len(sentence) for sentence in sentences]):
+                batch = [sentences[i] for i in indices]
+                scored.append(self._score_batch(indices, batch, keep_heads, background))
+                settle(self.ahead)
+            settle(0)
         return [prediction for prediction in predictions if prediction is not None]
 
     @torch.inference_mode()
-    def _score_batch(self, indices: list[int], sentences: list[Sentence]) -> ScoredBatch:
+    def _score_batch(
+        self, indices: list[int], sentences: list[Sentence], keep_heads: bool, background: Executor
+    ) -> ScoredBatch:
         self.times.start()
         batch = self.vocabulary.batch(sentences).to(self.device)
         self.times.stop("read")
         encoded = self.network.encode(batch)
         self.times.stop("encode")
-        scores = self.start_scores(encoded)
+        find_heads = partial(self.find_heads, self.start_scores(encoded), sentences, keep_heads)
         self.times.stop("score")
-        return ScoredBatch(indices, sentences, encoded, scores)
+        return ScoredBatch(
+            indices, sentences, encoded, background.submit(find_heads).result if self.ahead else find_heads
+        )
 
     @torch.inference_mode()
-    def _find_trees(self, batch: ScoredBatch, keep_heads: bool) -> list[Prediction]:
-        _, sentences, encoded, scores = batch
+    def _find_trees(self, batch: ScoredBatch) -> LabelledBatch:
         self.times.start()
-        trees = self.find_heads(scores, sentences, keep_heads)
+        trees = batch.find_heads()
+        self.times.stop("decode")
         arcs = (
             np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees]),
             np.concatenate([heads[1:] for heads in trees]),
             np.concatenate([np.arange(1, len(heads)) for heads in trees]),
         )
         indices = [torch.from_numpy(array.astype(np.int64)).to(self.device) for array in arcs]
-        label_scores = self.network.label_scores(encoded.states, *indices)
-        best = self._best_relations(label_scores, indices[1]).cpu().numpy()
-        names = np.array(self.vocabulary.relations, dtype=object)[best]
-        cuts = np.cumsum([len(heads) - 1 for heads in trees])[:-1]
+        label_scores = self.network.label_scores(batch.encoded.states, *indices)
+        relations = HostCopy(self._best_relations(label_scores, indices[1]))
+        self.times.stop("label")
+        return LabelledBatch(batch.indices, batch.sentences, trees, relations)
+
+    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction]:
+        self.times.start()
+        names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
+        cuts = np.cumsum([len(heads) - 1 for heads in batch.trees])[:-1]
         predictions = [
-            Prediction(tree, tuple(relations)) for tree, relations in zip(trees, np.split(names, cuts), strict=True)
+            Prediction(tree, tuple(relations))
+            for tree, relations in zip(batch.trees, np.split(names, cuts), strict=True)
         ]
         if keep_heads:
-            predictions = [keep_relations(s, p) for s, p in zip(sentences, predictions, strict=True)]
+            predictions = [keep_relations(s, p) for s, p in zip(batch.sentences, predictions, strict=True)]
         self.times.stop("label")
         return predictions
 

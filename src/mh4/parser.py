@@ -68,17 +68,11 @@ class Parser(NetworkParser[Config, ChannelScorer]):
     def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         """As of `NetworkParser`; DataError if the given heads are not those of any tree of the class."""
         matrices = scores.numpy()
-        self.times.stop("score")
-        heads = self._decode(matrices, sentences, keep_heads)
-        self.times.stop("decode")
-        return heads
-
-    def _decode(self, scores: np.ndarray, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
         lengths = [len(sentence) for sentence in sentences]
-        bonus = known_heads_bonus(sentences, scores.shape[-1]) if keep_heads else None
+        bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None
         if all(map(self.decoder.fits, lengths)):
             try:
-                return [d.heads for d in self.decoder.decode_batch(scores, lengths, bonus, self.threads)]
+                return [d.heads for d in self.decoder.decode_batch(matrices, lengths, bonus, self.threads)]
             except InfeasibleError:
                 if bonus is None:
                     raise
@@ -87,7 +81,7 @@ class Parser(NetworkParser[Config, ChannelScorer]):
         for b, sentence in enumerate(sentences):
             size = len(sentence) + 2
             known = None if bonus is None else bonus[b, :size, :size]
-            trees.append(self._decode_one(scores[b, :, :size, :size], sentence, known))
+            trees.append(self._decode_one(matrices[b, :, :size, :size], sentence, known))
         return trees
 
     def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray:

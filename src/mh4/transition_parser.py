@@ -21,7 +21,7 @@ _SHORTEST_ROOM = 64
 
 
 class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
-    """A greedy transition-based parser: the network scores transitions, the best is taken. One thread at a time.
+    """A greedy transition-based parser: the network scores transitions, the best is taken.
 
     Attributes
     ----------
@@ -75,5 +75,4 @@ class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
             heads[roots] = roots[0]
             heads[roots[0]] = 0
             trees.append(heads)
-        self.times.stop("decode")
         return trees

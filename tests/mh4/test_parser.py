@@ -2,6 +2,7 @@
 
 import logging
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -69,6 +70,13 @@ def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
         assert one.relations == other.relations
     rest = ["scores", "trees"] * (batches - ahead)
     assert order == ["scores"] * ahead + rest + ["trees"] * ahead
+
+
+def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeypatch):
+    monkeypatch.setattr(parser, "ahead", 1)
+    impossible = replace(dev[0], heads=np.array([-1, *[-1] * (len(dev[0]) - 2), 0, 0], np.int32))
+    with pytest.raises(DataError, match="cannot all be kept"):
+        parser.predict([*dev[1:], impossible], keep_heads=True)
 
 
 def noted(function, order, name):
