@@ -15,6 +15,7 @@ import torch
 
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.network_config import NetworkConfig
+from mh4.models.transfer import HostCopy, send
 
 from .config import Config
 from .files import DataError
@@ -43,25 +44,6 @@ def choose_device(device: str) -> torch.device:
     if device == "cuda" and not torch.cuda.is_available():
         raise ValueError("no CUDA device here; use --device cpu or auto")
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
-
-
-class HostCopy:
-    """A tensor on its way to the host, which a GPU sends while it goes on with other work."""
-
-    def __init__(self, tensor: torch.Tensor) -> None:
-        self._host = tensor
-        self._sent: torch.cuda.Event | None = None
-        if tensor.device.type == "cuda":
-            self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            self._host.copy_(tensor, non_blocking=True)
-            self._sent = torch.cuda.Event()
-            self._sent.record()
-
-    def numpy(self) -> np.ndarray:
-        """The tensor as an array, once it is there."""
-        if self._sent is not None:
-            self._sent.synchronize()
-        return self._host.numpy()
 
 
 class ScoredBatch(NamedTuple):
@@ -215,7 +197,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             np.concatenate([heads[1:] for heads in trees]),
             np.concatenate([np.arange(1, len(heads)) for heads in trees]),
         )
-        indices = [torch.from_numpy(array.astype(np.int64)).to(self.device) for array in arcs]
+        indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
         label_scores = self.network.label_scores(batch.encoded.states, *indices)
         relations = HostCopy(self._best_relations(label_scores, indices[1]))
         self.times.stop("label")

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
+from mh4.models.transfer import send
 from mh4.models.transition_scorer import ScorerArrays, step_hinge
 
 from .greedy.network_loops import Decisions, note_decisions
@@ -58,7 +59,7 @@ class StructuredHinge(Objective):
         times.stop("score")
         violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         times.stop("decode")
-        sentences, parts, weights = (torch.from_numpy(array).to(self.parser.device) for array in violations[:3])
+        sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])
         return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
 
 
@@ -90,7 +91,7 @@ class TransitionHinge(Objective):
         first_step = np.cumsum([0, *(steps for _, steps in noted)])
 
         def joined(arrays: list[np.ndarray]) -> Tensor:
-            return torch.from_numpy(np.concatenate(arrays)).to(parser.device)
+            return send(torch.from_numpy(np.concatenate(arrays)), parser.device)
 
         positions = joined([decisions.positions.astype(np.int64) for decisions, _ in noted])
         sentences = joined([np.repeat(np.arange(len(noted)), np.diff(first_context))])

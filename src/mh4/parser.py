@@ -12,9 +12,10 @@ import numpy as np
 from mh4.decoders import Decoder, InfeasibleError, get_decoder
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
+from mh4.models.transfer import HostCopy
 
 from .config import Config
-from .network_parser import HostCopy, NetworkParser
+from .network_parser import NetworkParser
 from .treebank import Sentence
 from .treebank_parser import Prediction
 from .vocabulary import Vocabulary

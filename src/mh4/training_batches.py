@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mh4.models.encoder import WordBatch
+from mh4.models.transfer import send
 
 from .treebank import Sentence
 from .vocabulary import Vocabulary, feature_names, tag_pair_names
@@ -105,7 +106,7 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.d
     lengths = [len(example.sentence) for example in examples]
 
     def joined(arrays: list[np.ndarray]) -> Tensor:
-        return torch.from_numpy(np.concatenate(arrays).astype(np.int64)).to(device)
+        return send(torch.from_numpy(np.concatenate(arrays).astype(np.int64)), device)
 
     return TrainingBatch(
         vocabulary.batch([example.sentence for example in examples]).to(device),
@@ -116,5 +117,5 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.d
         joined([example.relations for example in examples]),
         joined([example.tags for example in examples]),
         joined([example.tag_pairs for example in examples]),
-        torch.from_numpy(np.concatenate([example.features for example in examples])).to(device),
+        send(torch.from_numpy(np.concatenate([example.features for example in examples])), device),
     )

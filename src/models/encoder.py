@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .layers import BiLSTM
 from .network_config import NetworkConfig
+from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
@@ -39,11 +40,10 @@ class WordBatch:
     character_lengths: Tensor
 
     def to(self, device: torch.device) -> WordBatch:
-        """The same batch on ``device``, a GPU's from pinned memory, so that nobody waits for it."""
-        tensors = (self.lengths, self.words, self.forms, self.characters, self.character_lengths)
-        if device.type == "cuda":
-            return WordBatch(*(tensor.pin_memory().to(device, non_blocking=True) for tensor in tensors))
-        return WordBatch(*(tensor.to(device) for tensor in tensors))
+        """The same batch on ``device``."""
+        return WordBatch(
+            *(send(t, device) for t in (self.lengths, self.words, self.forms, self.characters, self.character_lengths))
+        )
 
     @property
     def mask(self) -> Tensor:
