@@ -15,9 +15,10 @@ _RICHER = (
 PRESETS: dict[str, tuple[str, ...]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
     "paper": (),
-    # Most of the spelling left out, which spares time; little dropout at first; an end as soon as it gets no better.
+    # Narrower MLPs and most of the spelling left out, which spares time; little dropout at first; an early end.
     "fast": (
         *_RICHER,
+        "mlp=160",
         "spelling_dropout=0.7",
         "dropout_rise=5000",
         "weight_average=0.998",
