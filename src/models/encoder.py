@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from .layers import BiLSTM
 from .network_config import NetworkConfig
+from .products import Linear
 from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
@@ -76,9 +77,7 @@ class WordEncoder(nn.Module):
         self.character_lstm = BiLSTM(
             config.character_size, config.character_hidden // 2, config.character_layers, config.lstm_dropout
         )
-        self.from_characters = nn.Linear(config.character_hidden, config.word_size)
-        nn.init.xavier_uniform_(self.from_characters.weight)
-        nn.init.zeros_(self.from_characters.bias)
+        self.from_characters = Linear(config.character_hidden, config.word_size)
         self.register_buffer("word_unknown", word_unknown, persistent=False)
         self.register_buffer("character_unknown", character_unknown, persistent=False)
         self.word_unknown: Tensor

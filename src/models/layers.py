@@ -7,6 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
+from .products import Linear
 from .recurrence import Recurrence, Sequences
 
 
@@ -94,9 +95,7 @@ class MLP(nn.Module):
 
     def __init__(self, input_size: int, hidden_size: int, dropout: float) -> None:
         super().__init__()
-        self.linear = nn.Linear(input_size, hidden_size)
-        nn.init.xavier_uniform_(self.linear.weight)
-        nn.init.zeros_(self.linear.bias)
+        self.linear = Linear(input_size, hidden_size)
         self.dropout = Dropout(dropout)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -110,9 +109,7 @@ class Classifier(nn.Module):
     def __init__(self, input_size: int, hidden_size: int, classes: int, dropout: float) -> None:
         super().__init__()
         self.hidden = MLP(input_size, hidden_size, dropout)
-        self.output = nn.Linear(hidden_size, classes)
-        nn.init.xavier_uniform_(self.output.weight)
-        nn.init.zeros_(self.output.bias)
+        self.output = Linear(hidden_size, classes)
 
     def forward(self, x: Tensor) -> Tensor:
         """(M, input_size) → (M, classes)."""

@@ -7,10 +7,12 @@ preparation. Where registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorc
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import torch
 from numba import njit, prange
-from torch import Tensor
+from torch import Tensor, nn
 
 from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, store
 
@@ -190,3 +192,37 @@ def multiply_transposed(a: Tensor, b: Tensor, a_columns: slice = slice(None), b_
         else:
             _multiply_transposed(*arrays)
     return out
+
+
+class Product(torch.autograd.Function):
+    """``apply(x, weight, bias)``: what `torch.nn.functional.linear` computes; float32 on the CPU."""
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+        """As of `torch.autograd.Function`."""
+        rows = x.flatten(0, -2).contiguous()
+        context.save_for_backward(rows, weight)
+        return multiply(rows, weight.t().contiguous(), bias.detach()).view(*x.shape[:-1], len(weight))
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """As of `torch.autograd.Function`."""
+        rows, weight = context.saved_tensors
+        own = gradient.flatten(0, -2).contiguous()
+        to_rows = multiply(own, weight.detach()).view(*gradient.shape[:-1], weight.shape[1])
+        return to_rows, multiply_transposed(own, rows), own.sum(0)
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear`, Glorot-uniform with a bias of 0, by the products of this file on the CPU."""
+
+    def __init__(self, input_size: int, output_size: int) -> None:
+        super().__init__(input_size, output_size)
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, input_size) → (…, output_size)."""
+        if x.device.type == "cpu" and WIDE_REGISTERS:
+            return Product.apply(x, self.weight, self.bias)
+        return super().forward(x)

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
+from .products import Linear
 from .scorer import append_end
 
 
@@ -54,9 +55,7 @@ class TransitionScorer(nn.Module):
         together = nn.init.xavier_uniform_(torch.empty(hidden, roles * size))  # as one layer over the concatenation
         self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
         self.bias = nn.Parameter(torch.zeros(hidden))
-        self.output = nn.Linear(hidden, transitions)
-        nn.init.xavier_uniform_(self.output.weight)
-        nn.init.zeros_(self.output.bias)
+        self.output = Linear(hidden, transitions)
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
         """What every position adds to the hidden layer in every role.

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mh4.models import products
-from mh4.models.products import COLUMNS, multiply, multiply_transposed
+from mh4.models.products import COLUMNS, Linear, multiply, multiply_transposed
 
 # Rows, inner, columns: no row, fewer than a tile, whole tiles, tiles that overlap, enough for a second thread.
 SHAPES = [
@@ -48,3 +48,23 @@ def test_multiply_transposed(inner, rows, columns):
     wanted = a.double().numpy()[:, 6:].T @ b.double().numpy()[:, 2 : columns + 2]
     close(multiply_transposed(a, b, slice(6, None), slice(2, columns + 2)), wanted)
     close(multiply_transposed(a, b), a.double().numpy().T @ b.double().numpy())
+
+
+@pytest.mark.usefixtures("_threads", "_wide_registers")
+@pytest.mark.parametrize(("rows", "inner", "columns"), SHAPES)
+def test_linear_is_the_one_of_pytorch(rows, inner, columns):
+    torch.manual_seed(6)
+    linear = Linear(inner, columns)
+    torch.nn.init.normal_(linear.bias)
+    x, upstream = matrix(2 * rows, inner, 7).view(2, rows, inner), matrix(2 * rows, columns, 8).view(2, rows, columns)
+    results = []
+    for function in (linear, lambda x: torch.nn.functional.linear(x, linear.weight, linear.bias)):
+        own_x = x.clone().requires_grad_()
+        linear.zero_grad()
+        y = function(own_x.transpose(0, 1))  # rows that do not lie one after the other
+        y.backward(upstream.transpose(0, 1))
+        results.append((y, own_x.grad, linear.weight.grad, linear.bias.grad))
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
+    with torch.inference_mode():
+        torch.testing.assert_close(linear(x.transpose(0, 1)), results[1][0].detach(), atol=1e-4, rtol=1e-4)
