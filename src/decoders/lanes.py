@@ -322,11 +322,11 @@ def scratch(count: int) -> np.ndarray:
     The same memory is handed out again at the next call in the same thread, so that decoding a stream of sentences
     does not fault the pages in anew each time.
     """
-    size = count * 4 + ALIGNMENT
     memory = getattr(_local, "memory", None)
-    if memory is None or memory.size < size:
-        memory = np.empty(size, np.uint8)
-        if size <= KEPT_BYTES:
+    if memory is None or memory.size < count:
+        whole = np.empty(count * 4 + ALIGNMENT, np.uint8)
+        start = -whole.ctypes.data % ALIGNMENT
+        memory = whole[start : start + count * 4].view(np.float32)
+        if whole.size <= KEPT_BYTES:
             _local.memory = memory
-    start = -memory.ctypes.data % ALIGNMENT
-    return memory[start : start + count * 4].view(np.float32)
+    return memory[:count]

@@ -28,6 +28,7 @@ child if and only if no earlier move took an arc from the root. That needs no fu
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import ClassVar
 
 import numpy as np
@@ -440,11 +441,16 @@ def _decode(scores, arc_bonus, single_root, memory, paired_from, unit, heads, pa
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
+@lru_cache(maxsize=1024)  # asked several times a sentence
+def _chart_bytes(n: int) -> int:
+    return 4 * sum(rows * columns for rows, columns in _shapes(n))
+
+
 class MH4(Decoder):
     """What the two MH4 decoders share."""
 
     def chart_bytes(self, n: int) -> int:
-        return 4 * sum(rows * columns for rows, columns in _shapes(n))
+        return _chart_bytes(n)
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
