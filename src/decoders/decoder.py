@@ -21,7 +21,7 @@ from .trees import checked_tree
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 LARGEST_SUM = 2.0**121  # of one number a position; a chart sums up to four a word and weighs them against 16 times that
-THREADED_BYTES = 2_000_000  # of charts for a thread at a time; with less, passing them on takes longer than it spares
+THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
 
 
 class InfeasibleError(ValueError):
@@ -225,7 +225,7 @@ class Decoder(ABC):
             Words of each sentence.
         arc_bonus : float32 (B, N, N), optional
         threads : int, optional
-            Threads to use, where there is enough to do for several to pay; by default one for each core.
+            Threads to use, where sentences are long enough for several to pay; by default one for each core.
 
         Raises
         ------
@@ -251,20 +251,9 @@ class Decoder(ABC):
             return self.decode(scores[b, :, :size, :size], bonus)
 
         threads = threads or os.cpu_count() or 1
-        if threads == 1 or batch < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES:
-            return [one(b) for b in range(batch)]
-        found = _thread_pool(threads).map(lambda task: [one(b) for b in task], self._tasks(counts))
-        return [derivation for derivations in found for derivation in derivations]
-
-    def _tasks(self, counts: Sequence[int]) -> list[range]:
-        """Neighbouring sentences, so many that a thread is worth while."""
-        tasks, start, size = [], 0, 0
-        for b, n in enumerate(counts):
-            size += self.chart_bytes(n)
-            if size >= THREADED_BYTES or b + 1 == len(counts):
-                tasks.append(range(start, b + 1))
-                start, size = b + 1, 0
-        return tasks
+        if threads == 1 or len(counts) < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * len(counts):
+            return [one(b) for b in range(len(counts))]
+        return list(_thread_pool(threads).map(one, range(len(counts))))
 
     def derive_batch(
         self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .layers import BiLSTM
+from .layers import BiLSTM, Linear
 from .network_config import NetworkConfig
-from .products import Linear
 from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character

@@ -1,4 +1,4 @@
-"""Small layers shared by encoder and scorers: a BiLSTM without padding, whose masks hold over a sequence; MLPs."""
+"""Small layers shared by encoder and scorers: a BiLSTM without padding, with masks a sequence; linear layers; MLPs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
-from .products import Linear
+from .products import WIDE_REGISTERS, Product
 from .recurrence import Recurrence, Sequences
 
 
@@ -88,6 +88,21 @@ class BiLSTM(nn.Module):
         ends = lengths.cumsum(0)
         ahead, back = x.chunk(2, dim=1)
         return states, torch.cat([ahead[ends - 1], back[ends - lengths]], dim=1)
+
+
+class Linear(nn.Linear):
+    """`torch.nn.Linear`, Glorot-uniform with a bias of 0, by our own products on the CPU."""
+
+    def __init__(self, input_size: int, output_size: int) -> None:
+        super().__init__(input_size, output_size)
+        nn.init.xavier_uniform_(self.weight)
+        nn.init.zeros_(self.bias)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(…, input_size) → (…, output_size)."""
+        if x.device.type == "cpu" and WIDE_REGISTERS:
+            return Product.apply(x, self.weight, self.bias)
+        return super().forward(x)
 
 
 class MLP(nn.Module):

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 from numba import njit, prange
-from torch import Tensor, nn
+from torch import Tensor
 
 from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, store
 
@@ -211,18 +211,3 @@ class Product(torch.autograd.Function):
         own = gradient.flatten(0, -2).contiguous()
         to_rows = multiply(own, weight.detach()).view(*gradient.shape[:-1], weight.shape[1])
         return to_rows, multiply_transposed(own, rows), own.sum(0)
-
-
-class Linear(nn.Linear):
-    """`torch.nn.Linear`, Glorot-uniform with a bias of 0, by the products of this file on the CPU."""
-
-    def __init__(self, input_size: int, output_size: int) -> None:
-        super().__init__(input_size, output_size)
-        nn.init.xavier_uniform_(self.weight)
-        nn.init.zeros_(self.bias)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """(…, input_size) → (…, output_size)."""
-        if x.device.type == "cpu" and WIDE_REGISTERS:
-            return Product.apply(x, self.weight, self.bias)
-        return super().forward(x)

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
-from .products import Linear
+from .layers import Linear
 from .scorer import append_end
 
 

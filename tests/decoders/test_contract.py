@@ -199,7 +199,7 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch)
     assert [len(d.heads) for d in plain] == [n + 1 for n in sizes]
 
 
-def test_threads_are_for_long_sentences_or_many(monkeypatch):
+def test_threads_are_for_long_sentences(monkeypatch):
     used = []
 
     class Pool(ThreadPoolExecutor):
@@ -209,17 +209,9 @@ def test_threads_are_for_long_sentences_or_many(monkeypatch):
 
     monkeypatch.setattr(decoder_module, "_thread_pool", Pool)
     decoder = get_decoder("mh4-hybrid")
-    for n, batch, expected in ((20, 3, False), (100, 3, True), (20, 60, True)):
-        used.clear()
-        scores = np.zeros((batch, len(decoder.channels), n + 2, n + 2), np.float32)
-        assert len(decoder.decode_batch(scores, [n] * batch, threads=2)) == batch
+    for n, expected in ((20, False), (100, True)):
+        decoder.decode_batch(np.zeros((3, len(decoder.channels), n + 2, n + 2), np.float32), [n] * 3, threads=2)
         assert bool(used) == expected
-
-
-def test_a_thread_takes_neighbouring_sentences_until_it_has_enough(monkeypatch):
-    decoder = get_decoder("mh4-hybrid")
-    monkeypatch.setattr(decoder_module, "THREADED_BYTES", 2 * decoder.chart_bytes(20))
-    assert decoder._tasks([20, 20, 100, 5, 20, 20, 5]) == [range(2), range(2, 3), range(3, 6), range(6, 7)]
 
 
 @every_decoder

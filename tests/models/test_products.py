@@ -5,7 +5,8 @@ import pytest
 import torch
 
 from mh4.models import products
-from mh4.models.products import COLUMNS, Linear, multiply, multiply_transposed
+from mh4.models.layers import Linear
+from mh4.models.products import COLUMNS, multiply, multiply_transposed
 
 # Rows, inner, columns: no row, fewer than a tile, whole tiles, tiles that overlap, enough for a second thread.
 SHAPES = [
