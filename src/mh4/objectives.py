@@ -12,7 +12,7 @@ from torch import Tensor
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transfer import send
-from mh4.models.transition_scorer import ScorerArrays, step_hinge
+from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 
 from .greedy.network_loops import Decisions, note_decisions
 from .greedy.state import ORACLES
@@ -104,7 +104,12 @@ class TransitionHinge(Objective):
         return step_hinge(scores, steps, optimal, int(first_step[-1]))
 
     def _follow(
-        self, scorer: ScorerArrays, sentence: int, tree: np.ndarray, exploration: tuple[float, float], seed: int
+        self,
+        scorer: ScorerArrays | BiaffineArrays,
+        sentence: int,
+        tree: np.ndarray,
+        exploration: tuple[float, float],
+        seed: int,
     ) -> tuple[Decisions, int]:
         """The decisions of one computation, and the number of their steps."""
         parser = self.parser

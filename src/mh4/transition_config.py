@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mh4.models.network_config import NetworkConfig
+from mh4.models.transition_scorer import FORMS
 
 from .config import FORMAT, TrainingConfig, saved_options
 from .greedy.oracle_settings import OracleSettings
@@ -29,6 +30,9 @@ class OracleConfig(OracleSettings):
         of 1, with this probability (Kiperwasser & Goldberg 2016, section 5).
     positions : str
         The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
+    form : str
+        How scores depend on these vectors: "concatenated", by one hidden layer over all of them, or "biaffine", by a
+        form of two, as in the chart decoders.
 
     Raises
     ------
@@ -39,6 +43,7 @@ class OracleConfig(OracleSettings):
     exploration: float = 1.0
     near_exploration: float = 0.1
     positions: str = ""
+    form: str = FORMS[0]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -50,6 +55,10 @@ class OracleConfig(OracleSettings):
         unknown = [name for name in self.position_names if name not in system.tokens]
         if unknown:
             raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
+        if self.form not in FORMS:
+            raise ValueError(f"unknown form {self.form!r}; known: {', '.join(FORMS)}")
+        if self.form == "biaffine" and len(self.position_names) != 2:
+            raise ValueError(f"biaffine scores are of two positions, not of {self.positions}")
 
     def explorations_at(self, epoch: int) -> tuple[float, float]:
         """Probabilities of following a wrong prediction that is ahead, and one that is not far behind, in an epoch."""

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from mh4.models.network import Encoded
-from mh4.models.transition_scorer import ScorerArrays, TransitionScorer
+from mh4.models.network_config import NetworkConfig
+from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
 
 from .greedy.network_loops import parse_sentence
 from .greedy.state import Candidates, State, new_candidates, new_state
@@ -20,7 +21,7 @@ from .vocabulary import Vocabulary
 _SHORTEST_ROOM = 64
 
 
-class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
+class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTransitionScorer]):
     """A greedy transition-based parser: the network scores transitions, the best is taken.
 
     Attributes
@@ -38,14 +39,14 @@ class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
         self.code, self.system = get_system(config.transitions.system)
         names = config.transitions.position_names
         self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
-        super().__init__(
-            config,
-            vocabulary,
-            device,
-            lambda sizes: TransitionScorer(
-                sizes.hidden, len(names), len(self.system.transitions), sizes.mlp, sizes.mlp_dropout
-            ),
-        )
+        transitions = len(self.system.transitions)
+
+        def make_scorer(sizes: NetworkConfig) -> TransitionScorer | BiaffineTransitionScorer:
+            if config.transitions.form == "biaffine":
+                return BiaffineTransitionScorer(sizes.hidden, transitions, sizes.mlp, sizes.mlp_dropout)
+            return TransitionScorer(sizes.hidden, len(names), transitions, sizes.mlp, sizes.mlp_dropout)
+
+        super().__init__(config, vocabulary, device, make_scorer)
         self._longest = 0
 
     def room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
@@ -57,11 +58,13 @@ class TransitionParser(NetworkParser[TransitionConfig, TransitionScorer]):
             self._room = new_state(self._longest), candidates, scores
         return self._room
 
-    def start_scores(self, encoded: Encoded) -> ScorerArrays:
+    def start_scores(self, encoded: Encoded) -> ScorerArrays | BiaffineArrays:
         """As of `NetworkParser`."""
         return self.network.scorer.arrays(encoded.roles)
 
-    def find_heads(self, scores: ScorerArrays, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
+    def find_heads(
+        self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> list[np.ndarray]:
         """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
         if keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")

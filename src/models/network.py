@@ -13,9 +13,9 @@ from .encoder import SentenceEncoder, WordBatch, WordEncoder
 from .layers import Classifier
 from .network_config import NetworkConfig
 from .scorer import ChannelScorer
-from .transition_scorer import TransitionScorer
+from .transition_scorer import BiaffineTransitionScorer, TransitionScorer
 
-S = TypeVar("S", bound=ChannelScorer | TransitionScorer)
+S = TypeVar("S", bound=ChannelScorer | TransitionScorer | BiaffineTransitionScorer)
 
 
 class Encoded(NamedTuple):

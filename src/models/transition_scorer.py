@@ -10,11 +10,13 @@ from torch import Tensor, nn
 
 from .dropout import Dropout
 from .layers import Linear
-from .scorer import append_end
+from .scorer import ChannelScorer, append_end
+
+FORMS = ("concatenated", "biaffine")  # how a score depends on the vectors of the tokens
 
 
 class ScorerArrays(NamedTuple):
-    """A scorer and the vectors of B sentences, as compiled loops take them; all float32.
+    """A `TransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32.
 
     Attributes
     ----------
@@ -29,6 +31,21 @@ class ScorerArrays(NamedTuple):
     bias: np.ndarray
     output: np.ndarray
     output_bias: np.ndarray
+
+
+class BiaffineArrays(NamedTuple):
+    """A `BiaffineTransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32.
+
+    Attributes
+    ----------
+    products : (B, N, T, H + 1)
+        [x; 1]ᵀ U_t, x being the vector of a position in the first role.
+    vectors : (B, N, H + 1)
+        [y; 1], y being the vector of a position in the second role.
+    """
+
+    products: np.ndarray
+    vectors: np.ndarray
 
 
 class TransitionScorer(nn.Module):
@@ -98,6 +115,59 @@ class TransitionScorer(nn.Module):
                 np.ascontiguousarray(tensor.detach().cpu().numpy())
                 for tensor in (vectors, self.bias, self.output.weight.t(), self.output.bias)
             )
+        )
+
+
+class BiaffineTransitionScorer(nn.Module):
+    """A biaffine form of the vectors of two tokens for each of T transitions.
+
+    These are the scores of a chart decoder, its channels being the transitions; what the published toolkit has for
+    arc-hybrid parsing, where the paper (Gómez-Rodríguez, Shi & Lee 2018) speaks of concatenated vectors.
+
+    Parameters
+    ----------
+    size : int
+        Size of the context vectors.
+    transitions : int
+    hidden, dropout
+        Size and dropout of the role MLPs.
+    """
+
+    def __init__(self, size: int, transitions: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.channels = ChannelScorer(size, [("first", "second")] * transitions, hidden, dropout)
+        self.dropout = self.channels.mlp.dropout
+
+    def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
+        """Vectors (B, N, 2, hidden + 1) of every position in both roles, as of `ChannelScorer.role_vectors`."""
+        return self.channels.role_vectors(states, lengths)
+
+    def _products(self, vectors: Tensor) -> Tensor:
+        """[x; 1]ᵀ U_t, (…, T, hidden + 1), of vectors in the first role, (…, hidden + 1)."""
+        matrices = self.channels.matrices
+        return (vectors @ matrices.transpose(0, 1).flatten(1)).unflatten(-1, (len(matrices), -1))
+
+    def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
+        """Scores (M, T) of the transitions in M configurations.
+
+        Parameters
+        ----------
+        vectors : (B, N, 2, hidden + 1)
+            From `role_vectors`.
+        sentences : int64 (M,)
+        positions : int64 (M, 2)
+            The token in each role.
+        """
+        rows = sentences[:, None] * vectors.shape[1] + positions
+        first, second = (vectors[:, :, role].flatten(0, 1).index_select(0, rows[:, role]) for role in range(2))
+        return (self._products(first) @ second[:, :, None]).squeeze(2)
+
+    @torch.no_grad()
+    def arrays(self, vectors: Tensor) -> BiaffineArrays:
+        """For the compiled loops, which score like `forward`."""
+        first, second = vectors.unbind(2)
+        return BiaffineArrays(
+            *(np.ascontiguousarray(tensor.detach().cpu().numpy()) for tensor in (self._products(first), second))
         )
 
 

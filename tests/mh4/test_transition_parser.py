@@ -21,9 +21,9 @@ from mh4.treebank import read_treebank
 from mh4.vocabulary import Vocabulary
 
 
-def small_transition_config(system, oracle="", **training):
+def small_transition_config(system, oracle="", form="concatenated", **training):
     chart = small_config(**training)
-    return TransitionConfig(OracleConfig(system, oracle), SMALL_NETWORK, chart.training)
+    return TransitionConfig(OracleConfig(system, oracle, form=form), SMALL_NETWORK, chart.training)
 
 
 def same_weights(one, other):
@@ -38,9 +38,11 @@ def arc_hybrid(small_treebanks, tmp_path_factory):
     return folder
 
 
-@pytest.mark.parametrize("system", SYSTEMS)
-def test_every_system_learns(system, small_treebanks, tmp_path):
-    config = small_transition_config(system, max_steps=120, evaluation_steps=60, learning_rate=0.02)
+@pytest.mark.parametrize(
+    ("system", "form"), [*((system, "concatenated") for system in SYSTEMS), ("arc-hybrid", "biaffine")]
+)
+def test_every_system_learns(system, form, small_treebanks, tmp_path):
+    config = small_transition_config(system, form=form, max_steps=120, evaluation_steps=60, learning_rate=0.02)
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
     first, last = (json.loads(line) for line in (tmp_path / "m" / "log.jsonl").read_text().splitlines())
     assert last["loss"] < 0.9 * first["loss"]
@@ -111,10 +113,13 @@ def test_configurations_are_read_back_and_checked():
         ("oracle=magic", "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),
         ("positions=s0,s9", "unknown positions s9; arc-hybrid has: s0, b0"),
         ("exploration=2", "probability"),
+        ("form=bilinear", "unknown form 'bilinear'; known: concatenated, biaffine"),
         ("mlpp=3", "unknown setting 'mlpp'; known: "),
     ):
         with pytest.raises(ValueError, match=message):
             make_transition_config([setting])
+    with pytest.raises(ValueError, match="of two positions, not of s2,s1"):
+        make_transition_config(["system=mh4", "positions=s2,s1,s0,b0", "form=biaffine"])
     data = config.as_dict()
     data["transitions"]["systm"] = "mh4"
     with pytest.raises(ValueError, match="unknown option systm"):

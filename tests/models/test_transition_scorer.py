@@ -1,10 +1,10 @@
-"""The transition scorer against one layer over the concatenation of its inputs."""
+"""Transition scorers against one layer over the concatenation of their inputs, and against single products."""
 
 import numpy as np
 import pytest
 import torch
 
-from mh4.models.transition_scorer import TransitionScorer, step_hinge
+from mh4.models.transition_scorer import BiaffineTransitionScorer, TransitionScorer, step_hinge
 
 
 @pytest.fixture
@@ -40,6 +40,38 @@ def test_dropout_is_for_training_only(scorer):
     sentences, positions = torch.zeros(50, dtype=torch.int64), torch.ones(50, 3, dtype=torch.int64)
     assert scorer.train()(vectors, sentences, positions).std(0).max() > 0
     assert scorer.eval()(vectors, sentences, positions).std(0).max() < 1e-6
+
+
+def test_biaffine_scores_are_those_of_single_products():
+    torch.manual_seed(2)
+    scorer = BiaffineTransitionScorer(6, transitions=3, hidden=5, dropout=0.5).eval()
+    states, lengths = torch.randn(2, 5, 6), torch.tensor([4, 2])
+    sentences, positions = torch.tensor([0, 1, 1]), torch.tensor([[0, 4], [3, 2], [3, 3]])
+    vectors = scorer.role_vectors(states, lengths)
+    scores = scorer(vectors, sentences, positions)
+    tokens = [torch.cat([states[0], scorer.channels.end[None]]), torch.cat([states[1, :3], scorer.channels.end[None]])]
+    for row, sentence, (first, second) in zip(scores, sentences.tolist(), positions.tolist(), strict=True):
+        x, y = (scorer.channels.mlp(tokens[sentence][[position]]).view(2, 5) for position in (first, second))
+        x, y = torch.cat([x[0], torch.ones(1)]), torch.cat([y[1], torch.ones(1)])
+        torch.testing.assert_close(row, torch.stack([x @ matrix @ y for matrix in scorer.channels.matrices]))
+    arrays = scorer.arrays(vectors)
+    in_loops = np.einsum(
+        "mtd,md->mt", arrays.products[sentences, positions[:, 0]], arrays.vectors[sentences, positions[:, 1]]
+    )
+    np.testing.assert_allclose(in_loops, scores.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_biaffine_scores_have_dropout_in_training_only():
+    scorer = BiaffineTransitionScorer(6, transitions=3, hidden=50, dropout=0.5)
+    states, lengths, sentences = torch.randn(1, 4, 6), torch.tensor([3]), torch.zeros(1, dtype=torch.int64)
+    positions = torch.tensor([[1, 2]])
+
+    def scores():
+        return scorer(scorer.role_vectors(states, lengths), sentences, positions)
+
+    assert not torch.equal(scores(), scores())
+    scorer.eval()
+    assert torch.equal(scores(), scores())
 
 
 def test_step_hinge_is_the_hinge_of_each_step():

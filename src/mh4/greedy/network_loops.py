@@ -10,6 +10,9 @@ from typing import NamedTuple
 
 import numpy as np
 from numba import njit
+from numba.extending import overload
+
+from mh4.models.transition_scorer import BiaffineArrays
 
 from .state import ARGUMENT, CONTEXT, TRANSITION
 from .systems import apply, find_costs, initialize, list_candidates, prepare
@@ -45,23 +48,49 @@ class Decisions(NamedTuple):
         )
 
 
+def _concatenated(scorer, sentence, positions, dropout, scores):
+    """Scores of the transitions in one context, by the arrays of a `TransitionScorer`."""
+    scores[:] = scorer.output_bias
+    hidden = scorer.bias.copy()
+    for r in range(len(positions)):
+        hidden += scorer.vectors[sentence, positions[r], r]
+    for h in range(len(hidden)):
+        if dropout > 0.0 and np.random.random() < dropout:
+            continue
+        value = np.tanh(hidden[h]) / np.float32(1.0 - dropout)
+        for t in range(len(scores)):
+            scores[t] += value * scorer.output[h, t]
+
+
+def _biaffine(scorer, sentence, positions, dropout, scores):
+    """The same by the arrays of a `BiaffineTransitionScorer`, whose vectors have had their dropout."""
+    vector = scorer.vectors[sentence, positions[1]]
+    for t in range(len(scores)):
+        product, score = scorer.products[sentence, positions[0], t], np.float32(0)
+        for h in range(len(vector)):
+            score += product[h] * vector[h]
+        scores[t] = score
+
+
+def _score(scorer, sentence, positions, dropout, scores):
+    """One of the two above, by the kind of arrays; for compiled code."""
+    raise NotImplementedError
+
+
+@overload(_score)
+def _score_of_kind(scorer, sentence, positions, dropout, scores):
+    return _biaffine if scorer.instance_class is BiaffineArrays else _concatenated
+
+
 @njit(cache=True, nogil=True)
 def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropout, scores):
     """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
-    hidden_size, transitions = scorer.output.shape
+    positions = np.empty(roles.shape[0], np.int32)
     for i in range(contexts):
-        row = scores[i]
-        row[:] = scorer.output_bias
-        hidden = scorer.bias.copy()
         for r in range(roles.shape[0]):
             position = candidates.tokens[i, roles[r]]
-            hidden += scorer.vectors[sentence, position if position >= 0 else nothing, r]
-        for h in range(hidden_size):
-            if dropout > 0.0 and np.random.random() < dropout:
-                continue
-            value = np.tanh(hidden[h]) / np.float32(1.0 - dropout)
-            for t in range(transitions):
-                row[t] += value * scorer.output[h, t]
+            positions[r] = position if position >= 0 else nothing
+        _score(scorer, sentence, positions, dropout, scores[i])
 
 
 @njit(cache=True, nogil=True)

@@ -7,7 +7,7 @@ from mh4.decoders import get_decoder
 from mh4.greedy.network_loops import Decisions, note_decisions, parse_sentence
 from mh4.greedy.state import ARGUMENT, CONTEXT, DYNAMIC, ORACLES, STATIC, TRANSITION, new_candidates, new_state
 from mh4.greedy.systems import SYSTEMS, apply, find_costs, initialize, list_candidates, prepare
-from mh4.models.transition_scorer import ScorerArrays
+from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays
 
 HIDDEN = 6
 
@@ -19,6 +19,12 @@ def random_scorer(generator, sentences, n, roles, transitions):
     return ScorerArrays(
         draw(sentences, n + 2, roles, HIDDEN), draw(HIDDEN), draw(HIDDEN, transitions), draw(transitions)
     )
+
+
+def random_biaffine_scorer(generator, sentences, n, transitions):
+    shape = sentences, n + 2, transitions, HIDDEN
+    products, vectors = generator.normal(size=shape), generator.normal(size=shape)[:, :, 0]
+    return BiaffineArrays(products.astype(np.float32), np.ascontiguousarray(vectors, np.float32))
 
 
 def random_tree(generator, n):
@@ -37,17 +43,22 @@ def role_numbers(system):
 
 def naive_scores(scorer, sentence, n, roles, tokens):
     positions = [tokens[role] if tokens[role] >= 0 else n + 1 for role in roles]
+    if isinstance(scorer, BiaffineArrays):
+        return positions, scorer.products[sentence, positions[0]] @ scorer.vectors[sentence, positions[1]]
     hidden = scorer.bias + sum(scorer.vectors[sentence, position, r] for r, position in enumerate(positions))
     return positions, np.tanh(hidden) @ scorer.output + scorer.output_bias
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_parsing_follows_the_best_candidate(name):
+@pytest.mark.parametrize("form", ["concatenated", "biaffine"])
+def test_parsing_follows_the_best_candidate(name, form):
     code, system = SYSTEMS[name]
     generator = np.random.default_rng(1)
     roles = role_numbers(system)
     for n in (1, 2, 5, 9):
         scorer = random_scorer(generator, 2, n, len(roles), len(system.transitions))
+        if form == "biaffine":
+            scorer, roles = random_biaffine_scorer(generator, 2, n, len(system.transitions)), roles[:2]
         state, candidates, scores = room(system, n)
         heads = np.empty(n + 1, np.int32)
         parse_sentence(code, scorer, 1, n, roles, state, candidates, scores, heads)
