@@ -21,13 +21,13 @@ from mh4.transition_config import TransitionConfig, make_transition_config
 from mh4.treebank_parser import TreebankParser
 
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
-# Transition system, and the tokens whose vectors it reads: Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee (2018).
-# The paper names no oracle; MH4 has a static one only, so all have it.
+# Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how
+# these are scored (their toolkit). The paper names no oracle; MH4 has a static one only, so all have it.
 GREEDY_SYSTEMS = {
-    "greedy-mh3": ("arc-hybrid", "s0,b0"),
-    "greedy-mh4": ("mh4", "s2,s1,s0,b0"),
-    "greedy-mh4-three": ("mh4", "s1,s0,b0"),
-    "greedy-mh4-two": ("mh4", "s0,b0"),
+    "greedy-mh3": ("arc-hybrid", "s0,b0", "biaffine"),
+    "greedy-mh4": ("mh4", "s2,s1,s0,b0", "concatenated"),
+    "greedy-mh4-three": ("mh4", "s1,s0,b0", "concatenated"),
+    "greedy-mh4-two": ("mh4", "s0,b0", "concatenated"),
 }
 ENSEMBLE = ("mst", "mh4-hybrid", "1ec")  # the published one
 SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
@@ -69,8 +69,8 @@ class Run:
 def config_of(system: str, settings: Sequence[str], seed: int) -> Config | TransitionConfig:
     """Configuration of a system that is trained."""
     if system in GREEDY_SYSTEMS:
-        name, positions = GREEDY_SYSTEMS[system]
-        fixed = [f"system={name}", "oracle=static", f"positions={positions}", f"seed={seed}"]
+        name, positions, form = GREEDY_SYSTEMS[system]
+        fixed = [f"system={name}", "oracle=static", f"positions={positions}", f"form={form}", f"seed={seed}"]
         return make_transition_config([*fixed, *settings])
     return make_config(system, settings=[f"seed={seed}", *settings])
 
