@@ -6,12 +6,15 @@
 What is done is not done again; what was interrupted continues from its last evaluation, to the same result as without
 the interruption. Any number of workers and machines may work on one grid, as long as they see the same two folders:
 ``--work`` (models and locks) and ``--results`` (JSON, to be committed). A run that fails is tried again, later, up to
-``--attempts`` times, and its errors are kept in its result. ``--list`` shows where every run stands.
+``--attempts`` times, and its errors are kept in its result. ``--list`` shows where every run stands. ``--score`` trains
+nothing: done runs whose models are still in ``--work`` are scored on the test files that are given, as when a segmented
+one has come since.
 
 A treebank is a folder with files ``*train.conllu``, ``*dev.conllu`` and perhaps ``*test.conllu``, called by what stands
 before ``-ud-`` in their names, or ``NAME=FOLDER``, or ``NAME=TRAIN,DEV[,TEST[,SEGMENTED]]``; the last is the test file
-as a segmenter cut it, to be parsed and scored against TEST. ``ensemble`` combines ``mst``, ``mh4-hybrid`` and
-``1ec`` of one seed. A preset is a known one, or a new name with its settings: ``--presets tiny --set hidden=24``.
+as a segmenter cut it, to be parsed and scored against TEST, or a model of UDPipe, ``*.udpipe``, that cuts it (see
+`segmentation.py`). ``ensemble`` combines ``mst``, ``mh4-hybrid`` and ``1ec`` of one seed. A preset is a known one, or a
+new name with its settings: ``--presets tiny --set hidden=24``.
 """
 
 from __future__ import annotations
@@ -39,8 +42,10 @@ from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 
 from mh4.ensemble import EnsembleParser
 from mh4.loading import load_parser
-from mh4.model_folder import LOG
+from mh4.model_folder import LOG, WEIGHTS
 from mh4.treebank_parser import TreebankParser
+
+SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result
 
 
 class OutOfTimeError(Exception):
@@ -84,13 +89,36 @@ def complete_run(run: Run, options: Options, lock: RunLock) -> dict[str, Any]:
     folder = options.model_folder(run)
     folder.mkdir(parents=True, exist_ok=True)
     if run.system == "ensemble":
-        folders = [options.model_folder(member) for member in run.members()]
-        parser: TreebankParser = EnsembleParser.load(folders, device=options.device, threads=1)
-        scores = score_run(parser, run.treebank, folder)
+        scores = score_run(load_run(run, options), run.treebank, folder)
         best = scores["dev"]["f1"]
         return {"dev_uas": best["UAS"], "dev_las": best["LAS"], **scores}
     trained = train_run(run, folder, options.device, on_step)
-    return trained | score_run(load_parser(folder, options.device, threads=1), run.treebank, folder)
+    return trained | score_run(load_run(run, options), run.treebank, folder)
+
+
+def load_run(run: Run, options: Options) -> TreebankParser:
+    """The parser that a run has trained, or combines."""
+    folders = [options.model_folder(member) for member in run.members()]
+    if folders:
+        return EnsembleParser.load(folders, device=options.device, threads=1)
+    return load_parser(options.model_folder(run), options.device, threads=1)
+
+
+def score_again(runs: Sequence[Run], options: Options) -> None:
+    """Put the scores on the present test files into the results of done runs whose models are there."""
+    for run in runs:
+        path = options.result_path(run)
+        result = read_result(path)
+        models = [options.model_folder(member) / WEIGHTS for member in run.members() or [run]]
+        if result is None or result["status"] != DONE or not all(model.exists() for model in models):
+            continue
+        scores = score_run(load_run(run, options), run.treebank, options.model_folder(run))
+        if abs(scores["dev"]["f1"]["UAS"] - result["dev_uas"]) > SAME_UAS:
+            _say(run, f"left as it is: its model is another one, with dev UAS {scores['dev']['f1']['UAS']:.2f}")
+            continue
+        added = {name: scores[name] for name in ("test", "test_segmented")}
+        write_result(path, result | added | {"files": _file_names(run)})
+        _say(run, "scored")
 
 
 def attempt(run: Run, options: Options, lock: RunLock) -> None:
@@ -134,15 +162,18 @@ def attempt(run: Run, options: Options, lock: RunLock) -> None:
 
 
 def _provenance(run: Run, options: Options) -> dict[str, Any]:
-    treebank = run.treebank
-    files = {name: getattr(treebank, name) for name in ("train", "dev", "test", "segmented")}
     return {
-        "files": {name: path.name for name, path in files.items() if path is not None},
+        "files": _file_names(run),
         "commit": options.commit,
         "versions": describe_versions(),
         "hardware": describe_hardware(options.device),
         "finished": _now(),
     }
+
+
+def _file_names(run: Run) -> dict[str, str]:
+    files = {name: getattr(run.treebank, name) for name in ("train", "dev", "test", "segmented")}
+    return {name: path.name for name, path in files.items() if path is not None}
 
 
 def _last_step(folder: Path) -> int:
@@ -300,6 +331,7 @@ def main() -> None:
     add("--stale-minutes", type=float, default=STALE_SECONDS / 60, help="when a silent worker counts as dead")
     add("--commit", default=None, help="of the code, where git cannot tell")
     add("--list", action="store_true", help="show where every run stands, do nothing")
+    add("--score", action="store_true", help="score done runs on the test files, train nothing")
     arguments = parser.parse_args()
     treebanks = [find_treebank(text) for text in arguments.treebanks]
     runs = make_grid(treebanks, arguments.systems, arguments.presets, arguments.set, arguments.seeds)
@@ -319,7 +351,10 @@ def main() -> None:
     )
     for run in runs:
         is_over(run, options)  # results of other settings are told before any work
-    if not arguments.list:
+    if arguments.score:
+        torch.set_num_threads(1)
+        score_again(runs, options)
+    elif not arguments.list:
         run_workers(runs, options, arguments.workers)
     sys.exit(1 if list_runs(runs, options) else 0)
 

@@ -12,6 +12,8 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+from segmentation import MODEL_SUFFIX, segment_file
+
 from mh4.config import Config, make_config
 from mh4.evaluation import Evaluation, Score, evaluate_files
 from mh4.model_folder import LOG
@@ -35,7 +37,7 @@ SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
 
 @dataclass(frozen=True)
 class Treebank:
-    """Files of one treebank; ``segmented`` is the test file cut by a segmenter."""
+    """Files of one treebank; ``segmented`` is the test file cut by a segmenter, or a model of UDPipe that cuts it."""
 
     name: str
     train: Path
@@ -133,8 +135,11 @@ def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[
     }
     if treebank.test is not None:
         scores["test"] = parse_and_score(treebank.test, treebank.test, "test")
-        if treebank.segmented is not None:
-            scores["test_segmented"] = parse_and_score(treebank.test, treebank.segmented, "test-segmented")
+        segmented = treebank.segmented
+        if segmented is not None:
+            if segmented.suffix == MODEL_SUFFIX:
+                segmented = segment_file(segmented, treebank.test, folder / "segmented.conllu")
+            scores["test_segmented"] = parse_and_score(treebank.test, segmented, "test-segmented")
     return scores
 
 

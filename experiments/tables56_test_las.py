@@ -4,14 +4,14 @@
 
 Reads results of `grid.py` only. LAS is that of the CoNLL shared task's evaluation (`mh4 eval`). The published numbers
 are for files segmented by the task's baseline UDPipe: they compare with the column "segmented", for which `grid.py`
-needs such a file; LAS with gold segmentation is higher and compares with nothing in the paper. The paper's ensemble
-(MST, MH4-hybrid and 1EC; how many models of each it does not say) has one number; ours combines one model of each, a
-seed at a time.
+needs such a file, or a model of UDPipe; LAS with gold segmentation is higher and compares with nothing in the paper.
+Where not all seeds have been scored so, a number in brackets says how many have. The paper's ensemble (MST, MH4-hybrid
+and 1EC; how many models of each it does not say) has one number; ours combines one model of each, a seed at a time.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterable
 
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import REFERENCES, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, TEST_SYSTEMS, Cell
@@ -30,22 +30,42 @@ def las_table(
         published = theirs.get(treebank, {})
         for system in in_order((system for name, system in groups if name == treebank), TEST_SYSTEMS):
             runs = groups[treebank, system]
-            gold, segmented = (test_las(runs, key) for key in ("test", "test_segmented"))
+            cut = [run for run in runs if run["test_segmented"]]
+            gold, segmented = test_las([run for run in runs if run["test"]], "test"), test_las(cut, "test_segmented")
             comparison = compare(segmented, published.get(system)) if segmented else ("", "", "")
             paper = str(published.get(system, ""))
-            cells = [str(segmented or ""), paper, *comparison[1:], str(gold or "")]
+            some = f" ({len(cut)})" if 0 < len(cut) < len(runs) else ""
+            cells = [f"{segmented or ''}{some}", paper, *comparison[1:], str(gold or "")]
             rows.append([treebank, system, str(len(runs)), *cells])
         rows.extend([treebank, name, "", "", str(published[name]), "", "", ""] for name in REFERENCES if published)
     columns = ["treebank", "system", "seeds", "segmented", "paper", "difference", "in paper's sd", "gold segmentation"]
-    notes = [] if rows else ["Owed: no run has scored a test file of these treebanks."]
+    notes = (
+        segmentation_notes(groups, dict.fromkeys(row[0] for row in rows))
+        if rows
+        else ["Owed: no run has scored a test file of these treebanks."]
+    )
     command = f"python experiments/tables56_test_las.py --preset {preset}"
     return ReportTable(f"{title}, preset {preset}", columns, rows, notes, command)
 
 
+def segmentation_notes(groups: dict[tuple[str, str], list[Result]], treebanks: Iterable[str]) -> list[str]:
+    """How good the segmentation was, which is the same for all systems."""
+    notes = []
+    for treebank in treebanks:
+        scored = [
+            run for (name, _), runs in groups.items() if name == treebank for run in runs if run["test_segmented"]
+        ]
+        for segmenter, f1 in {run["files"]["segmented"]: run["test_segmented"]["f1"] for run in scored}.items():
+            words, sentences = f1["Words"], f1["Sentences"]
+            notes.append(
+                f"Segmentation of {treebank} ({segmenter}): F1 of words {words:.2f}, of sentences {sentences:.2f}."
+            )
+    return notes
+
+
 def test_las(runs: list[Result], key: str) -> Cell | None:
-    """Mean LAS of some runs on a test file, None unless all were scored on it."""
-    scores: list[dict[str, Any] | None] = [run[key] for run in runs]
-    return mean_deviation([score["f1"]["LAS"] for score in scores if score]) if all(scores) else None
+    """Mean LAS of some runs on a test file, None if there are none."""
+    return mean_deviation([run[key]["f1"]["LAS"] for run in runs]) if runs else None
 
 
 def make_tables(results: list[Result], preset: str) -> list[ReportTable]:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import grid
 import pytest
-from grid import Options, OutOfTimeError, work_on
+from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import Treebank, find_treebank, make_grid, same_settings
 
@@ -89,6 +90,30 @@ def test_a_worker_is_killed_and_the_result_is_the_same(treebank, options, tmp_pa
     assert [interruption["step"] >= 8 for interruption in result["interruptions"]] == [True]
     assert not options.lock_path(run).exists()
     assert output.splitlines()[-4:] == ["1 done", "0 running", "0 open", "0 failed"]
+
+
+def test_scores_are_added_to_the_results_of_models_that_are_there(treebank, options, capsys):
+    systems = ["ensemble", "mst", "mh4-hybrid", "1ec"]
+    work_on(runs_of(replace(treebank, test=None), systems), options)
+    before = {result["system"]: result for result in read_results(options.results)}
+    assert {result["test"] for result in before.values()} == {None}
+    path = options.results / "ulvari-mst-tiny-1.json"
+    path.write_text(path.read_text().replace(f'"dev_uas": {before["mst"]["dev_uas"]}', '"dev_uas": 99.0'))
+    shutil.rmtree(options.work / "models" / "ulvari-1ec-tiny-1")
+    score_again(runs_of(replace(treebank, segmented=treebank.test), systems), options)
+    after = {result["system"]: result for result in read_results(options.results)}
+    for system in systems:
+        known = after[system]
+        if system == "mh4-hybrid":
+            assert known["test"]["f1"]["Words"] == 100
+            assert known["test"] == known["test_segmented"]
+            assert known["files"]["segmented"] == "test.conllu"
+            known = known | {"test": None, "test_segmented": None, "files": before[system]["files"]}
+        if system == "mst":
+            assert known["dev_uas"] == 99
+            known = known | {"dev_uas": before[system]["dev_uas"]}
+        assert known == before[system]  # the ensemble lacks a member, mst has another model
+    assert "ulvari-mst-tiny-1: left as it is: its model is another one" in capsys.readouterr().out
 
 
 def test_everything_that_a_result_tells(treebank, options):
