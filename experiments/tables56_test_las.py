@@ -15,6 +15,7 @@ from collections.abc import Iterable
 
 from grid_results import ReportTable, Result, compare, group_runs, in_order, mean_deviation, run_table
 from published import REFERENCES, TEST_LAS_NONPROJECTIVE, TEST_LAS_PROJECTIVE, TEST_SYSTEMS, Cell
+from segmentation import MODEL_SUFFIX
 
 
 def las_table(
@@ -49,17 +50,23 @@ def las_table(
 
 
 def segmentation_notes(groups: dict[tuple[str, str], list[Result]], treebanks: Iterable[str]) -> list[str]:
-    """How good the segmentation was, which is the same for all systems."""
+    """How good the segmentation was, which is the same for all systems, and how it was made."""
     notes = []
     for treebank in treebanks:
         scored = [
             run for (name, _), runs in groups.items() if name == treebank for run in runs if run["test_segmented"]
         ]
-        for segmenter, f1 in {run["files"]["segmented"]: run["test_segmented"]["f1"] for run in scored}.items():
+        for segmenter, run in {run["files"]["segmented"]: run for run in scored}.items():
+            files, f1 = run["files"], run["test_segmented"]["f1"]
             words, sentences = f1["Words"], f1["Sentences"]
-            notes.append(
-                f"Segmentation of {treebank} ({segmenter}): F1 of words {words:.2f}, of sentences {sentences:.2f}."
-            )
+            note = f"Segmentation of {treebank} ({segmenter}): F1 of words {words:.2f}, of sentences {sentences:.2f}."
+            if segmenter.endswith(MODEL_SUFFIX):
+                train, dev, test = (files[name] for name in ("train", "dev", "test"))
+                note += (
+                    f" `python experiments/segmentation.py train {train} {dev} -o {segmenter}`, and then "
+                    f"`python experiments/grid.py --score --treebanks {treebank}={train},{dev},{test},{segmenter} …`."
+                )
+            notes.append(note)
     return notes
 
 

@@ -163,6 +163,12 @@ def test_tables_5_and_6():
     assert (row["segmented"], row["paper"], row["difference"]) == ("76.90 ± 0.44", "76.90 ± 0.31", "+0.00")
     assert row["gold segmentation"] == "80.50 ± 0.71"
     assert table.notes == ["Segmentation of hu (cut.conllu): F1 of words 99.90, of sentences 94.00."]
+    files = {"train": "a.conllu", "dev": "b.conllu", "test": "c.conllu", "segmented": "hu.udpipe"}
+    cut = made_up("hu", "mst", 1, 84.0, test=scores(80.0), test_segmented=scores(76.0), files=files)
+    (note,) = tables56_test_las.make_tables([cut], "paper")[0].notes
+    assert note.startswith("Segmentation of hu (hu.udpipe): ")
+    assert "segmentation.py train a.conllu b.conllu -o hu.udpipe`" in note
+    assert "--score --treebanks hu=a.conllu,b.conllu,c.conllu,hu.udpipe …`" in note
     more = [*RESULTS, made_up("hu", "mh4-hybrid", 3, 84.5, test=scores(82.0))]
     row = cell(tables56_test_las.make_tables(more, "paper")[0], "hu", "mh4-hybrid")
     assert (row["segmented"], row["gold segmentation"]) == ("76.90 ± 0.44 (2)", "81.00 ± 1.00")
