@@ -31,8 +31,8 @@ class OracleConfig(OracleSettings):
     positions : str
         The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
     form : str
-        How scores depend on these vectors: "concatenated", by one hidden layer over all of them, or "biaffine", as in
-        the chart decoders; empty: biaffine if there are two.
+        How scores depend on these vectors: "concatenated", by one hidden layer over all of them, or "biaffine", of two,
+        as in the chart decoders; empty: the system's default for its own positions, else concatenated.
 
     Raises
     ------
@@ -55,12 +55,12 @@ class OracleConfig(OracleSettings):
         unknown = [name for name in self.position_names if name not in system.tokens]
         if unknown:
             raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
-        two = len(self.position_names) == 2
         if not self.form:
-            object.__setattr__(self, "form", "biaffine" if two else "concatenated")
+            own = self.position_names == list(system.positions)
+            object.__setattr__(self, "form", system.form if own else FORMS[0])
         if self.form not in FORMS:
             raise ValueError(f"unknown form {self.form!r}; known: {', '.join(FORMS)}")
-        if self.form == "biaffine" and not two:
+        if self.form == "biaffine" and len(self.position_names) != 2:
             raise ValueError(f"biaffine scores are of two positions, not of {self.positions}")
 
     def explorations_at(self, epoch: int) -> tuple[float, float]:

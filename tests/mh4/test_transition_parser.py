@@ -106,7 +106,9 @@ def test_configurations_are_read_back_and_checked():
     assert OracleConfig("mh4").oracle == "static"
     assert OracleConfig("mh4").exploration_at(9) == 0.0
     assert replace(config.transitions, positions="").positions == "s1,s0,b0"
-    assert (config.transitions.form, OracleConfig("arc-hybrid").form) == ("concatenated", "biaffine")
+    assert OracleConfig("arc-hybrid").form == "biaffine"
+    for system, positions in (("mh4", ""), ("mh4", "s0,b0"), ("arc-hybrid", "s1,s0,b0")):
+        assert OracleConfig(system, positions=positions).form == "concatenated"
     for setting, message in (
         ("system=arc-cubic", "unknown system 'arc-cubic'; known: arc-standard"),
         ("oracle=magic", "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),

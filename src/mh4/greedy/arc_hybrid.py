@@ -66,6 +66,7 @@ SYSTEM = System(
     TEMPLATES,
     projective=True,
     positions=("s0", "b0"),
+    form="biaffine",
     single_root=True,
 )
 

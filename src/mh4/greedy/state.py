@@ -104,6 +104,8 @@ class System:
         Whether only projective trees can be built, so that others are projectivised for training.
     positions : tuple of str
         Those of `tokens` whose vectors a neural scorer reads by default.
+    form : str
+        How its scores depend on these by default: "concatenated" or "biaffine".
     oracles : tuple of str
         Names of `ORACLES` that the system has.
     explores : bool
@@ -125,6 +127,7 @@ class System:
     templates: tuple[str, ...]
     projective: bool
     positions: tuple[str, ...]
+    form: str = "concatenated"
     oracles: tuple[str, ...] = ORACLES[:2]
     explores: bool = True
     single_root: bool = False
