@@ -110,7 +110,10 @@ def score_again(runs: Sequence[Run], options: Options) -> None:
         path = options.result_path(run)
         result = read_result(path)
         models = [options.model_folder(member) / WEIGHTS for member in run.members() or [run]]
-        if result is None or result["status"] != DONE or not all(model.exists() for model in models):
+        if result is None or result["status"] != DONE:
+            continue
+        if not all(model.exists() for model in models):
+            _say(run, "left as it is: its model is gone")
             continue
         scores = score_run(load_run(run, options), run.treebank, options.model_folder(run))
         if abs(scores["dev"]["f1"]["UAS"] - result["dev_uas"]) > SAME_UAS:

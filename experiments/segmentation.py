@@ -33,23 +33,31 @@ def raw_text(path: Path) -> str:
     """The text of a treebank: documents and paragraphs apart by an empty line, sentences by a space.
 
     Words are joined as their SpaceAfter says, multiword tokens as they are written.
+
+    Raises
+    ------
+    DataError
+        The file is no CoNLL-U.
     """
+    try:
+        sentences = conllu.parse(path.read_text(encoding="utf-8"))
+    except (conllu.exceptions.ParseException, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: {error}") from None
     pieces: list[str] = []
-    with open(path, encoding="utf-8") as stream:
-        for sentence in conllu.parse_incr(stream):
-            if pieces and any(key.startswith(("newdoc", "newpar")) for key in sentence.metadata):
-                pieces.append("\n\n")
-            written = 0  # the last word that a multiword token has covered
-            for token in sentence:
-                number = token["id"]
-                if isinstance(number, tuple):
-                    if number[1] != "-":
-                        continue
-                    written = number[2]
-                elif number <= written:
+    for sentence in sentences:
+        if pieces and any(key.startswith(("newdoc", "newpar")) for key in sentence.metadata):
+            pieces.append("\n\n")
+        covered = 0  # the last word of a multiword token
+        for token in sentence:
+            number = token["id"]
+            if isinstance(number, tuple):
+                if number[1] != "-":
                     continue
-                spaced = (token["misc"] or {}).get("SpaceAfter") != "No"
-                pieces.append(token["form"] + (" " if spaced else ""))
+                covered = number[2]
+            elif number <= covered:
+                continue
+            spaced = (token["misc"] or {}).get("SpaceAfter") != "No"
+            pieces.append(token["form"] + (" " if spaced else ""))
     return "".join(pieces)
 
 
@@ -129,12 +137,15 @@ def main() -> None:
     for command in (train, cut):
         command.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
-    if arguments.command == "segment":
-        segment_file(arguments.model, arguments.gold, arguments.output)
-        return
-    model = train_segmenter(arguments.train, arguments.dev, arguments.options)
-    with atomic_output(arguments.output) as stream:
-        stream.write(model)
+    try:
+        if arguments.command == "segment":
+            segment_file(arguments.model, arguments.gold, arguments.output)
+            return
+        model = train_segmenter(arguments.train, arguments.dev, arguments.options)
+        with atomic_output(arguments.output) as stream:
+            stream.write(model)
+    except (DataError, OSError) as error:
+        raise SystemExit(str(error)) from None
 
 
 if __name__ == "__main__":

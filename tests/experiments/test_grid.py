@@ -113,7 +113,9 @@ def test_scores_are_added_to_the_results_of_models_that_are_there(treebank, opti
             assert known["dev_uas"] == 99
             known = known | {"dev_uas": before[system]["dev_uas"]}
         assert known == before[system]  # the ensemble lacks a member, mst has another model
-    assert "ulvari-mst-tiny-1: left as it is: its model is another one" in capsys.readouterr().out
+    said = capsys.readouterr().out
+    assert "ulvari-mst-tiny-1: left as it is: its model is another one" in said
+    assert "ulvari-1ec-tiny-1: left as it is: its model is gone" in said
 
 
 def test_everything_that_a_result_tells(treebank, options):

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from grid_runs import find_treebank, score_run
-from segmentation import MODEL_SUFFIX, raw_text, segment, segment_file, train_segmenter
+from segmentation import MODEL_SUFFIX, main, raw_text, segment, segment_file, train_segmenter
 
 from mh4.files import DataError
 from mh4.sample import generate_sample
@@ -78,7 +78,7 @@ def test_runs_are_scored_on_what_the_model_cuts(treebank, tmp_path):
     assert scores["test_segmented"]["f1"]["Words"] > 90
 
 
-def test_bad_models_and_treebanks_are_named(treebank, tmp_path):
+def test_bad_models_and_treebanks_are_named(treebank, tmp_path, monkeypatch):
     broken = tmp_path / f"broken{MODEL_SUFFIX}"
     broken.write_bytes(b"no model")
     with pytest.raises(DataError, match=r"broken\.udpipe: not a model of UDPipe"):
@@ -89,3 +89,9 @@ def test_bad_models_and_treebanks_are_named(treebank, tmp_path):
     unreadable.write_text("1\tonly\tthree\n\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"bad\.conllu: "):
         train_segmenter(unreadable, treebank.dev)
+    unreadable.write_bytes(b"\xff\xfe")
+    with pytest.raises(DataError, match=r"bad\.conllu: "):
+        raw_text(unreadable)
+    monkeypatch.setattr("sys.argv", ["segmentation.py", "segment", str(broken), str(treebank.test), "-o", "out"])
+    with pytest.raises(SystemExit, match=r"broken\.udpipe: not a model"):
+        main()
