@@ -73,11 +73,12 @@ def _biaffine(scorer, sentence, positions, dropout, scores):
 
 
 def _score(scorer, sentence, positions, dropout, scores):
-    """One of the two above, by the kind of arrays; for compiled code."""
-    raise NotImplementedError
+    """One of the two above, by the kind of arrays."""
+    kind = _biaffine if isinstance(scorer, BiaffineArrays) else _concatenated
+    kind(scorer, sentence, positions, dropout, scores)
 
 
-@overload(_score)
+@overload(_score)  # the same in compiled code
 def _score_of_kind(scorer, sentence, positions, dropout, scores):
     return _biaffine if scorer.instance_class is BiaffineArrays else _concatenated
 
