@@ -40,11 +40,9 @@ def las_table(
             rows.append([treebank, system, str(len(runs)), *cells])
         rows.extend([treebank, name, "", "", str(published[name]), "", "", ""] for name in REFERENCES if published)
     columns = ["treebank", "system", "seeds", "segmented", "paper", "difference", "in paper's sd", "gold segmentation"]
-    notes = (
-        segmentation_notes(groups, dict.fromkeys(row[0] for row in rows))
-        if rows
-        else ["Owed: no run has scored a test file of these treebanks."]
-    )
+    notes = segmentation_notes(groups, dict.fromkeys(row[0] for row in rows))
+    if not rows:
+        notes = ["Owed: no run has scored a test file of these treebanks."]
     command = f"python experiments/tables56_test_las.py --preset {preset}"
     return ReportTable(f"{title}, preset {preset}", columns, rows, notes, command)
 
