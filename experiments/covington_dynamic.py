@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from kept_results import read_kept, scored_part
+from kept_results import part_path, read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
@@ -33,7 +33,6 @@ from mh4.files import atomic_output
 from mh4.perceptron.config import PerceptronConfig
 from mh4.perceptron.training import fit
 from mh4.training import read_gold
-from mh4.treebank import Sentence
 
 DYNAMIC = "dynamic"
 ORACLES = ("static", "all-pairs", DYNAMIC)
@@ -43,18 +42,11 @@ PUBLISHED = {"static": (82.72, 78.39), DYNAMIC: (83.52, 79.13)}  # averages over
 Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one a seed
 
 
-def read_part(folder: Path, part: str, skip_bad: bool) -> list[Sentence]:
-    """The sentences of ``train``, ``dev`` or ``test``."""
-    paths = sorted(folder.glob(f"*-{part}.conllu"))
-    if len(paths) != 1:
-        raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
-    return read_gold(paths[0], skip_bad)
-
-
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
-    train = read_part(folder, "train", options.skip_bad)
-    evaluation = read_part(folder, scored_part(folder)["scored"], options.skip_bad)
+    train, evaluation = (
+        read_gold(part_path(folder, part), options.skip_bad) for part in ("train", scored_part(folder)["scored"])
+    )
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
     start = time.thread_time()
     parser = fit(config, train)

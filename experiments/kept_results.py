@@ -18,6 +18,14 @@ def read_kept(path: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
     return result
 
 
+def part_path(folder: Path, part: str) -> Path:
+    """The one file of a treebank's folder for ``train``, ``dev`` or ``test``; SystemExit if there is not just one."""
+    paths = sorted(folder.glob(f"*-{part}.conllu"))
+    if len(paths) != 1:
+        raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
+    return paths[0]
+
+
 def scored_part(folder: Path) -> dict[str, str]:
     """A setting: the part that is scored, ``test`` or else ``dev``; none where the treebank is not at hand."""
     if not folder.is_dir():

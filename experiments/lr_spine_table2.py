@@ -31,7 +31,7 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
-from kept_results import read_kept, scored_part
+from kept_results import part_path, read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 
@@ -57,16 +57,11 @@ PUNCTUATION = "PUNCT"
 BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
 
 
-def read_part(folder: Path, part: str) -> list[Sentence] | None:
-    """The sentences of ``train``, ``dev`` or ``test``, projectivised; None where there is no such file."""
-    paths = sorted(folder.glob(f"*-{part}.conllu"))
-    if not paths:
-        return None
-    if len(paths) > 1:
-        raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
+def read_part(folder: Path, part: str) -> list[Sentence]:
+    """The sentences of ``train``, ``dev`` or ``test``, projectivised."""
     return [
         dataclasses.replace(sentence, heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
-        for sentence in read_gold(paths[0], skip_bad=False)
+        for sentence in read_gold(part_path(folder, part), skip_bad=False)
     ]
 
 
@@ -121,9 +116,7 @@ def run(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
     """Train and measure one parser."""
     system, oracle, _ = ROWS[row]
     train, dev = read_part(folder, "train"), read_part(folder, "dev")
-    if train is None or dev is None:
-        raise SystemExit(f"{folder}: need *-train.conllu and *-dev.conllu")
-    test = read_part(folder, "test") or dev
+    test = read_part(folder, scored_part(folder)["scored"])
     config = PerceptronConfig(
         system, oracle, iterations=options.iterations, seed=seed, exploration=0.0, tag_column=options.tags
     )

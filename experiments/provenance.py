@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from mh4.benchmark_report import PACKAGES, processor
 from mh4.network_parser import choose_device
 
 
@@ -28,19 +29,10 @@ def describe_commit() -> str | None:
 
 def describe_versions() -> dict[str, str]:
     """Versions of Python and of the packages that numbers depend on."""
-    return {"python": platform.python_version()} | {name: version(name) for name in ("mh4", "torch", "numba", "numpy")}
+    return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def describe_hardware(device: str) -> dict[str, Any]:
     """Processor, its cores, and the GPU if ``device`` is one."""
     gpu = torch.cuda.get_device_name() if choose_device(device).type == "cuda" else None
-    return {"cpu": _processor(), "cores": os.cpu_count(), "gpu": gpu}
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
+    return {"cpu": processor(), "cores": os.cpu_count(), "gpu": gpu}

@@ -25,7 +25,7 @@ from visited_configurations import visit
 from mh4.decoders.trees import is_projective
 from mh4.deterministic_training import Settings
 from mh4.oracles.arc_eager import step_scores_batch
-from mh4.oracles.optimal_step import UNREACHABLE
+from mh4.oracles.optimal_step import best_transitions
 from mh4.treebank import read_treebank
 
 # Transitions in the order of their scores, as the paper writes and as it orders them.
@@ -87,9 +87,7 @@ def compare(configurations: Sequence[np.ndarray], golds: Sequence[np.ndarray], p
         As `PUBLISHED`, all confusions, the commonest first; and the number of configurations.
     """
     exact, linear = (step_scores_batch(*configurations, golds, policy, algorithm) for algorithm in ("exact", "linear"))
-    true, approximate = (
-        (scores == scores.max(axis=1, keepdims=True)) & (scores > UNREACHABLE) for scores in (exact, linear)
-    )
+    true, approximate = best_transitions(exact), best_transitions(linear)
     wrong = np.flatnonzero((true != approximate).any(axis=1))
     contained = (approximate[wrong] <= true[wrong]).all(axis=1)
     confusions = Counter((set_name(true[row]), set_name(approximate[row])) for row in wrong)

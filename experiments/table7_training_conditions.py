@@ -25,7 +25,7 @@ from statistics import mean
 
 import numpy as np
 import torch
-from kept_results import read_kept
+from kept_results import part_path, read_kept
 from rich.console import Console
 from rich.table import Table
 
@@ -50,15 +50,7 @@ PUBLISHED = {  # LAS and UAS of conditions 1 to 5
 
 def treebank_code(folder: Path) -> str:
     """The language code, by the name of the training file."""
-    return re.split(r"[-_]", find(folder, "train").name)[0]
-
-
-def find(folder: Path, part: str) -> Path:
-    """The one file of a treebank's folder for ``train`` or ``dev``."""
-    paths = sorted(folder.glob(f"*-ud-{part}.conllu"))
-    if len(paths) != 1:
-        raise SystemExit(f"{folder}: {len(paths)} files *-ud-{part}.conllu, need one")
-    return paths[0]
+    return re.split(r"[-_]", part_path(folder, "train").name)[0]
 
 
 def result_path(output: Path, code: str, condition: int, settings: Settings) -> Path:
@@ -71,20 +63,10 @@ def kept(output: Path, code: str, condition: int, settings: Settings) -> dict | 
     return read_kept(result_path(output, code, condition, settings), asdict(settings))
 
 
-def evaluate(parser: DeterministicParser, sentences: list[Sentence]) -> tuple[float, float]:
-    """UAS and LAS."""
-    predictions = parser.predict(sentences)
-    return attachment_scores(
-        [sentence.heads for sentence in sentences],
-        [sentence.relations for sentence in sentences],
-        [prediction.heads for prediction in predictions],
-        [prediction.relations for prediction in predictions],
-    )
-
-
 def save_visited(path: Path, parser: DeterministicParser, sentences: list[Sentence]) -> None:
     """The visited configurations and the original gold trees, as numpy arrays (``golds`` one after the other)."""
-    configurations, golds = visited_configurations(parser, sentences)
+    configurations = visited_configurations(parser, sentences)
+    golds = [sentence.heads for sentence in sentences]
     lengths = np.array([len(gold) for gold in golds])
     with atomic_output(path) as stream:
         np.savez_compressed(stream, **configurations._asdict(), golds=np.concatenate(golds), gold_lengths=lengths)
@@ -98,7 +80,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
     dumping = visited and not dump.exists()
     if not missing and not dumping:
         return
-    train, dev = (read_gold(find(folder, part), skip_bad=False) for part in ("train", "dev"))
+    train, dev = (read_gold(part_path(folder, part), skip_bad=False) for part in ("train", "dev"))
     firsts: dict[Condition, tuple[DeterministicParser, float]] = {}
 
     def first_pass(condition: Condition) -> tuple[DeterministicParser, float]:
@@ -114,7 +96,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
             start = time.perf_counter()
             parser = train_condition(train, condition, settings, first=parser)
             seconds += time.perf_counter() - start
-        uas, las = evaluate(parser, dev)
+        uas, las = attachment_scores(dev, parser.predict(dev))
         result = {
             "treebank": code,
             "condition": number,

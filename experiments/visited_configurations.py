@@ -20,4 +20,4 @@ def visit(path: str | Path, settings: Settings) -> tuple[Configurations, list[np
     torch.set_num_threads(1)
     sentences = read_gold(path, skip_bad=False)
     parser = train_condition(sentences, CONDITIONS[2], settings)
-    return visited_configurations(parser, sentences)
+    return visited_configurations(parser, sentences), [sentence.heads for sentence in sentences]

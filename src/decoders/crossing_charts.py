@@ -189,7 +189,7 @@ def fill_h(a, b, pairs, scalars):
 
 
 @njit(nogil=True)
-def fill_x(a, b, pairs, closed, far, blocks):
+def fill_x(a, b, pairs, far, blocks):
     """X(a,b)."""
     step = 1 if a < b else -1
     best = pairs[H1, a, b]

@@ -9,8 +9,9 @@ import numpy as np
 from numba import njit
 
 from .chart_grammar import Grammar, walk_back
-from .decoder import Decoder, Derivation, check_numbers, derivation_score
+from .decoder import Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
 from .lanes import scratch
+from .trees import is_tree
 
 GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
 
@@ -70,12 +71,26 @@ class CrossingDecoder(Decoder):
     def derive_batch(
         self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
     ) -> list[Derivation]:
-        """As of `Decoder`, without a chart: O(n²)."""
-        derivations = []
-        for own_scores, tree in zip(scores, trees, strict=True):
-            parts = self.tree_parts(tree)
-            derivations.append(Derivation(tree, parts, float(own_scores[tuple(parts.T)].sum(dtype=np.float64))))
-        return derivations
+        """As of `Decoder`, but without a chart: O(n²), on one thread.
+
+        Raises
+        ------
+        InfeasibleError
+            A forbidden part, or several words below the root if there must be one.
+        ValueError
+            Not a tree of this decoder's class; wrong shapes; a score that is NaN or +inf.
+        """
+        scores = self._checked_batch(scores, [len(tree) - 1 for tree in trees])
+        return [self._derive_tree(own, tree) for own, tree in zip(scores, trees, strict=True)]
+
+    def _derive_tree(self, scores: np.ndarray, tree: np.ndarray) -> Derivation:
+        parts = self.tree_parts(tree)
+        score = float(scores[tuple(parts.T)].astype(np.float32).sum(dtype=np.float64))
+        if np.isnan(score) or score == np.inf:
+            raise ValueError("the scores of this tree hold NaN or +inf; forbid parts with −inf")
+        if score == -np.inf or (self.single_root and not is_tree(tree, single_root=True)):
+            raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {list(tree)}")
+        return Derivation(np.array(tree, np.int32), parts, score)
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray

@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
-from .trees import checked_tree
+from .trees import checked_tree, mark_arcs
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 LARGEST_SUM = 2.0**121  # of one number a position; a chart sums up to four a word and weighs them against 16 times that
@@ -230,30 +230,41 @@ class Decoder(ABC):
         Raises
         ------
         InfeasibleError, ChartTooLargeError, ValueError
-            As of `decode`, for any of the sentences; shapes and lengths that do not fit each other.
+            As of `decode`, for any of the sentences; shapes and lengths that do not fit each other; no threads.
+        TypeError
+            Lengths that are no integers.
         """
         counts = [operator.index(n) for n in lengths]
-        scores = np.asarray(scores)
-        if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
-            raise ValueError(f"{self.name} wants scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
+        scores = self._checked_batch(scores, counts)
         batch, size = len(scores), scores.shape[3]
-        if len(counts) != batch:
-            raise ValueError(f"{batch} score tensors but {len(counts)} lengths")
-        if arc_bonus is not None and np.shape(arc_bonus) != (batch, size, size):
-            raise ValueError(f"arc_bonus must have shape ({batch}, {size}, {size}); got {np.shape(arc_bonus)}")
-        for n in counts:
-            if not 1 <= n <= size - 2:
-                raise ValueError(f"a sentence of {n} words does not fit scores of shape {scores.shape}")
+        if arc_bonus is not None:
+            arc_bonus = np.asarray(arc_bonus)
+            if arc_bonus.shape != (batch, size, size):
+                raise ValueError(f"arc_bonus must have shape ({batch}, {size}, {size}); got {arc_bonus.shape}")
 
         def one(b: int) -> Derivation:
             size = counts[b] + 2
             bonus = None if arc_bonus is None else arc_bonus[b, :size, :size]
             return self.decode(scores[b, :, :size, :size], bonus)
 
-        threads = threads or os.cpu_count() or 1
-        if threads == 1 or len(counts) < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * len(counts):
-            return [one(b) for b in range(len(counts))]
-        return list(_thread_pool(threads).map(one, range(len(counts))))
+        threads = (os.cpu_count() or 1) if threads is None else operator.index(threads)
+        if threads < 1:
+            raise ValueError(f"decoding takes one thread at least; got {threads}")
+        if threads == 1 or batch < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * batch:
+            return [one(b) for b in range(batch)]
+        return list(_thread_pool(threads).map(one, range(batch)))
+
+    def _checked_batch(self, scores: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
+        """The scores (B, C, N, N) as an array; ValueError if their shape or a length does not fit."""
+        scores = np.asarray(scores)
+        if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
+            raise ValueError(f"{self.name} wants scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
+        if len(lengths) != len(scores):
+            raise ValueError(f"{len(scores)} score tensors but {len(lengths)} lengths")
+        for n in lengths:
+            if not 1 <= n <= scores.shape[3] - 2:
+                raise ValueError(f"a sentence of {n} words does not fit scores of shape {scores.shape}")
+        return scores
 
     def derive_batch(
         self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
@@ -272,11 +283,12 @@ class Decoder(ABC):
         InfeasibleError, ChartTooLargeError, ValueError
             As of `decode_batch`.
         """
-        size = np.shape(scores)[-1]
-        only = np.full((len(trees), size, size), -np.inf, np.float32)
+        lengths = [len(heads) - 1 for heads in trees]
+        scores = self._checked_batch(scores, lengths)
+        only = np.full((len(scores), *scores.shape[2:]), -np.inf, np.float32)
         for arcs, heads in zip(only, trees, strict=True):
-            arcs[heads[1:], np.arange(1, len(heads))] = 0.0
-        return self.decode_batch(scores, [len(heads) - 1 for heads in trees], only, threads)
+            mark_arcs(arcs, heads, 0.0)
+        return self.decode_batch(scores, lengths, only, threads)
 
     def closest_tree(self, heads: np.ndarray) -> np.ndarray:
         """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).
@@ -293,5 +305,5 @@ class Decoder(ABC):
         heads = checked_tree(heads)
         size = len(heads) + 1
         bonus = np.zeros((size, size), np.float32)
-        bonus[heads[1:], np.arange(1, len(heads))] = 1.0
+        mark_arcs(bonus, heads, 1.0)
         return self.decode(np.zeros((len(self.channels), size, size), np.float32), bonus).heads

@@ -20,8 +20,6 @@ child if and only if no earlier move took an arc from the root.
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 import numpy as np
 from numba import njit
 
@@ -117,9 +115,9 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
 class MH3(Decoder):
     """The arc-hybrid decoder: every move scored by (s0, b0)."""
 
-    name: ClassVar[str] = "mh3"
-    channels: ClassVar[tuple[str, ...]] = ("shift", "la", "ra")
-    roles: ClassVar[tuple[tuple[str, str], ...]] = (("s0", "b0"),) * 3
+    name = "mh3"
+    channels = ("shift", "la", "ra")
+    roles = (("s0", "b0"),) * 3
 
     def chart_bytes(self, n: int) -> int:
         return 4 * 3 * (n + 2) * padded(n + 2)

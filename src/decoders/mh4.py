@@ -29,7 +29,6 @@ child if and only if no earlier move took an arc from the root. That needs no fu
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar
 
 import numpy as np
 from numba import njit
@@ -462,18 +461,18 @@ class MH4(Decoder):
 class MH4Two(MH4):
     """MH4 with every move scored by (s0, b0): the paper's two-feature model."""
 
-    name: ClassVar[str] = "mh4-two"
-    channels: ClassVar[tuple[str, ...]] = ("shift", *REDUCES)
-    roles: ClassVar[tuple[tuple[str, str], ...]] = (("s0", "b0"),) * 7
+    name = "mh4-two"
+    channels = ("shift", *REDUCES)
+    roles = (("s0", "b0"),) * 7
 
 
 class MH4Hybrid(MH4):
     """MH4 with shifts scored by (s0, b0) and each reduce by the sum of an (s1, s0) and an (s0, b0) score."""
 
-    name: ClassVar[str] = "mh4-hybrid"
-    channels: ClassVar[tuple[str, ...]] = (
+    name = "mh4-hybrid"
+    channels = (
         "shift",
         *(f"{t}[s1,s0]" for t in REDUCES),
         *(f"{t}[s0,b0]" for t in REDUCES),
     )
-    roles: ClassVar[tuple[tuple[str, str], ...]] = (("s0", "b0"), *(("s1", "s0"),) * 6, *(("s0", "b0"),) * 6)
+    roles = (("s0", "b0"), *(("s1", "s0"),) * 6, *(("s0", "b0"),) * 6)

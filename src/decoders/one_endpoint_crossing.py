@@ -280,8 +280,8 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
             charts.fill_h(i, j, pairs, scalars)
             charts.fill_h(j, i, pairs, scalars)
             _fill_chain(i, j, pairs, closed, far, blocks)
-            charts.fill_x(i, j, pairs, closed, far, blocks)
-            charts.fill_x(j, i, pairs, closed, far, blocks)
+            charts.fill_x(i, j, pairs, far, blocks)
+            charts.fill_x(j, i, pairs, far, blocks)
 
             count = charts.vectors_outside(i, j, n + 3, starts)
             for turn in range(2):

@@ -16,7 +16,7 @@ import numpy as np
 from .decoder import InfeasibleError
 from .split_grammar import SplitGrammar
 from .tabular import best_score, best_tree, count_best
-from .trees import checked_tree, is_projective
+from .trees import checked_tree, is_projective, mark_arcs
 
 __all__ = ["PROJECTIVE", "SINGLE_ROOT", "count_optimal_trees", "projectivize"]
 
@@ -39,7 +39,7 @@ def _prepared(heads: np.ndarray, single_root: bool) -> tuple[SplitGrammar, np.nd
     if single_root:
         string[0] = grammar.code("r")
     weights = np.zeros((n + 1, n + 1), np.int32)
-    weights[heads[1:], np.arange(1, n + 1)] = 1
+    mark_arcs(weights, heads, 1)
     return grammar, string, weights
 
 

@@ -18,30 +18,35 @@ from .decoder import (
     check_numbers,
     derivation_score,
 )
+from .mh3 import MH3
+from .mh4 import LA, LA1, RA, RA1, RA2, REDUCES, SHIFT, MH4Hybrid, MH4Two
 
 SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
 
-# Reduces in the order of `_arc`, for each its channel over [s0, b0] and its channel over [s1, s0]; −1: there is none.
-_REDUCES = {
-    "mh3": np.array([[-1, -1], [2, -1], [1, -1], [-1, -1], [-1, -1], [-1, -1]]),
-    "mh4-two": np.array([[1, -1], [2, -1], [3, -1], [4, -1], [5, -1], [6, -1]]),
-    "mh4-hybrid": np.array([[7, 1], [8, 2], [9, 3], [10, 4], [11, 5], [12, 6]]),
-}
-_SHIFT = 6  # the move after the six reduces
+
+def _reduce_channels(chart: type[Decoder]) -> np.ndarray:
+    """Of each of `REDUCES` the channel over [s0, b0] and the channel over [s1, s0]; −1: there is none."""
+    channel = {name: c for c, name in enumerate(chart.channels)}
+    return np.array(
+        [[channel.get(f"{name}[s0,b0]", channel.get(name, -1)), channel.get(f"{name}[s1,s0]", -1)] for name in REDUCES]
+    )
+
+
+_CHANNELS = {chart.name: _reduce_channels(chart) for chart in (MH3, MH4Two, MH4Hybrid)}
 
 
 @njit(cache=True, nogil=True, inline="always")
 def _arc(reduce, s2, s1, s0, b0):
-    """Head and dependent of ra2, ra, la, ra', la', la2; the dependent leaves the stack."""
-    if reduce == 0:
+    """Head and dependent of a reduce; the dependent leaves the stack."""
+    if reduce == RA2:
         return s2, s0
-    if reduce == 1:
+    if reduce == RA:
         return s1, s0
-    if reduce == 2:
+    if reduce == LA:
         return b0, s0
-    if reduce == 3:
+    if reduce == RA1:
         return s2, s1
-    if reduce == 4:
+    if reduce == LA1:
         return s0, s1
     return b0, s1
 
@@ -100,7 +105,7 @@ def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
             if b0 < end:
                 candidate_score[count] = total[state] + scores[0, s0, b0]
                 candidate_state[count] = state
-                candidate_move[count] = _SHIFT
+                candidate_move[count] = SHIFT
                 count += 1
             if s0 == 0:
                 continue
@@ -132,10 +137,10 @@ def _beam_search(scores, arc_bonus, single_root, width, reduces, heads, parts):
             new_word = -1
             new_below = top[old]
             new_buffer = first_in_buffer[old]
-            if kind == _SHIFT:
+            if kind == SHIFT:
                 new_word = new_buffer
                 new_buffer += 1
-            elif kind < 3:
+            elif kind <= LA:  # s0 leaves the stack
                 new_below = cell_below[new_below]
             else:
                 new_word = cell_word[new_below]
@@ -182,7 +187,7 @@ def _replay(moves, reduces, heads, parts):
     count = 0
     for kind in moves:
         s0 = stack[size - 1]
-        if kind == _SHIFT:
+        if kind == SHIFT:
             parts[count, 0], parts[count, 1], parts[count, 2] = 0, s0, b0
             count += 1
             stack[size] = b0
@@ -199,7 +204,7 @@ def _replay(moves, reduces, heads, parts):
         parts[count, 0], parts[count, 1], parts[count, 2] = reduces[kind, 0], s0, b0
         count += 1
         size -= 1
-        if kind >= 3:
+        if kind > LA:  # s1 left the stack
             stack[size - 1] = s0
     return count
 
@@ -248,9 +253,9 @@ class BeamSearch(Decoder):
         single_root: bool = True,
         memory_limit: int = DEFAULT_MEMORY_LIMIT,
     ) -> None:
-        if chart.name not in _REDUCES:
+        if chart.name not in _CHANNELS:
             raise ValueError(
-                f"{chart.name} has no transition system to search with a beam; these do: {', '.join(_REDUCES)}"
+                f"{chart.name} has no transition system to search with a beam; these do: {', '.join(_CHANNELS)}"
             )
         if width < 1:
             raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
@@ -260,7 +265,7 @@ class BeamSearch(Decoder):
         self.roles = chart.roles  # type: ignore[misc]
         self.width = width
         self._chart = chart(single_root, memory_limit)
-        self._reduces = _REDUCES[chart.name]
+        self._reduces = _CHANNELS[chart.name]
 
     def __repr__(self) -> str:
         return f"{super().__repr__()[:-1]}, {'greedy' if self.width == 1 else f'beam of {self.width}'}>"

@@ -343,8 +343,10 @@ def _checked(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> 
         )
     if weights.shape != (m, m) or weights.dtype.kind not in "iu":
         raise ValueError(f"weights must be integers of shape ({m}, {m}); got {weights.dtype} of shape {weights.shape}")
-    # A tree has one edge into each position.
-    total = int(np.where(weights == FORBIDDEN, 0, np.abs(weights.astype(np.int64))).max(axis=0).sum())
+    # A tree has one edge into each position but the root.
+    sizes = np.where(weights == FORBIDDEN, 0.0, np.abs(weights.astype(np.float64)))
+    np.fill_diagonal(sizes, 0.0)
+    total = int(sizes[:, 1:].max(axis=0).sum())
     if total >= LARGEST_TOTAL:
         raise ValueError(f"weights of trees may get as large as {total}; {LARGEST_TOTAL - 1} is the limit")
     return np.require(string, np.int8, ["C", "W"]), np.require(weights, np.int32, ["C", "W"])

@@ -47,6 +47,12 @@ def _crossed_arcs(heads):
     return crossed
 
 
+def _as_array(heads: np.ndarray) -> np.ndarray:
+    """In the byte order that kernels are compiled for."""
+    heads = np.asarray(heads)
+    return heads if heads.dtype.isnative else heads.astype(heads.dtype.newbyteorder("="))
+
+
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     """Whether every word leads to the root; with ``single_root``, whether moreover just one word is attached to it.
 
@@ -54,21 +60,26 @@ def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     ----------
     heads : int (n + 1,)
     """
-    heads = np.asarray(heads)
+    heads = _as_array(heads)
     if heads.ndim != 1 or heads.dtype.kind not in "iu" or not _is_tree(heads):
         return False
     return not single_root or int((heads[1:] == 0).sum()) == 1
 
 
+def mark_arcs(matrix: np.ndarray, heads: np.ndarray, value: float) -> None:
+    """Write ``value`` at every arc [head, dependent] of a tree, int (n + 1,), into a matrix of n + 1 rows or more."""
+    matrix[heads[1:], np.arange(1, len(heads))] = value
+
+
 def checked_tree(heads: np.ndarray) -> np.ndarray:
-    """The heads, int (n + 1,), as an array, if they are a tree with any number of words below the root.
+    """The heads, int (n + 1,), as an array of native byte order, if they are a tree, with any number of root children.
 
     Raises
     ------
     ValueError
         ``heads`` is not a tree.
     """
-    heads = np.asarray(heads)
+    heads = _as_array(heads)
     if not is_tree(heads):
         raise ValueError(f"these heads are not a tree: {heads.tolist()}")
     return heads

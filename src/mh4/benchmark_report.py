@@ -28,7 +28,7 @@ def machine(threads: int | None) -> dict[str, Any]:
     import torch
 
     return {
-        "processor": _processor(),
+        "processor": processor(),
         "cores": os.cpu_count(),
         "threads": threads,
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
@@ -37,7 +37,8 @@ def machine(threads: int | None) -> dict[str, Any]:
     }
 
 
-def _processor() -> str:
+def processor() -> str:
+    """Name of this machine's processor."""
     listing = Path("/proc/cpuinfo")
     lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]

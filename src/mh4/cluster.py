@@ -263,12 +263,12 @@ def _in_order(
                     pending.append((*task, client.submit(_work, job, task[0], str(task[1]), key=key, pure=False)))
             if pending:
                 entry = pending.popleft()
-                yield None if entry is None else (entry[1], _result(*entry))
+                yield None if entry is None else (entry[1], _result(entry[0], entry[2]))
     finally:
         client.cancel([entry[2] for entry in pending if entry is not None])
 
 
-def _result(shard: Shard, part: Path, future: Future) -> ShardResult:
+def _result(shard: Shard, future: Future) -> ShardResult:
     from distributed import KilledWorker
 
     try:

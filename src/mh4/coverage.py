@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from .decoders.decoder import ChartTooLargeError
-from .decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
+from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
+
 from .files import DataError
-from .transform import TREE_CLASSES, closest_tree, map_in_order, report_skip
-from .treebank import Sentence, read_treebank
+from .transform import TREE_CLASSES, closest_tree, map_in_order
+from .treebank import Sentence, read_treebank, report_skip
 
 __all__ = [
     "STRUCTURES",
@@ -140,7 +141,7 @@ def _sentence_coverage(sentence: Sentence) -> SentenceCoverage | DataError:
         within = dict.fromkeys(STRUCTURES, True)
     else:
         within = {name: belongs(heads) for name, belongs in STRUCTURES.items()}
-    return SentenceCoverage(sentence.sent_id or str(sentence.number), len(sentence), kept, within)
+    return SentenceCoverage(sentence.label, len(sentence), kept, within)
 
 
 def iterate_coverage(

@@ -73,7 +73,7 @@ def run_demo(folder: Path, console: Console) -> None:
     configs[f"{GREEDY}-greedy"] = TransitionConfig(OracleConfig(GREEDY), training=DEMO_TRAINING)
     context = multiprocessing.get_context("spawn")
     with (
-        console.status("Training eight parsers, about three minutes on two cores …"),
+        console.status(f"Training {len(configs)} parsers, about a minute on two cores …"),
         ProcessPoolExecutor(cores, mp_context=context) as pool,
     ):
         futures = [pool.submit(train_one, name, config, files, folder, 1) for name, config in configs.items()]

@@ -250,31 +250,14 @@ class DeterministicParser:
         relations : int32 (P,)
             The relation of the arc to each word.
         """
-        return replay(self.system, text, self.starts, transitions, relations)[:2]
+        return replay(self.system, text, self.starts, transitions, relations)
 
 
-def visited_configurations(
-    parser: DeterministicParser, sentences: Sequence[Sentence], golds: Sequence[np.ndarray] | None = None
-) -> tuple[Configurations, list[np.ndarray]]:
-    """The configurations that a trained parser visits, final ones left out, and the gold trees.
+def visited_configurations(parser: DeterministicParser, sentences: Sequence[Sentence]) -> Configurations:
+    """The configurations that a trained parser visits, final ones left out: 2n a sentence, in order.
 
-    Both are arguments of the ``step_scores_batch`` of `mh4.oracles.shift_reduce` and `mh4.oracles.arc_eager`.
-
-    Parameters
-    ----------
-    parser : DeterministicParser
-    sentences : sequence of Sentence
-    golds : sequence of int (n + 1,), optional
-        Gold trees in place of those of the sentences, such as their projectivizations; handed back as they are.
-
-    Returns
-    -------
-    configurations : Configurations
-        2n a sentence, in the order in which they were visited.
-    golds : list of int32 (n + 1,)
+    They are arguments of the ``step_scores_batch`` of `mh4.oracles.shift_reduce` and `mh4.oracles.arc_eager`.
     """
     text = parser.encode(sentences)
     transitions, states = parser.run(text)
-    _, configurations = parser.replay(text, transitions, states.relations)
-    trees = [sentence.heads for sentence in sentences] if golds is None else list(golds)
-    return configurations, trees
+    return parser.replay(text, transitions, states.relations)[1]

@@ -298,7 +298,7 @@ def _replay(moves, text, starts, transitions, relations, states, described, conf
 
 def replay(
     system: ArraySystem, text: Text, starts: np.ndarray, transitions: np.ndarray, relations: np.ndarray
-) -> tuple[Described, Configurations, States]:
+) -> tuple[Described, Configurations]:
     """All configurations but the final ones of one computation a sentence, in order.
 
     Parameters
@@ -318,8 +318,6 @@ def replay(
         M rows.
     configurations : Configurations
         The same M.
-    states : States
-        The final configurations.
     """
     pushes = system.moves[transitions] <= PUSH_RIGHT
     after = 1 + np.cumsum(np.where(pushes, 1, -1))  # every sentence ends as deep as it began, so the sum runs through
@@ -334,4 +332,4 @@ def replay(
     )
     described, states = Described.empty(count, len(starts)), States.initial(text)
     _replay(system.moves, text, starts, transitions, relations, states, described, configurations)
-    return described, configurations, states
+    return described, configurations

@@ -34,7 +34,7 @@ from .deterministic_parser import DeterministicParser
 from .deterministic_states import NO_RELATION, Configurations, Described
 from .oracles import arc_eager, shift_reduce
 from .oracles.annotation import get_oracle
-from .oracles.optimal_step import UNREACHABLE
+from .oracles.optimal_step import best_transitions
 from .transitions.arc_eager import ArcEager
 from .treebank import Sentence
 from .vocabulary import Vocabulary
@@ -177,7 +177,7 @@ def optimal_transitions(
         scores = shift_reduce.step_scores_batch(
             stacks, offsets, fronts, sentences, golds, policy=policy, algorithm=algorithm
         )
-    return (scores == scores.max(1, keepdims=True)) & (scores > UNREACHABLE)
+    return best_transitions(scores)
 
 
 def _gold_relations(parser: DeterministicParser, sentences: Sequence[Sentence]) -> np.ndarray:

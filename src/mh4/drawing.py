@@ -186,7 +186,7 @@ def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations:
     words = [_printable(form) for form in forms]
     labels = ["", *map(_printable, relations)] if relations is not None else [""] * (n + 1)
     levels = _levels(heads)
-    centres, right = _centres(words, heads, labels, levels)
+    centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
     baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
     height = baseline + WORD_SIZE + 14 + MARGIN + (24 if crossed.any() else 0)
@@ -240,7 +240,7 @@ def _levels(heads: np.ndarray) -> list[int]:
     return [top if d and heads[d] == 0 else level for d, level in enumerate(levels)]
 
 
-def _centres(words: list[str], heads: np.ndarray, labels: list[str], levels: list[int]) -> tuple[list[float], float]:
+def _centres(words: list[str], heads: np.ndarray, labels: list[str]) -> tuple[list[float], float]:
     """x of the centre of each word (index 0 unused) and the width of the picture.
 
     Words move apart where an arc between them needs room for its label.

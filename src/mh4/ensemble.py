@@ -15,11 +15,12 @@ from typing import Self
 import numpy as np
 import torch
 
-from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders import get_decoder
+from mh4.decoders.trees import mark_arcs
 
 from .loading import load_parser
 from .network_parser import keep_relations, prediction_batches
-from .parser import Parser, known_heads_bonus
+from .parser import Parser, decode_sentence, known_heads_bonus
 from .treebank import Sentence
 from .treebank_parser import ROOT_RELATION, Prediction, TreebankParser
 
@@ -134,18 +135,13 @@ class EnsembleParser(TreebankParser):
                 *(sentence.source, sentence.name, decoder.name, len(sentence)),
             )
             decoder = get_decoder("mst", single_root=decoder.single_root)
-        try:
-            return decoder.decode(np.zeros((len(decoder.channels), *bonus.shape), np.float32), bonus).heads
-        except InfeasibleError as error:
-            raise sentence.error(
-                f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
-            ) from None
+        return decode_sentence(decoder, np.zeros((len(decoder.channels), *bonus.shape), np.float32), bonus, sentence)
 
 
 def arc_votes(heads: np.ndarray) -> np.ndarray:
     """float32 (n + 2, n + 2): 1 on the arcs [head, dependent] of a tree, int (n + 1,), 0 elsewhere."""
     votes = np.zeros((len(heads) + 1, len(heads) + 1), np.float32)
-    votes[heads[1:], np.arange(1, len(heads))] = 1.0
+    mark_arcs(votes, heads, 1.0)
     return votes
 
 

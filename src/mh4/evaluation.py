@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -287,20 +287,25 @@ def _length_bin(heads: np.ndarray) -> np.ndarray:
     return np.where(heads == ROOT, 0, np.digitize(distance, [1, 2, 3, 7]))
 
 
-def attachment_scores(
-    gold_heads: Sequence[np.ndarray],
-    gold_relations: Sequence[Sequence[str]],
-    system_heads: Sequence[np.ndarray],
-    system_relations: Sequence[Sequence[str]],
-) -> tuple[float, float]:
+class Tree(Protocol):
+    """A sentence or a prediction, to be scored."""
+
+    @property
+    def heads(self) -> np.ndarray:
+        """int (n + 1,); ``heads[0]`` is not read."""
+
+    @property
+    def relations(self) -> Sequence[str]:
+        """Those of the words 1…n."""
+
+
+def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[float, float]:
     """UAS and LAS, in percent, of trees over the gold words; every word counts, relation subtypes do not.
 
     Parameters
     ----------
-    gold_heads, system_heads : sequences of int (n + 1,)
-        Heads of each sentence; ``heads[0]`` is not read.
-    gold_relations, system_relations : sequences of n str
-        Relations of the words 1…n of each sentence, as in `mh4.treebank.Sentence`.
+    golds, systems : sequences of `mh4.treebank.Sentence` or `mh4.treebank_parser.Prediction`
+        The gold trees, and a system's trees of the same words.
 
     Raises
     ------
@@ -308,20 +313,18 @@ def attachment_scores(
         The two sides differ in their sentences or in the words of one, or there is no word at all.
     """
     words = heads_right = relations_right = 0
-    for number, (gold, system, gold_names, system_names) in enumerate(
-        zip(gold_heads, system_heads, gold_relations, system_relations, strict=True), start=1
-    ):
-        sizes = (len(gold) - 1, len(system) - 1, len(gold_names), len(system_names))
+    for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):
+        sizes = (len(gold.heads) - 1, len(system.heads) - 1, len(gold.relations), len(system.relations))
         if len(set(sizes)) > 1:
             raise ValueError(
                 "sentence {}: {} and {} words by their heads, {} and {} by their relations".format(number, *sizes)
             )
-        same_head = np.asarray(gold)[1:] == np.asarray(system)[1:]
+        same_head = gold.heads[1:] == system.heads[1:]
         words += len(same_head)
         heads_right += int(same_head.sum())
         relations_right += sum(
             right and _universal_relation(a) == _universal_relation(b)
-            for right, a, b in zip(same_head.tolist(), gold_names, system_names, strict=True)
+            for right, a, b in zip(same_head.tolist(), gold.relations, system.relations, strict=True)
         )
     if not words:
         raise ValueError("there are no words to score")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from .model_folder import read_definition, read_scorer
+from .model_folder import read_config, read_scorer
 from .parser import Parser
 from .perceptron.config import SCORER as PERCEPTRON
 from .perceptron.parser import PerceptronParser
@@ -37,7 +37,7 @@ def load_parser(
     """
     folder = Path(folder)
     perceptron = read_scorer(folder) == PERCEPTRON
-    if perceptron or isinstance(read_definition(folder)[0], TransitionConfig):
+    if perceptron or isinstance(read_config(folder), TransitionConfig):
         if search not in ("exact", "greedy"):
             raise ValueError(f"{folder} is a greedy transition-based parser: --search {search} does not apply")
         return PerceptronParser.load(folder) if perceptron else TransitionParser.load(folder, device)

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from .config import Config
 from .files import DataError, atomic_output
+from .transition_config import SCORER as BILSTM
 from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
@@ -89,19 +90,22 @@ def write_definition(folder: Path, config: Config | TransitionConfig, vocabulary
     write_json(folder / CONFIG, config.as_dict())  # the last one: where it is, there is a model
 
 
+def read_config(folder: Path) -> Config | TransitionConfig:
+    """Read the configuration of a parser with the network's scores."""
+    return read_as(
+        folder / CONFIG, lambda data: (TransitionConfig if "transitions" in data else Config).from_dict(data)
+    )
+
+
 def read_definition(folder: Path) -> tuple[Config | TransitionConfig, Vocabulary]:
     """Read configuration and vocabulary of a parser with the network's scores."""
-
-    def read_config(data: dict[str, Any]) -> Config | TransitionConfig:
-        return (TransitionConfig if "transitions" in data else Config).from_dict(data)
-
-    return read_as(folder / CONFIG, read_config), read_as(folder / VOCABULARY, Vocabulary.from_dict)
+    return read_config(folder), read_as(folder / VOCABULARY, Vocabulary.from_dict)
 
 
 def read_scorer(folder: Path) -> str:
     """What scores the trees of a model: ``bilstm`` or ``perceptron``; a missing or damaged file is a `DataError`."""
     config = read_json(folder / CONFIG)
-    return config.get("scorer", "bilstm") if isinstance(config, dict) else "bilstm"
+    return config.get("scorer", BILSTM) if isinstance(config, dict) else BILSTM
 
 
 def random_state() -> dict[str, Tensor]:

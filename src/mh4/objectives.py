@@ -16,7 +16,7 @@ from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hing
 
 from .greedy.network_loops import Decisions, note_decisions
 from .greedy.state import ORACLES
-from .greedy.training_trees import training_trees
+from .greedy.training_tree import training_tree
 from .parser import Parser
 from .transition_parser import TransitionParser
 from .treebank import Sentence
@@ -26,8 +26,8 @@ from .treebank_parser import StageTimes
 class Objective(ABC):
     """The loss of the trees in a batch."""
 
-    stand_in: str
-    """What stands in for gold trees that cannot be built, for the message that counts them."""
+    reason: str
+    """Why some gold trees are replaced, for the message that counts them."""
 
     @abstractmethod
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
@@ -43,7 +43,7 @@ class StructuredHinge(Objective):
 
     def __init__(self, parser: Parser) -> None:
         self.parser = parser
-        self.stand_in = f"are outside the class of {parser.decoder.name}"
+        self.reason = f"are outside the class of {parser.decoder.name}"
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
         """As of `Objective`; a chart may be too large."""
@@ -69,12 +69,12 @@ class TransitionHinge(Objective):
     def __init__(self, parser: TransitionParser) -> None:
         self.parser = parser
         self.oracle = ORACLES.index(parser.config.transitions.oracle)
-        self.stand_in = f"cannot be built by {parser.system.name}"
+        self.reason = f"cannot be built by {parser.system.name}"
         self._decisions = Decisions.empty(64, 256, len(parser.roles))
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
         """As of `Objective`; there is always room."""
-        return training_trees([sentence], self.parser.system)[0]
+        return training_tree(sentence, self.parser.system)
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
         """As of `Objective`; from some epoch on wrong predictions are followed."""

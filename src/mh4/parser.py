@@ -99,12 +99,19 @@ class Parser(NetworkParser[Config, ChannelScorer]):
                 search if instead == decoder.name else instead,
             )
             decoder = get_decoder(instead, single_root=decoder.single_root, search=search)
-        try:
-            return decoder.decode(scores, bonus).heads
-        except InfeasibleError as error:
-            raise sentence.error(
-                f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
-            ) from None
+        return decode_sentence(decoder, scores, bonus, sentence)
+
+
+def decode_sentence(decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence) -> np.ndarray:
+    """The best heads of a sentence; DataError if those that its bonus prescribes are not those of any tree."""
+    try:
+        return decoder.decode(scores, bonus).heads
+    except InfeasibleError as error:
+        if bonus is None:
+            raise
+        raise sentence.error(
+            f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
+        ) from None
 
 
 def known_heads_bonus(sentences: Sequence[Sentence], size: int) -> np.ndarray:

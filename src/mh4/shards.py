@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from .files import DataError, open_input
-from .treebank import Sentence, blocks, parse_block
+from .treebank import Sentence, blocks, parse_block, report_skip
 from .treebank_parser import WINDOW_WORDS, TreebankParser
 
 
@@ -96,9 +96,7 @@ def read_shard(
         try:
             sentence = parse_block(block, shard.source, number)
         except DataError as error:
-            if not skip_bad:
-                raise
-            on_skip(error)
+            report_skip(error, skip_bad, on_skip)
         else:
             yield sentence
     if len(data) != shard.stop - shard.start or number != shard.sentences_before + shard.sentences:

@@ -96,9 +96,8 @@ class BatchLoss(nn.Module):
         encoded = network.encode(batch.words)
         times.stop("encode")
         tree_loss = self.objective.loss(encoded, batch.heads, epoch, times)
-        words = encoded.states[batch.sentence_of, batch.dependent]
-        heads = encoded.states[batch.sentence_of, batch.head_of]
-        labeled = multiclass_hinge(network.labeler(torch.cat([heads, words], dim=-1)), batch.relations)
+        labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
+        labeled = multiclass_hinge(labels, batch.relations)
         tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
         tagged = sum(
             multiclass_hinge(tagger(tagged_words), gold)
@@ -172,7 +171,7 @@ class Trainer:
                 "%d of %d training trees %s; the closest tree stands in for each",
                 replaced,
                 len(examples),
-                self.objective.stand_in,
+                self.objective.reason,
             )
         return examples
 
@@ -306,12 +305,7 @@ class Trainer:
         workers = self.workers
         shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count]))
         predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
-        return attachment_scores(
-            [sentence.heads for sentence in self.dev],
-            [sentence.relations for sentence in self.dev],
-            [prediction.heads for prediction in predictions],
-            [prediction.relations for prediction in predictions],
-        )
+        return attachment_scores(self.dev, predictions)
 
     def save_weights(self) -> None:
         """Write the model as it is now."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import os
 import threading
-import warnings
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -16,13 +15,14 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from .decoders import get_decoder
-from .decoders.decoder import ChartTooLargeError, Decoder
-from .decoders.one_endpoint_crossing import is_one_endpoint_crossing
-from .decoders.projectivization import count_optimal_trees
-from .decoders.trees import is_projective
+from mh4.decoders import get_decoder
+from mh4.decoders.decoder import ChartTooLargeError, Decoder
+from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
+from mh4.decoders.projectivization import count_optimal_trees
+from mh4.decoders.trees import is_projective
+
 from .files import DataError, atomic_output
-from .treebank import DEPREL, HEAD, MISC, Sentence, read_treebank
+from .treebank import DEPREL, HEAD, MISC, Sentence, read_treebank, report_skip, set_comment
 
 __all__ = ["TREE_CLASSES", "TransformTotals", "Transformed", "closest_tree", "transform_file", "transform_sentence"]
 
@@ -211,14 +211,6 @@ def _check_countable(tree_class: str) -> None:
         raise ValueError(f"closest trees can be counted for the class projective only, not for {tree_class}")
 
 
-def set_comment(lines: list[str], comment: str, value: object) -> None:
-    """Put a comment after the others, in place of an earlier one of its kind."""
-    lines[:] = [line for line in lines if not line.startswith(comment)]
-    first = next(row for row, line in enumerate(lines) if not line.startswith("#"))
-    line_end = "\r" if lines[first].endswith("\r") else ""
-    lines.insert(first, f"{comment}{value}{line_end}")
-
-
 def _changed_line(line: str, head: int, mark: bool) -> str:
     """The line of a word with its new head."""
     fields = line.split("\t")
@@ -304,13 +296,3 @@ def transform_file(
                 totals.ambiguous_sentences += trees > 1
                 totals.log_trees += math.log(trees)
     return totals
-
-
-def report_skip(error: DataError, skip_bad: bool, on_skip: Callable[[DataError], None] | None) -> None:
-    """Raise the error of a sentence, or hand it on where such sentences are to be left out."""
-    if not skip_bad:
-        raise error
-    if on_skip is None:
-        warnings.warn(f"{error}; sentence left out", stacklevel=3)
-    else:
-        on_skip(error)

@@ -250,18 +250,23 @@ def read_treebank(
                 if gold:
                     _check_tree(sentence)
             except DataError as error:
-                if not skip_bad:
-                    raise
-                if on_skip is None:
-                    warnings.warn(f"{error}; sentence left out", stacklevel=2)
-                else:
-                    on_skip(error)
+                report_skip(error, skip_bad, on_skip)
                 continue
             good += 1
             yield sentence
     if gold and not good:
         what = f"all of its {number} sentences are bad" if number else "holds no sentences"
         raise DataError(f"{source}: {what} (a CoNLL-U file with trees is needed)")
+
+
+def report_skip(error: DataError, skip_bad: bool, on_skip: Callable[[DataError], None] | None) -> None:
+    """Raise the error of a sentence, or hand it on where such sentences are to be left out."""
+    if not skip_bad:
+        raise error
+    if on_skip is None:
+        warnings.warn(f"{error}; sentence left out", stacklevel=3)
+    else:
+        on_skip(error)
 
 
 class Block(NamedTuple):
@@ -292,6 +297,14 @@ def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
             lead += line
     if lines:
         yield Block(lead, lines, b"", first_line)
+
+
+def set_comment(lines: list[str], comment: str, value: object) -> None:
+    """Put a comment after the others, in place of an earlier one of its kind."""
+    lines[:] = [line for line in lines if not line.startswith(comment)]
+    first = next(row for row, line in enumerate(lines) if not line.startswith("#"))
+    line_end = "\r" if lines[first].endswith("\r") else ""
+    lines.insert(first, f"{comment}{value}{line_end}")
 
 
 def parse_block(block: Block, source: str, number: int) -> Sentence:

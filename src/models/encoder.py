@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from .layers import BiLSTM, Linear
+from .layers import SMALL, BiLSTM, Linear
 from .network_config import NetworkConfig
 from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
-SMALL = 0.15  # embeddings start uniform in ±SMALL, as in the published model
 
 
 @dataclass(frozen=True)

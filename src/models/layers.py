@@ -10,12 +10,14 @@ from .dropout import Dropout
 from .products import WIDE_REGISTERS, Product
 from .recurrence import Recurrence, Sequences
 
+SMALL = 0.15  # learned vectors start uniform in ±SMALL, as in the published model
+
 
 class BiLSTMLayer(nn.Module):
     """An LSTM in both directions, with DropConnect on the recurrent matrices.
 
-    Dropping recurrent weights (Merity et al. 2018) stands in for a recurrent mask a sequence: it regularises the
-    same connections and keeps the fused kernels of PyTorch usable.
+    Dropping recurrent weights (Merity et al. 2018) stands in for a recurrent mask a sequence: it regularises the same
+    connections, and on a GPU PyTorch's fused kernels remain usable.
     """
 
     def __init__(self, input_size: int, hidden_size: int, dropout: float) -> None:

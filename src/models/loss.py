@@ -11,6 +11,7 @@ from numba import njit
 from torch import Tensor
 
 from mh4.decoders import Decoder, Derivation
+from mh4.decoders.trees import mark_arcs
 
 
 class PartDifference(NamedTuple):
@@ -35,7 +36,7 @@ def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
     """Cost augmentation: float32 (B, size, size), 1 on every arc that is not gold, 0 on the gold arcs."""
     bonus = np.ones((len(gold_heads), size, size), np.float32)
     for sentence, heads in zip(bonus, gold_heads, strict=True):
-        sentence[heads[1:], np.arange(1, len(heads))] = 0.0
+        mark_arcs(sentence, heads, 0.0)
     return bonus
 
 
@@ -94,7 +95,7 @@ def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation])
 def find_violations(
     decoder: Decoder, scores: np.ndarray, gold_heads: Sequence[np.ndarray], threads: int | None = None
 ) -> PartDifference:
-    """The best derivation, augmented by the cost, and the best one of the gold tree (Taskar et al. 2005).
+    """The best derivation, augmented by the cost, minus the best one of the gold tree (Taskar et al. 2005).
 
     Parameters
     ----------

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from .biaffine import PartScores, score_all
-from .layers import MLP
+from .layers import MLP, SMALL
 from .products import COLUMNS, WIDE_REGISTERS
 
 
@@ -45,7 +45,7 @@ class ChannelScorer(nn.Module):
         self.register_buffer("column_role", torch.tensor([column for _, column in pairs]), persistent=False)
         self.row_role: Tensor
         self.column_role: Tensor
-        self.end = nn.Parameter(torch.empty(size).uniform_(-0.15, 0.15))
+        self.end = nn.Parameter(torch.empty(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)
         for role in range(len(names)):
             nn.init.xavier_uniform_(self.mlp.linear.weight.data[role * hidden : (role + 1) * hidden])

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
-from .layers import Linear
+from .layers import SMALL, Linear
 from .scorer import ChannelScorer, append_end
 
 FORMS = ("concatenated", "biaffine")  # how a score depends on the vectors of the tokens
@@ -68,7 +68,7 @@ class TransitionScorer(nn.Module):
         super().__init__()
         self.roles, self.hidden = roles, hidden
         self.dropout = Dropout(dropout)
-        self.end = nn.Parameter(torch.empty(size).uniform_(-0.15, 0.15))
+        self.end = nn.Parameter(torch.empty(size).uniform_(-SMALL, SMALL))
         together = nn.init.xavier_uniform_(torch.empty(hidden, roles * size))  # as one layer over the concatenation
         self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
         self.bias = nn.Parameter(torch.zeros(hidden))

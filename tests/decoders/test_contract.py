@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mh4.decoders import InfeasibleError, decoder_names, eisner, get_decoder
 from mh4.decoders import decoder as decoder_module
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
-from mh4.decoders.trees import is_projective, is_tree
+from mh4.decoders.trees import is_projective, is_tree, mark_arcs
 
 NAMES = decoder_names()
 PROJECTIVE = [name for name in ("eisner", "mh3") if name in NAMES]
@@ -44,7 +44,7 @@ def random_bonus(n, seed, forbid=0.0):
 def only(heads, otherwise=-np.inf, there=0.0):
     """An arc bonus of ``there`` on the arcs of a tree and of ``otherwise`` on all others."""
     bonus = np.full((len(heads) + 1, len(heads) + 1), otherwise, np.float32)
-    bonus[heads[1:], np.arange(1, len(heads))] = there
+    mark_arcs(bonus, heads, there)
     return bonus
 
 
@@ -147,6 +147,40 @@ def test_the_best_derivation_of_a_tree_is_that_of_decoding_restricted_to_it(name
         assert (found.heads == tree).all()
         assert sorted(found.parts.tolist()) == sorted(wanted.parts.tolist())
         assert found.score == pytest.approx(wanted.score, abs=1e-4)
+
+
+@every_decoder
+def test_a_tree_that_is_not_allowed_has_no_derivation(name):
+    decoder = get_decoder(name)
+    scores = random_scores(decoder, 3, 0)[None]
+    with pytest.raises(InfeasibleError):
+        decoder.derive_batch(scores, [np.array([-1, 0, 0, 2])])  # two words below the root
+    tree = np.array([-1, 2, 0, 2])
+    [derivation] = decoder.derive_batch(scores, [tree])
+    assert derivation.heads.dtype == np.int32
+    assert derivation.heads is not tree
+    scores[(0, *derivation.parts[0])] = -np.inf
+    with pytest.raises(InfeasibleError):
+        decoder.derive_batch(scores, [tree])
+
+
+@every_decoder
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_a_tree_has_no_derivation_of_scores_that_are_no_numbers(name, value):
+    decoder = get_decoder(name)
+    with pytest.raises(ValueError, match="NaN"):
+        decoder.derive_batch(np.full((1, len(decoder.channels), 5, 5), value), [np.array([-1, 2, 0, 2])])
+
+
+@every_decoder
+def test_lists_and_other_byte_orders_are_arrays_too(name):
+    decoder = get_decoder(name)
+    scores, bonus = random_scores(decoder, 3, 0)[None], random_bonus(3, 0)[None]
+    [wanted] = decoder.decode_batch(scores, [3], bonus)
+    [found] = decoder.decode_batch(scores.tolist(), [3], bonus.tolist())
+    assert found.score == wanted.score
+    heads = np.array([-1, 2, 0, 2])
+    assert decoder.closest_tree(heads.astype(">i4")).tolist() == heads.tolist()
 
 
 @pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
@@ -344,6 +378,14 @@ def test_wrong_shapes_name_what_is_wanted(name):
         decoder.decode_batch(batch[0], [3] * count)
     with pytest.raises(ValueError, match="arc_bonus"):
         decoder.decode_batch(batch, [3, 3], np.zeros((3, 5, 5), np.float32))
+    for threads in (0, -1):
+        with pytest.raises(ValueError, match=f"one thread at least; got {threads}"):
+            decoder.decode_batch(batch, [3, 3], threads=threads)
+    for trees in ([np.array([-1, 0, 1, 2])], [np.array([-1, 0, 1, 2]), np.array([-1, 0, 1, 2, 3])]):
+        with pytest.raises(ValueError, match=r"score tensors but|does not fit"):
+            decoder.derive_batch(batch, trees)
+    with pytest.raises(ValueError, match=r"shape \(B, "):
+        decoder.derive_batch(np.zeros((1, count + 1, 5, 5)), [np.array([-1, 0, 1, 2])])
     with pytest.raises(ValueError, match="not a tree"):
         decoder.closest_tree(np.array([-1, 2, 1]))
 

@@ -179,7 +179,9 @@ def test_any_integers_in_any_memory():
         ([0, -1], np.zeros((2, 2), int), "codes of symbols are 0 to 0; got -1 to 0"),
         ([0, 0], np.zeros((2, 3), int), r"weights must be integers of shape \(2, 2\); got int64 of shape \(2, 3\)"),
         ([0, 0], np.zeros((2, 2)), "got float64"),
-        ([0, 0], np.full((2, 2), 2**23), "weights of trees may get as large as 16777216; 16777215 is the limit"),
+        ([0, 0, 0], np.full((3, 3), 2**23), "weights of trees may get as large as 16777216; 16777215 is the limit"),
+        ([0, 0], np.full((2, 2), np.iinfo(np.int64).min), "may get as large as 9223372036854775808"),
+        ([0, 0], np.full((2, 2), 2**64 - 1, np.uint64), "may get as large as 18446744073709551616"),
     ],
 )
 def test_what_cannot_be_parsed(string, weights, message):
@@ -187,3 +189,9 @@ def test_what_cannot_be_parsed(string, weights, message):
     for function in (best_score, best_tree, count_best):
         with pytest.raises(ValueError, match=message):
             function(grammar, np.array(string), weights)
+
+
+def test_weights_of_no_edge_are_not_read():
+    weights = np.full((3, 3), 2**40)
+    weights[0, 1] = weights[0, 2] = weights[1, 2] = weights[2, 1] = 1
+    assert best_score(compiled(PROJECTIVE, "S"), np.zeros(3, np.int8), weights) == 2

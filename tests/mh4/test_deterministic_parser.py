@@ -205,16 +205,12 @@ def test_words_and_tags_as_numbers():
 
 
 @both_systems
-def test_visited_configurations_come_with_their_gold_trees(system, small_treebanks):
+def test_visited_configurations_are_two_a_word(system, small_treebanks):
     sentences = read_gold(small_treebanks[1], skip_bad=False)
     parser = DeterministicParser(system, Vocabulary.from_sentences(sentences), WordVectors.none())
-    configurations, golds = visited_configurations(parser, sentences)
+    configurations = visited_configurations(parser, sentences)
     assert len(configurations.fronts) == 2 * sum(map(len, sentences))
     assert np.bincount(configurations.sentences).tolist() == [2 * len(sentence) for sentence in sentences]
-    for gold, sentence in zip(golds, sentences, strict=True):
-        np.testing.assert_array_equal(gold, sentence.heads)
-    stand_ins = [np.zeros_like(sentence.heads) for sentence in sentences]
-    assert visited_configurations(parser, sentences, stand_ins)[1] == stand_ins
 
 
 def test_unknown_system():

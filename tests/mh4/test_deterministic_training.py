@@ -23,6 +23,7 @@ from mh4.oracles import arc_eager, shift_reduce
 from mh4.training import read_gold
 from mh4.transitions import arc_eager as arc_eager_system
 from mh4.transitions import shift_reduce as shift_reduce_system
+from mh4.treebank_parser import Prediction
 
 QUICK = {"vector_size": 0, "hidden": 32, "epochs": 5, "batch_size": 20, "learning_rate": 0.01}
 both_systems = pytest.mark.parametrize("system", ["shift-reduce", "arc-eager"])
@@ -43,13 +44,7 @@ def parsers(sentences):
 
 
 def scores(parser, sentences):
-    predictions = parser.predict(sentences)
-    return attachment_scores(
-        [s.heads for s in sentences],
-        [s.relations for s in sentences],
-        [p.heads for p in predictions],
-        [p.relations for p in predictions],
-    )
+    return attachment_scores(sentences, parser.predict(sentences))
 
 
 def baseline(train, sentences):
@@ -60,11 +55,14 @@ def baseline(train, sentences):
         commonest[tag] = counts.most_common(1)[0][0]
     results = []
     for side in (-1, 1):
-        heads = [np.array([-1, *((d + side) % (len(s) + 1) for d in range(1, len(s) + 1))]) for s in sentences]
-        relations = [[commonest.get(tag, "_") for tag in s.upos] for s in sentences]
-        results.append(
-            attachment_scores([s.heads for s in sentences], [s.relations for s in sentences], heads, relations)
-        )
+        trees = [
+            Prediction(
+                np.array([-1, *((d + side) % (len(s) + 1) for d in range(1, len(s) + 1))]),
+                tuple(commonest.get(tag, "_") for tag in s.upos),
+            )
+            for s in sentences
+        ]
+        results.append(attachment_scores(sentences, trees))
     return max(results)
 
 
@@ -132,8 +130,8 @@ def test_visited_examples_have_all_optimal_steps(system, projective, parsers, se
     """The targets are those of the oracles, one configuration at a time."""
     train, parser = sentences[0][:12], parsers[system]
     trees = projective_trees(train) if projective else [sentence.heads for sentence in train]
-    configurations, golds = visited_configurations(parser, train, trees)
-    best = optimal_transitions(system, configurations, golds)
+    configurations = visited_configurations(parser, train)
+    best = optimal_transitions(system, configurations, trees)
     module, oracle = (shift_reduce_system, shift_reduce) if system == "shift-reduce" else (arc_eager_system, arc_eager)
     for row, (front, s) in enumerate(zip(configurations.fronts, configurations.sentences, strict=True)):
         elements = slice(configurations.offsets[row], configurations.offsets[row + 1])
@@ -150,7 +148,8 @@ def test_visited_examples_have_all_optimal_steps(system, projective, parsers, se
 
 def test_strict_policy_has_no_linear_time_algorithm_and_does_without(parsers, sentences):
     train = [sentence for sentence in sentences[0] if is_projective(sentence.heads)][:3]
-    configurations, golds = visited_configurations(parsers["arc-eager"], train)
+    configurations = visited_configurations(parsers["arc-eager"], train)
+    golds = [sentence.heads for sentence in train]
     best = optimal_transitions("arc-eager", configurations, golds, "strict-reduce-before-shift")
     assert best.any()
     with pytest.raises(ValueError, match="exact"):

@@ -21,6 +21,7 @@ from udtools import udeval
 from mh4.alignment import UNALIGNED, align_words, read_analysis
 from mh4.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate_files
 from mh4.treebank import DataError, read_treebank
+from mh4.treebank_parser import Prediction
 
 UD = Path(__file__).resolve().parents[2].parent / "shared" / "ud" / "2.0"
 
@@ -293,29 +294,29 @@ def test_bad_system_file_is_an_error(evaluate, system, message):
 
 
 def test_attachment_scores():
-    gold_heads = [np.array([-1, 2, 0, 2]), np.array([-1, 0])]
-    system_heads = [np.array([-1, 2, 0, 1]), np.array([-1, 0])]
-    gold_relations = [("nsubj:pass", "root", "punct"), ("root",)]
-    system_relations = [("nsubj", "dep", "punct"), ("root",)]
-    assert attachment_scores(gold_heads, gold_relations, system_heads, system_relations) == (75.0, 50.0)
+    one_word = Prediction(np.array([-1, 0]), ("root",))
+    gold = Prediction(np.array([-1, 2, 0, 2]), ("nsubj:pass", "root", "punct"))
+    system = Prediction(np.array([-1, 2, 0, 1]), ("nsubj", "dep", "punct"))
+    assert attachment_scores([gold, one_word], [system, one_word]) == (75.0, 50.0)
 
 
 @pytest.mark.parametrize(
-    ("heads", "relations", "message"),
+    ("trees", "message"),
     [
-        ([[-1, 0]], [["root"]], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
-        ([[-1, 0, 1]], [["_", "root", "dep"]], "sentence 1: 2 and 2 words by their heads, 2 and 3 by their relations"),
-        ([], [], "shorter"),
+        ([([-1, 0], ("root",))], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
+        ([([-1, 0, 1], ("_", "root", "dep"))], "sentence 1: 2 and 2 words by their heads, 2 and 3 by their relations"),
+        ([], "shorter"),
     ],
 )
-def test_attachment_scores_of_different_words_are_an_error(heads, relations, message):
+def test_attachment_scores_of_different_words_are_an_error(trees, message):
+    gold = Prediction(np.array([-1, 0, 1]), ("root", "dep"))
     with pytest.raises(ValueError, match=message):
-        attachment_scores([np.array([-1, 0, 1])], [["root", "dep"]], [np.array(h) for h in heads], relations)
+        attachment_scores([gold], [Prediction(np.array(heads), relations) for heads, relations in trees])
 
 
 def test_attachment_scores_without_words_are_an_error():
     with pytest.raises(ValueError, match="no words"):
-        attachment_scores([], [], [], [])
+        attachment_scores([], [])
 
 
 # --- The oracle, on damaged copies ---------------------------------------------------------------------------------
@@ -526,8 +527,6 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
             stream.write(sentence.render(heads=heads, relations=rng.sample(sentence.relations, len(sentence))))
     expected = evaluate_files(gold, system).scores
     a, b = (list(read_treebank(path, gold=True)) for path in (gold, system))
-    uas, las = attachment_scores(
-        [s.heads for s in a], [s.relations for s in a], [s.heads for s in b], [s.relations for s in b]
-    )
+    uas, las = attachment_scores(a, b)
     assert (uas, las) == pytest.approx((100 * expected["UAS"].f1, 100 * expected["LAS"].f1))
     assert 0 < las < uas < 100

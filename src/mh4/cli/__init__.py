@@ -13,7 +13,7 @@ import sys
 import typer
 
 from .benchmarks import bench_app
-from .options import messages
+from .options import say
 from .parsing import evaluate, parse
 from .samples import demo, sample
 from .training import train
@@ -45,7 +45,7 @@ class _ConsoleHandler(logging.Handler):
     """Log messages as plain lines that stay clear of the progress display."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        messages.print(self.format(record), markup=False, highlight=False, soft_wrap=True)
+        say(self.format(record))
 
 
 def main() -> None:
@@ -65,5 +65,5 @@ def main() -> None:
 def _fail(error: Exception) -> None:
     if os.environ.get("MH4_TRACEBACK"):
         raise error
-    messages.print(f"mh4: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    say(f"mh4: {error}", style="red")
     raise SystemExit(1) from None

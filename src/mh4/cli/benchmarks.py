@@ -9,7 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..decoders import decoder_names
+from mh4.decoders import decoder_names
+
 from ..presets import PRESETS
 from .options import (
     DEFAULT_DECODER,
@@ -20,8 +21,8 @@ from .options import (
     PresetOption,
     SettingOption,
     ThreadsOption,
-    messages,
     output,
+    say,
     set_threads,
 )
 
@@ -54,7 +55,7 @@ def bench_decoders(
     decoders: Annotated[str, typer.Option(help="Decoders, separated by commas; default: all.")] = "",
     repeats: RepeatsOption = 101,
     seconds: Annotated[
-        float, typer.Option(min=0, help="No more decodes of a length after so long (but three at least).")
+        float, typer.Option(min=0, help="Stop timing a length after so many seconds (and three decodes).")
     ] = 2.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -75,7 +76,7 @@ def bench_train(
     treebank: Annotated[
         Path | None, typer.Argument(help="Training treebank; default: the sample.", metavar="TRAIN")
     ] = None,
-    decoder: Annotated[DecoderName, typer.Option()] = DEFAULT_DECODER,
+    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
     preset: PresetOption = PAPER,
     setting: SettingOption = None,
     steps: Annotated[int, typer.Option(min=1, help="Timed minibatches.")] = 100,
@@ -96,7 +97,7 @@ def bench_parse(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
     decoder: UntrainedOption = DEFAULT_DECODER,
-    repeats: Annotated[int, typer.Option(min=1)] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Times to parse it all; the median counts.")] = 3,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -139,7 +140,9 @@ def bench_all(
     decoder: Annotated[
         DecoderName, typer.Option(help="Decoder of the trained and the untrained model.")
     ] = DEFAULT_DECODER,
-    quick: Annotated[bool, typer.Option("--quick", help="As little of everything as there can be.")] = False,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The smallest possible run of each, to see that all work.")
+    ] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
@@ -156,8 +159,8 @@ def bench_all(
         "parse": [*parsed, *common, *(["--repeats", "1"] if quick else [])],
         "memory": [*parsed, *common, *(["--copies", "1"] if quick else [])],
     }
-    run_all(folder, options, threads, lambda name: messages.print(f"mh4 bench {name} …", highlight=False))
-    messages.print(f"report in {folder}", highlight=False, soft_wrap=True)
+    run_all(folder, options, threads, lambda name: say(f"mh4 bench {name} …"))
+    say(f"report in {folder}")
 
 
 def _print(results: Any, as_json: bool, table: Callable[[Any], Any]) -> None:

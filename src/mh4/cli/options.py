@@ -9,7 +9,8 @@ from typing import Annotated, Any
 import typer
 from rich.console import Console
 
-from ..decoders import decoder_names
+from mh4.decoders import decoder_names
+
 from ..presets import PRESETS
 
 # No markup: names of files may hold brackets. What is piped on is not cut to the width of a terminal.
@@ -50,10 +51,15 @@ PresetOption = Annotated[
 SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any setting of config.json, as in learning_rate=0.001; beats --preset."
+        "--set", metavar="NAME=VALUE", help="Any setting of config.json, as in learning_rate=0.001; overrides --preset."
     ),
 ]
 SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
+
+
+def say(text: str, style: str | None = None) -> None:
+    """One line on stderr."""
+    messages.print(text, style=style, highlight=False, soft_wrap=True)
 
 
 def set_threads(threads: int | None) -> None:
@@ -68,4 +74,4 @@ def report_skipped(skipped: list[Any]) -> None:
     """One line on stderr, if sentences were left out: how many, and what is wrong with the first."""
     if skipped:
         count = f"{len(skipped)} bad sentence{'s'[: len(skipped) != 1]} skipped"
-        messages.print(f"{count}; the first: {skipped[0]}", markup=False, highlight=False, soft_wrap=True)
+        say(f"{count}; the first: {skipped[0]}")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from .. import IMPORTED_AT
-from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, messages, output, report_skipped, set_threads
+from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, output, report_skipped, say, set_threads
 
 if TYPE_CHECKING:
     from ..treebank_parser import TreebankParser
@@ -80,9 +80,8 @@ def parse(
         sentences, words = parser.parse_to_file(sources[0], target, keep_heads, skip_bad, skipped.append)
     seconds = time.perf_counter() - ready
     report_skipped(skipped)
-    messages.print(
+    say(
         f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
-        highlight=False,
     )
 
 

@@ -12,7 +12,7 @@ from .options import output
 
 def sample(
     folder: Annotated[Path, typer.Argument(help="Folder to write train, dev and test files to.")] = Path("sample"),
-    seed: Annotated[int, typer.Option(min=0)] = 1,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed, other sentences.")] = 1,
 ) -> None:
     """Write the built-in sample treebank."""
     from ..sample import write_sample

@@ -22,6 +22,7 @@ from .options import (
     SkipBadOption,
     ThreadsOption,
     messages,
+    say,
     set_threads,
 )
 
@@ -45,7 +46,8 @@ def train(
         ),
     ] = None,
     oracle: Annotated[
-        str | None, typer.Option(help="Oracle of the transition system: static or dynamic; default: the best it has.")
+        str | None,
+        typer.Option(help="static, dynamic or, for covington, all-pairs; default: dynamic where the system has it."),
     ] = None,
     scorer: Annotated[Scorer, typer.Option(help="What scores the transitions.")] = Scorer.bilstm,
     output_folder: Annotated[
@@ -67,7 +69,7 @@ def train(
 ) -> None:
     """Train a parser; the folder holds the model that was best on the development treebank.
 
-    With --decoder one that finds the best tree of a class, with --system a greedy transition-based one.
+    With --decoder it finds the best tree of a class exactly; with --system it is a greedy transition-based parser.
     """
     if system is None and (oracle is not None or scorer is not Scorer.bilstm):
         raise ValueError("--oracle and --scorer perceptron need a transition system; choose one with --system")
@@ -96,7 +98,7 @@ def train(
     set_threads(threads)
     # Of the processes of torchrun, the first one speaks.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
-    with _training_display() as (on_step, on_evaluation):
+    with TrainingDisplay() as (on_step, on_evaluation):
         try:
             progress = run(
                 treebank,
@@ -114,13 +116,11 @@ def train(
         except KeyboardInterrupt:
             kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
             how = "continues" if (folder / STATE).exists() else "starts again"  # before the first evaluation
-            messages.print(f"mh4: interrupted; {kept}; --resume {how}", highlight=False, soft_wrap=True)
+            say(f"mh4: interrupted; {kept}; --resume {how}")
             raise SystemExit(130) from None
-    messages.print(
+    say(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}, "
         f"after {progress.seconds / 60:.1f} minutes in all; model in {folder}",
-        highlight=False,
-        soft_wrap=True,
     )
 
 
@@ -133,25 +133,21 @@ def _train_perceptron(
     best = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
 
     def on_evaluation(report: dict[str, Any]) -> None:
-        messages.print(
+        say(
             f"epoch {report['epoch']:>3}  wrong {report['wrong']:.1%}  {report['words_per_second']:.0f} words/s  "
             f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}{'  *' if report['best'] else ''}",
-            highlight=False,
-            soft_wrap=True,
         )
         if report["best"]:
             best.update(report)
 
     run(treebank, dev, folder, make_config(settings), overwrite, skip_bad, on_evaluation)
-    messages.print(
+    say(
         f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
         f"model in {folder}",
-        highlight=False,
-        soft_wrap=True,
     )
 
 
-class _training_display:  # noqa: N801 (a context manager, used like a function)
+class TrainingDisplay:
     """A live line on a terminal, a plain line an evaluation everywhere."""
 
     def __enter__(self) -> tuple[Callable[..., None] | None, Callable[[dict[str, Any]], None]]:
@@ -173,6 +169,7 @@ class _training_display:  # noqa: N801 (a context manager, used like a function)
         self.bar.stop()
 
     def on_step(self, progress: Any, recent: Any) -> None:
+        """Show how a minibatch left things."""
         busy = sum(recent.times.seconds.values())
         dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
         line = (
@@ -182,11 +179,10 @@ class _training_display:  # noqa: N801 (a context manager, used like a function)
         self.bar.update(self.task, description=line)
 
     def on_evaluation(self, report: dict[str, Any]) -> None:
-        messages.print(
+        """Print the line of an evaluation."""
+        say(
             f"step {report['step']:>6}  epoch {report['epoch']:6.2f}  loss {report['loss']:.3f}  "
             f"{report['words_per_second']:.0f} words/s  decoding {report['share']['decode']:.1%}  "
             f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
             f"{'  *' if report['best'] else ''}",
-            highlight=False,
-            soft_wrap=True,
         )

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DecodingThreadsOption, SkipBadOption, TreeClass, messages, output, report_skipped
+from .options import DecodingThreadsOption, SkipBadOption, TreeClass, output, report_skipped, say
 
 
 def coverage(
@@ -77,18 +77,15 @@ def transform(
         on_skip=skipped.append,
     )
     report_skipped(skipped)
-    messages.print(
+    say(
         f"{totals.sentences} sentences, {totals.words} words; "
         f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
-        highlight=False,
     )
     if count:
         mean = Decimal(totals.log_mean_trees).exp()  # beyond the range of floats, if need be
-        messages.print(
+        say(
             f"{totals.ambiguous_sentences} sentences with several optimal projective trees; "
             f"geometric mean of their number over all sentences {mean:.4g}",
-            highlight=False,
-            soft_wrap=True,
         )
 
 
@@ -116,8 +113,7 @@ def oracle(
         source, target, system, policy, sequences_only=sequences, skip_bad=skip_bad, on_skip=skipped.append
     )
     report_skipped(skipped)
-    messages.print(
+    say(
         f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "
         f"attainable accuracy {totals.accuracy:.2f} %",
-        highlight=False,
     )

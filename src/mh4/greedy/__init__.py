@@ -7,7 +7,7 @@ module. The parts:
 - `arc_standard`, `arc_eager`, …: one module a system, with four or five kernels and a `System` that describes it.
 - `systems`: the table of systems.
 - `templates`: features of sparse scorers, written as text and turned into arrays.
-- `training_trees`: the gold trees, replaced where a system cannot build them.
+- `training_tree`: the gold tree, or one in its place where a system cannot build it.
 
 How to add a system. Write a module with these kernels, all ``@njit(cache=True, nogil=True)`` and free of Python
 objects; n is the number of words, ``state.counters[WORDS]``:
@@ -15,7 +15,7 @@ objects; n is the number of words, ``state.counters[WORDS]``:
 ``initialize(state)``
     Make the initial configuration. `state.reset` has been called: there are no arcs, and all counters but n are 0.
     `State.own` and the counters from `OWN` on are for whatever the system needs.
-``candidates(state, candidates)``
+``list_candidates(state, candidates)``
     List the legal transitions: their number is returned together with the number of *contexts*; no candidate means
     that the configuration is final. Row c of ``candidates.rows`` is (context, transition, argument, head, dependent):
     the argument is k in la_k, and free otherwise; head and dependent are those of the arc that the transition decides

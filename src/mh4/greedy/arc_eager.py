@@ -88,7 +88,7 @@ def initialize(state):
 
 
 @njit(cache=True, nogil=True)
-def candidates(state, candidates):
+def list_candidates(state, candidates):
     """Legal transitions, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     if depth < 2:

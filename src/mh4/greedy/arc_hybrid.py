@@ -110,7 +110,7 @@ def fill_context(state, candidates, s2, s1, s0, b0):
 
 
 @njit(cache=True, nogil=True)
-def candidates(state, candidates):
+def list_candidates(state, candidates):
     """Legal transitions, in one context."""
     s2, s1, s0, b0 = window(state)
     count = 0

@@ -113,7 +113,7 @@ def _has_head_outside(state, word, left, right):
 
 
 @njit(cache=True, nogil=True)
-def candidates(state, candidates):
+def list_candidates(state, candidates):
     """Legal transitions, in one context."""
     n, left, right = state.counters[WORDS], state.counters[_LEFT], state.counters[FRONT]
     if right > n:

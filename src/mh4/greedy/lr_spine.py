@@ -20,7 +20,7 @@ from numba import njit
 
 from ..oracles.lr_spine import depth_in_spine, shift_is_correct
 from ..transitions.lr_spine import KINDS, LRSpine
-from .arc_standard import shift_unasked
+from .arc_standard import initialize, shift_unasked
 from .state import (
     ARGUMENT,
     DEPTH,
@@ -40,6 +40,8 @@ from .state import (
 )
 from .templates import MERGED, select
 
+__all__ = ["SYSTEM", "TOKENS", "apply", "costs", "initialize", "list_candidates"]
+
 SHIFT, LEFT_ARC, RIGHT_ARC = range(3)
 _PLACEHOLDERS = ("s1", "s2", "s3", "q1", "q2", "gp", "gg")
 TOKENS = (*_PLACEHOLDERS, *(f"{token}{side}" for token in ("s1", "s2") for side in ("l", "l2", "r", "r2")))
@@ -57,14 +59,6 @@ SYSTEM = System(
 
 
 @njit(cache=True, nogil=True)
-def initialize(state):
-    """The root and the first two words in the stack."""
-    state.counters[DEPTH] = 0
-    state.counters[FRONT] = 0
-    shift_unasked(state)
-
-
-@njit(cache=True, nogil=True)
 def _context(state, candidates, i, transition, s1, s2, s3, q1, q2, gp, gg):
     tokens = candidates.tokens[i]
     tokens[0], tokens[1], tokens[2] = s1, s2, s3
@@ -75,7 +69,7 @@ def _context(state, candidates, i, transition, s1, s2, s3, q1, q2, gp, gg):
 
 
 @njit(cache=True, nogil=True)
-def candidates(state, candidates):
+def list_candidates(state, candidates):
     """Legal transitions, the shift first, each in its context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     count = 0

@@ -31,7 +31,7 @@ from .state import (
 )
 from .templates import distinct, written
 
-__all__ = ["SYSTEM", "TOKENS", "apply", "candidates", "costs", "initialize"]
+__all__ = ["SYSTEM", "TOKENS", "apply", "costs", "initialize", "list_candidates"]
 
 SHIFT, RA2, RA, LA, RA1, LA1, LA2 = range(len(MH4.transitions))
 TEMPLATES = distinct(
@@ -57,7 +57,7 @@ SYSTEM = System(
 
 
 @njit(cache=True, nogil=True)
-def candidates(state, candidates):
+def list_candidates(state, candidates):
     """Legal transitions, in one context."""
     s2, s1, s0, b0 = window(state)
     count = 0

@@ -84,13 +84,19 @@ def _score_of_kind(scorer, sentence, positions, dropout, scores):
 
 
 @njit(cache=True, nogil=True)
+def _positions(candidates, context, roles, nothing, positions):
+    """Fill ``positions`` (R,) with a context's tokens in the roles; ``nothing`` stands for no token."""
+    for r in range(roles.shape[0]):
+        position = candidates.tokens[context, roles[r]]
+        positions[r] = position if position >= 0 else nothing
+
+
+@njit(cache=True, nogil=True)
 def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropout, scores):
     """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
     positions = np.empty(roles.shape[0], np.int32)
     for i in range(contexts):
-        for r in range(roles.shape[0]):
-            position = candidates.tokens[i, roles[r]]
-            positions[r] = position if position >= 0 else nothing
+        _positions(candidates, i, roles, nothing, positions)
         _score(scorer, sentence, positions, dropout, scores[i])
 
 
@@ -165,9 +171,7 @@ def note_decisions(
             if noted_contexts + contexts > decisions.positions.shape[0] or noted + count > decisions.optimal.shape[0]:
                 return -1, -1, -1
             for i in range(contexts):
-                for r in range(roles.shape[0]):
-                    position = candidates.tokens[i, roles[r]]
-                    decisions.positions[noted_contexts + i, r] = position if position >= 0 else n + 1
+                _positions(candidates, i, roles, n + 1, decisions.positions[noted_contexts + i])
             for c in range(count):
                 decisions.contexts[noted + c] = noted_contexts + candidates.rows[c, CONTEXT]
                 decisions.transitions[noted + c] = candidates.rows[c, TRANSITION]

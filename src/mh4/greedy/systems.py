@@ -57,17 +57,17 @@ def initialize(system, state, n):
 def list_candidates(system, state, candidates):
     """List the legal transitions; returns how many there are, and how many contexts."""
     if system == ARC_STANDARD:
-        return arc_standard.candidates(state, candidates)
+        return arc_standard.list_candidates(state, candidates)
     if system == ARC_EAGER:
-        return arc_eager.candidates(state, candidates)
+        return arc_eager.list_candidates(state, candidates)
     if system == LR_SPINE:
-        return lr_spine.candidates(state, candidates)
+        return lr_spine.list_candidates(state, candidates)
     if system == COVINGTON:
-        return covington.candidates(state, candidates)
+        return covington.list_candidates(state, candidates)
     if system == ARC_HYBRID:
-        return arc_hybrid.candidates(state, candidates)
+        return arc_hybrid.list_candidates(state, candidates)
     if system == MH4:
-        return mh4.candidates(state, candidates)
+        return mh4.list_candidates(state, candidates)
     return 0, 0
 
 

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..files import DataError, atomic_output
-from ..transform import set_comment
 from ..transitions import arc_eager as arc_eager_system
 from ..transitions import shift_reduce as shift_reduce_system
 from ..transitions.arc_hybrid import ArcHybrid
@@ -18,7 +17,7 @@ from ..transitions.covington import Covington
 from ..transitions.lr_spine import LRSpine
 from ..transitions.mh4 import MH4
 from ..transitions.transition_system import TransitionSystem
-from ..treebank import Sentence, read_treebank
+from ..treebank import Sentence, read_treebank, set_comment
 from . import arc_eager, arc_eager_normalized, arc_hybrid, covington, lr_spine, mh4, shift_reduce
 
 TRANSITIONS_COMMENT = "# transitions = "

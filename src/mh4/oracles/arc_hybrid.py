@@ -57,12 +57,15 @@ def transition_costs(stack, front, gold, costs):
 
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
-    """The gold tree, if it is projective and one of the configuration's length."""
+    """The gold tree, if it is projective and the configuration is one of its words."""
     tree = np.ascontiguousarray(gold, np.int32)
     if not is_projective_tree(tree):
         raise ValueError(f"transitions are scored by a projective gold tree, see `projectivize`: {tree.tolist()}")
     if configuration.n != len(tree) - 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
+    stack, front = configuration.stack, configuration.front
+    if stack[:1] != (0,) or front > len(tree) or any(a >= b for a, b in pairwise((*stack, front))):
+        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
     return tree
 
 
@@ -103,7 +106,7 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
     ------
     ValueError
         The gold heads are no projective tree, or one of another number of words, or with ``single_root`` of another
-        number of words below the root.
+        number of words below the root; a stack and a front that make no configuration.
     """
     tree = _checked(configuration, gold)
     if single_root and np.count_nonzero(tree[1:] == 0) != 1:

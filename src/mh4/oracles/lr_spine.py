@@ -163,7 +163,8 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: 
     Raises
     ------
     ValueError
-        The gold heads are no projective tree, or one of another number of words.
+        The gold heads are no projective tree, or one of another number of words; arcs and a front that are of no
+        configuration.
 
     References
     ----------
@@ -174,10 +175,13 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: 
         raise ValueError(f"correct transitions need a projective gold tree, see `projectivize`: {gold.tolist()}")
     if configuration.n != len(gold) - 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
+    front = configuration.front
+    if not 0 <= front <= len(gold) or not all(0 <= h < front and 0 < d < front for h, d in configuration.arcs):
+        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
     heads = np.full(len(gold), _NONE, np.int32)
     for head, dependent in configuration.arcs:
         heads[dependent] = head
-    shift, left, right = _correct_steps(spines, heads, configuration.front, gold)
+    shift, left, right = _correct_steps(spines, heads, front, gold)
     steps = (SHIFT if shift else None, left_arc(left) if left else None, right_arc(right) if right else None)
     return tuple(step for step in steps if step is not None)
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mh4.decoders import get_decoder
+from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.trees import checked_tree
 
 from ..transitions.mh4 import MH4
@@ -135,6 +135,8 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     """
     if is_derivable(heads, single_root):
         return np.array(heads, np.int32)
+    if len(heads) == 1:
+        raise InfeasibleError("no word, so none to be attached to the root")
     return get_decoder("mh4-two", single_root, search=_CLOSEST).closest_tree(heads)
 
 

@@ -97,7 +97,7 @@ def _code(name: str, names: Sequence[str], what: str) -> int:
 
 
 def _check_for_cubic(algorithm: str | None, gold: np.ndarray) -> None:
-    """Whether the cubic algorithm is asked for and suits the gold tree, which is no projective tree."""
+    """ValueError unless a gold tree that is no projective tree is a tree and the algorithm is for all of them."""
     checked_tree(gold)
     if algorithm not in (None, "cubic"):
         raise ValueError(f"the {algorithm} algorithm needs a projective gold tree, use 'cubic': {gold.tolist()}")

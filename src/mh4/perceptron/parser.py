@@ -79,9 +79,8 @@ class PerceptronParser(TreebankParser):
         folder = Path(folder)
         config = read_as(folder / CONFIG, PerceptronConfig.from_dict)
         vocabulary = read_as(folder / VOCABULARY, PerceptronVocabulary.from_dict)
-        root = vocabulary.relation_number(vocabulary.root_relation)
         tensors = read_tensors(folder / WEIGHTS)
-        actions = Actions.of(get_system(config.system)[1], len(vocabulary.relations), root)
+        actions = Actions.of(get_system(config.system)[1], len(vocabulary.relations), vocabulary.forced_root)
         return cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
 
     def save(self, folder: str | Path) -> None:

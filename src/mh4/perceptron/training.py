@@ -15,7 +15,7 @@ from ..files import DataError
 from ..greedy.state import ORACLES
 from ..greedy.systems import get_system
 from ..greedy.templates import system_templates
-from ..greedy.training_trees import training_trees
+from ..greedy.training_tree import training_tree
 from ..model_folder import CONFIG, LOG, WEIGHTS
 from ..training import read_gold
 from ..treebank import Sentence
@@ -53,7 +53,7 @@ class PerceptronTrainer:
         self._actions = Actions.of(self._system, len(self.vocabulary.relations), self.vocabulary.forced_root)
         self._room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
         self._text = self.vocabulary.text(sentences)
-        self._gold = self.vocabulary.gold(sentences, training_trees(sentences, self._system))
+        self._gold = self.vocabulary.gold(sentences, [training_tree(s, self._system) for s in sentences])
         self._weights = new_weights(_FEATURES, _CELLS, True)
         self.epoch = self.decisions = 0
 
@@ -121,7 +121,7 @@ def fit(
         report: dict[str, Any] = {"epoch": epoch, "wrong": wrong, "words_per_second": words / seconds}
         improved = True
         if dev:
-            uas, las = dev_scores(parser, dev)
+            uas, las = attachment_scores(dev, parser.predict(dev))
             improved = (las, uas) > best
             best = max(best, (las, uas))
             report |= {"dev_uas": uas, "dev_las": las, "best": improved}
@@ -130,17 +130,6 @@ def fit(
         if on_epoch is not None:
             on_epoch(report | {"seconds": time.perf_counter() - start}, parser)
     return chosen
-
-
-def dev_scores(parser: PerceptronParser, sentences: Sequence[Sentence]) -> tuple[float, float]:
-    """UAS and LAS in percent."""
-    predictions = parser.predict(sentences)
-    return attachment_scores(
-        [sentence.heads for sentence in sentences],
-        [sentence.relations for sentence in sentences],
-        [prediction.heads for prediction in predictions],
-        [prediction.relations for prediction in predictions],
-    )
 
 
 def train(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import TransitionSystem, heads_of
+from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
 
 SHIFT = "shift"
 LEFT_ARC, RIGHT_ARC, REDUCE = "left_arc", "right_arc", "reduce"
@@ -74,12 +74,11 @@ class Configuration:
             f"{token}{label.translate(_SUPERSCRIPTS)}" for token, label in zip(self.stack, self.labels, strict=True)
         )
         remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
-        return f"({stack}, {remaining}, {arcs})"
+        return f"({stack}, {remaining}, {show_arcs(self.arcs)})"
 
     def gold_arcs(self, gold: np.ndarray) -> int:
         """How many of the arcs made so far are in a gold tree, given as heads."""
-        return sum(int(gold[dependent]) == head for head, dependent in self.arcs)
+        return count_gold(self.arcs, gold)
 
 
 class _ArcEagerBase(TransitionSystem[Configuration, str]):

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionSystem, heads_of
+from .transition_system import NO_HEAD, TransitionSystem, heads_of, show_arcs
 
 SHIFT, NO_ARC, LEFT_ARC, RIGHT_ARC = TRANSITIONS = ("shift", "no_arc", "left_arc", "right_arc")
 
@@ -58,8 +58,7 @@ class Configuration:
         return range(self.right, self.n + 1)
 
     def __repr__(self) -> str:
-        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
-        return f"⟨{list(self.lambda1)}, {list(self.lambda2)}, {list(self.buffer)}, {arcs}⟩"
+        return f"⟨{list(self.lambda1)}, {list(self.lambda2)}, {list(self.buffer)}, {show_arcs(self.arcs)}⟩"
 
     def heads(self) -> np.ndarray:
         """int32 (n + 1,): the head of each word by the arcs made so far, `NO_HEAD` where there is none (and at 0)."""

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .transition_system import TransitionSystem, heads_of
+from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
 
 KINDS = ("shift", "left_arc", "right_arc")
 
@@ -93,12 +93,11 @@ class Configuration:
     def __repr__(self) -> str:
         spines = [f"⟨{' '.join(map(str, left))} | {' '.join(map(str, right))}⟩" for left, right in self.stack]
         remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
-        return f"({' '.join(spines) or 'ε'}, {remaining}, {arcs})"
+        return f"({' '.join(spines) or 'ε'}, {remaining}, {show_arcs(self.arcs)})"
 
     def gold_arcs(self, gold: np.ndarray) -> int:
         """How many of the arcs built so far are in a gold tree, given as heads."""
-        return sum(int(gold[dependent]) == head for head, dependent in self.arcs)
+        return count_gold(self.arcs, gold)
 
 
 class LRSpine(TransitionSystem[Configuration, Transition]):
@@ -144,8 +143,9 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         return (*shift, *left, *map(right_arc, range(1, len(second.right) + 1)))
 
     def apply(self, configuration: Configuration, transition: Transition) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
-        self.check(configuration, Transition(*transition))
+        """The next configuration; `TransitionError` if ``transition`` does not apply. A name alone has no k."""
+        transition = Transition(transition) if isinstance(transition, str) else Transition(*transition)
+        self.check(configuration, transition)
         kind, k = transition
         stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
         if kind == "shift":

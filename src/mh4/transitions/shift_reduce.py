@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import TransitionSystem, heads_of
+from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = TRANSITIONS = ("shift", "reduce_left", "reduce_right")
 
@@ -46,13 +46,11 @@ class Configuration:
     def __repr__(self) -> str:
         stack = " ".join(map(str, self.stack))
         remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        arcs = "{" + ", ".join(map(str, sorted(self.arcs))) + "}" if self.arcs else "∅"
-        return f"({stack}, {remaining}, {arcs})"
+        return f"({stack}, {remaining}, {show_arcs(self.arcs)})"
 
     def gold_arcs(self, gold: np.ndarray) -> int:
         """How many of the arcs built so far are in a gold tree, given as heads."""
-        heads = gold.tolist()
-        return sum([heads[dependent] == head for head, dependent in self.arcs])
+        return count_gold(self.arcs, gold)
 
 
 class ShiftReduce(TransitionSystem[Configuration, str]):

@@ -8,7 +8,7 @@ words to a final one, whose ``heads`` are the tree.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -29,6 +29,17 @@ def heads_of(arcs: Iterable[tuple[int, int]], n: int) -> np.ndarray:
     for head, dependent in arcs:
         heads[dependent] = head
     return heads
+
+
+def show_arcs(arcs: Collection[tuple[int, int]]) -> str:
+    """A set of arcs as it is written in the papers."""
+    return "{" + ", ".join(map(str, sorted(arcs))) + "}" if arcs else "∅"
+
+
+def count_gold(arcs: Iterable[tuple[int, int]], gold: np.ndarray) -> int:
+    """How many arcs (head, dependent) are in a gold tree, given as heads."""
+    heads = gold.tolist()
+    return sum(heads[dependent] == head for head, dependent in arcs)
 
 
 class TransitionSystem(ABC, Generic[C, T]):

@@ -78,7 +78,7 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
     covington.prepare(state, oracle, tree)
     configuration, steps = with_words_read(SYSTEM.initial(n)), []
     while True:
-        count, contexts = covington.candidates(state, room)
+        count, contexts = covington.list_candidates(state, room)
         names = tuple(TRANSITIONS[row[TRANSITION]] for row in room.rows[:count])
         assert names == SYSTEM.legal(configuration)
         if not count:

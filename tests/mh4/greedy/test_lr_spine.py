@@ -72,7 +72,7 @@ def shifted(configuration):
 
 def listed(state, room):
     """Candidates as (transition, head, dependent), contexts as lists of tokens."""
-    count, contexts = lr_spine.candidates(state, room)
+    count, contexts = lr_spine.list_candidates(state, room)
     assert contexts == count
     assert room.rows[:count, CONTEXT].tolist() == list(range(count))
     assert room.groups[:count].tolist() == room.rows[:count, TRANSITION].tolist()

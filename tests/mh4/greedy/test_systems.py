@@ -28,7 +28,7 @@ from mh4.greedy.state import (
     new_state,
 )
 from mh4.greedy.systems import SYSTEMS, apply, find_costs, get_system, initialize, list_candidates, prepare
-from mh4.greedy.training_trees import training_trees
+from mh4.greedy.training_tree import training_tree
 from mh4.oracles.mh4 import is_derivable
 from mh4.sample import generate_sample
 from mh4.transitions.arc_eager import REDUCE, RIGHT_ARC, SHIFT, ArcEager
@@ -249,13 +249,13 @@ def test_tokens_of_arc_hybrid(name):
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_training_trees_are_those_of_the_system(name, tmp_path):
+def test_the_training_tree_is_that_of_the_system(name, tmp_path):
     path = tmp_path / "trees.conllu"
     trees = [tree for tree in all_trees(4) if (tree == 0).sum() < 3]
     sentences = ["".join(f"{d}\tw\t_\tX\t_\t_\t{tree[d]}\tx\t_\t_\n" for d in range(1, 5)) for tree in trees]
     path.write_text("\n".join(sentences) + "\n")
     built = [tree.tolist() for tree in trees_of(name, 4)]
-    found = training_trees(list(read_treebank(path, gold=True)), get_system(name)[1])
+    found = [training_tree(sentence, get_system(name)[1]) for sentence in read_treebank(path, gold=True)]
     for gold, tree in zip(trees, found, strict=True):
         assert tree.tolist() in built
         assert (tree.tolist() == gold.tolist()) == (gold.tolist() in built)
@@ -295,7 +295,8 @@ def treebank(request, tmp_path_factory):
 @pytest.mark.parametrize("name", SYSTEMS)
 def test_static_oracles_rebuild_whole_treebanks(name, treebank):
     kernels = Kernels(name, 1, longest=max(map(len, treebank)))
-    for sentence, gold in zip(treebank, training_trees(treebank, kernels.system), strict=True):
+    for sentence in treebank:
+        gold = training_tree(sentence, kernels.system)
         relations = np.arange(len(gold), dtype=np.int32) % 50
         heads, built = follow_static(kernels, gold, relations)
         heads = np.where(heads < 0, 0, heads)  # words without a head are attached to the root

@@ -88,3 +88,12 @@ def test_bad_gold_trees_are_errors():
         optimal_computation(np.array([-1, 2, 1]))
     with pytest.raises(ValueError, match="one word below the root"):
         optimal_step(configuration, np.array([-1, 0, 0, 2, 3]), single_root=True)
+
+
+@pytest.mark.parametrize(
+    ("stack", "front"), [((0, 10**7), 1), ((0, 2, 1), 3), ((0, 1), 9), ((), 1), ((1,), 2), ((0, 2), 2)]
+)
+def test_what_is_no_configuration_is_an_error(stack, front):
+    for function in (optimal_step, loss):
+        with pytest.raises(ValueError, match="no configuration of 3 words"):
+            function(Configuration(stack, front, 3), np.array([-1, 2, 0, 2]))

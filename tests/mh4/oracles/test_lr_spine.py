@@ -125,6 +125,12 @@ def test_it_rebuilds_a_whole_treebank(system, tmp_path):
     assert 0 < changed < len(sentences)
 
 
+@pytest.mark.parametrize(("front", "arcs"), [(10**6, set()), (-1, set()), (3, {(2, 9)}), (3, {(2, -1)}), (2, {(2, 1)})])
+def test_what_is_no_configuration_is_an_error(front, arcs):
+    with pytest.raises(ValueError, match="no configuration of 3 words"):
+        correct_transitions(Configuration((), front, 3, frozenset(arcs)), np.array([-1, 2, 0, 2]))
+
+
 def test_what_is_no_gold_tree_is_an_error():
     configuration = LRSpine().initial(4)
     for heads in ([-1, 3, 4, 0, 3], [-1, 2, 1, 0, 0]):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from computations import all_trees, configurations
 
-from mh4.decoders import get_decoder
+from mh4.decoders import InfeasibleError, get_decoder
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
 from mh4.sample import generate_sample
 from mh4.transitions.mh4 import MH4
@@ -80,3 +80,9 @@ def test_bad_gold_trees_are_errors():
     for function in (is_derivable, closest_derivable, optimal_computation):
         with pytest.raises(ValueError, match="not a tree"):
             function(np.array([-1, 2, 1]))
+
+
+def test_no_word_can_be_the_one_below_the_root():
+    for function in (closest_derivable, optimal_computation):
+        with pytest.raises(InfeasibleError, match="no word"):
+            function(np.array([-1]), single_root=True)

@@ -3,6 +3,7 @@ import json
 import numpy as np
 import pytest
 
+from mh4.evaluation import attachment_scores
 from mh4.files import DataError
 from mh4.greedy.state import ARGUMENT, CONTEXT, DEPENDENT, DYNAMIC, HEAD, STATIC, TRANSITION
 from mh4.greedy.systems import apply, find_costs, initialize, list_candidates, prepare
@@ -10,7 +11,7 @@ from mh4.model_folder import read_scorer
 from mh4.perceptron.config import PerceptronConfig, make_config
 from mh4.perceptron.loops import score_contexts
 from mh4.perceptron.parser import PerceptronParser
-from mh4.perceptron.training import PerceptronTrainer, dev_scores, fit, train
+from mh4.perceptron.training import PerceptronTrainer, fit, train
 from mh4.perceptron.vocabulary import PerceptronVocabulary
 from mh4.sample import generate_sample
 from mh4.treebank import Sentence, read_treebank
@@ -129,8 +130,8 @@ def test_it_learns_the_sample(system, oracle, sample):
     parser = fit(PerceptronConfig(system, oracle, iterations=4), *sample, lambda report, _: reports.append(report))
     assert reports[-1]["wrong"] < reports[0]["wrong"] / 2
     assert reports[-1]["dev_las"] > 86
-    assert dev_scores(parser, sample[1])[1] == max(report["dev_las"] for report in reports)
-    assert dev_scores(parser, sample[0])[1] > 92
+    assert attachment_scores(sample[1], parser.predict(sample[1]))[1] == max(report["dev_las"] for report in reports)
+    assert attachment_scores(sample[0], parser.predict(sample[0]))[1] > 92
 
 
 def test_model_folder(sample, small_treebanks, tmp_path):

@@ -120,6 +120,14 @@ def test_what_does_not_apply_is_an_error(stack, front, transition):
         LRSpine().apply(configuration, transition)
 
 
+def test_a_name_alone_is_a_transition_without_k():
+    system = LRSpine()
+    two = [*system.run(2, ["shift", "shift", "shift"])][-1]
+    assert [len(element.left) for element in two.stack] == [1, 1, 1]
+    with pytest.raises(TransitionError, match="does not apply to"):
+        system.apply(two, "left_arc")
+
+
 def test_an_unknown_transition_lists_the_known_ones():
     with pytest.raises(TransitionError, match="known: shift, left_arc, right_arc"):
         LRSpine().apply(LRSpine().initial(1), Transition("reduce"))
