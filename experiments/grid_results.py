@@ -36,7 +36,12 @@ PLAN: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]], 
         (("hu", "got", "cu", "el"), ("greedy-mh4-two", "greedy-mh4-three"), (1,)),
         (("hu", "cu"), ("ensemble",), (1,)),  # their test files are at hand
     ),
-    "fast": ((("hu", "got"), ("mh4-hybrid",), (1, 2, 3)),),
+    "fast": (
+        (("hu",), _ALL, (1, 2, 3)),
+        (("got",), _ALL, (1,)),
+        (("got",), ("mh4-hybrid",), (1, 2, 3)),
+        (("cu", "el"), ("mst", "mh4-hybrid", "1ec", "greedy-mh3", "greedy-mh4"), (1,)),
+    ),
     "best": ((("hu", "got", "cu", "el"), ("mh4-hybrid",), (1, 2, 3)),),
 }
 

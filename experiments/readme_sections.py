@@ -36,8 +36,9 @@ def accuracy_markdown(results: list[Result]) -> str:
     ]
     for preset in OTHER_PRESETS:
         groups = group_runs(results, preset)
-        cells = [_cell(groups.get((treebank, "mh4-hybrid"), [])) for treebank in treebanks]
-        rows.append([f"`mh4-hybrid`, `--preset {preset}`", *cells])
+        for system in systems_of(groups):
+            cells = [_cell(groups.get((treebank, system), [])) for treebank in treebanks]
+            rows.append([f"`{system}`, `--preset {preset}`", *cells])
     columns = ["", *(LANGUAGES.get(treebank, treebank) for treebank in treebanks)]
     rule = ["---", *("---:" for _ in treebanks)]
     return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows)) + "\n"

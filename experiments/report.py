@@ -79,25 +79,13 @@ class Section:
 def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTable:
     """What the project promises of its numbers, and whether the results bear it out."""
     groups = group_runs(results, "paper")
-    rows = []
-    short, cells = [], 0
-    for (treebank, system), runs in sorted(groups.items()):
-        theirs = DEV_UAS.get(treebank, {}).get(system)
-        if theirs is not None and theirs.deviation is not None:
-            cells += 1
-            ours = mean(run["dev_uas"] for run in runs)
-            if ours < theirs.mean - theirs.deviation:
-                short.append(f"{treebank} {system} {(ours - theirs.mean) / theirs.deviation:+.1f} sd")
-    if cells:
-        claim = "published settings: mean dev UAS within one published sd, or better"
-        found = f"{cells - len(short)} of {cells} cells" + (f"; not {', '.join(short)}" if short else "")
-        rows.append([claim, found, "yes" if not short else "no"])
+    rows = [row for preset in PLAN for row in _published_level(results, preset)]
     rows += [
         [f"{row[0]}, on average", f"{row[2]} UAS", row[1]] for row in table4_systems.order_table(results, "paper").rows
     ]
     for (treebank, system), runs in sorted(group_runs(results, "fast").items()):
         slow = groups.get((treebank, system), [])
-        if slow:
+        if slow and system == "mh4-hybrid":
             uas = mean(run["dev_uas"] for run in slow)
             gain = mean(run["dev_uas"] for run in runs) - uas
             steps = mean(steps_to(run, uas) for run in runs) / mean(steps_to(run, uas) for run in slow)
@@ -126,6 +114,21 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
         "what a step takes, measured side by side (`python experiments/preset_speed.py TREEBANK…`)."
     ]
     return ReportTable("Claims", ["claim", "found", "holds"], rows, notes, "python experiments/report.py", left=3)
+
+
+def _published_level(results: list[Result], preset: str) -> list[list[str]]:
+    """The claim, for one preset, that the means of all treebanks and systems are as high as the paper's; or nothing."""
+    short, cells = [], 0
+    for (treebank, system), runs in sorted(group_runs(results, preset).items()):
+        theirs = DEV_UAS.get(treebank, {}).get(system)
+        if theirs is not None and theirs.deviation is not None:
+            cells += 1
+            ours = mean(run["dev_uas"] for run in runs)
+            if ours < theirs.mean - theirs.deviation:
+                short.append(f"{treebank} {system} {(ours - theirs.mean) / theirs.deviation:+.1f} sd")
+    claim = f"{preset}: mean dev UAS within one published sd, or better"
+    found = f"{cells - len(short)} of {cells} cells" + (f"; not {', '.join(short)}" if short else "")
+    return [[claim, found, _yes(not short)]] if cells else []
 
 
 def steps_to(run: Result, uas: float) -> int:

@@ -24,7 +24,6 @@ def test_a_cell_has_our_mean_and_the_papers():
         "| --- | ---: | ---: |",
         "| `mst` | – (84.74 ± 0.28) | 82.50 ± 0.71 (82.81 ± 0.49) |",
         "| `mh4-hybrid` | 84.50 (84.59 ± 0.38) | – (84.59 ± 0.50) |",
-        "| `mh4-hybrid`, `--preset fast` | – | – |",
         "| `mh4-hybrid`, `--preset best` | – | 85.25 |",
     ]
 
