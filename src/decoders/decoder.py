@@ -17,7 +17,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 from numba import njit
 
-from .trees import checked_tree, mark_arcs
+from .trees import arc_matrix, checked_tree, mark_arcs
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 LARGEST_SUM = 2.0**121  # of one number a position; a chart sums up to four a word and weighs them against 16 times that
@@ -302,8 +302,5 @@ class Decoder(ABC):
         ChartTooLargeError
             A chart beyond the memory limit.
         """
-        heads = checked_tree(heads)
-        size = len(heads) + 1
-        bonus = np.zeros((size, size), np.float32)
-        mark_arcs(bonus, heads, 1.0)
-        return self.decode(np.zeros((len(self.channels), size, size), np.float32), bonus).heads
+        bonus = arc_matrix(checked_tree(heads))
+        return self.decode(np.zeros((len(self.channels), *bonus.shape), np.float32), bonus).heads

@@ -244,6 +244,11 @@ class BeamSearch(Decoder):
     ------
     ValueError
         A decoder without a transition system.
+
+    Attributes
+    ----------
+    chart : Decoder
+        The exact decoder.
     """
 
     def __init__(
@@ -264,7 +269,7 @@ class BeamSearch(Decoder):
         self.channels = chart.channels  # type: ignore[misc]
         self.roles = chart.roles  # type: ignore[misc]
         self.width = width
-        self._chart = chart(single_root, memory_limit)
+        self.chart = chart(single_root, memory_limit)
         self._reduces = _CHANNELS[chart.name]
 
     def __repr__(self) -> str:
@@ -300,4 +305,4 @@ class BeamSearch(Decoder):
 
     def closest_tree(self, heads: np.ndarray) -> np.ndarray:
         """As `Decoder.closest_tree`, by the chart where it fits, by the beam (so not always the closest) elsewhere."""
-        return self._chart.closest_tree(heads) if self._chart.fits(len(heads) - 1) else super().closest_tree(heads)
+        return self.chart.closest_tree(heads) if self.chart.fits(len(heads) - 1) else super().closest_tree(heads)

@@ -71,6 +71,13 @@ def mark_arcs(matrix: np.ndarray, heads: np.ndarray, value: float) -> None:
     matrix[heads[1:], np.arange(1, len(heads))] = value
 
 
+def arc_matrix(heads: np.ndarray) -> np.ndarray:
+    """float32 (n + 2, n + 2): 1 on the arcs [head, dependent] of a tree, int (n + 1,), 0 elsewhere."""
+    matrix = np.zeros((len(heads) + 1, len(heads) + 1), np.float32)
+    mark_arcs(matrix, heads, 1.0)
+    return matrix
+
+
 def checked_tree(heads: np.ndarray) -> np.ndarray:
     """The heads, int (n + 1,), as an array of native byte order, if they are a tree, with any number of root children.
 

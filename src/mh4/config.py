@@ -78,7 +78,8 @@ class TrainingConfig:
 
     def __post_init__(self) -> None:
         check_range(self, 1, "batch_words", "evaluation_steps", "patience", "max_steps", "min_word_count")
-        check_range(self, 0, "seed", "learning_rate", "epsilon", "weight_decay", "gradient_clip", "decays")
+        check_range(self, 0, "seed", below=2**63)
+        check_range(self, 0, "learning_rate", "epsilon", "weight_decay", "gradient_clip", "decays")
         check_range(self, 0, "decay_factor", "word_unknown", "character_unknown", "dropout_rise")
         check_range(self, 0, "beta1", "beta2", "weight_average", below=1)
         if self.decay_from not in ("last", "best"):

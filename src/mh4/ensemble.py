@@ -16,8 +16,9 @@ import numpy as np
 import torch
 
 from mh4.decoders import get_decoder
-from mh4.decoders.trees import mark_arcs
+from mh4.decoders.trees import arc_matrix
 
+from .files import DataError
 from .loading import load_parser
 from .network_parser import keep_relations, prediction_batches
 from .parser import Parser, decode_sentence, known_heads_bonus
@@ -89,25 +90,23 @@ class EnsembleParser(TreebankParser):
         members = [load_parser(folder, device=device, threads=threads) for folder in folders]
         return cls(members, decoder, combine, single_root)
 
-    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
-        """Trees of some sentences, in their order.
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
+        """As of `TreebankParser`.
 
         With ``keep_heads`` the members vote as if no head was given, and the best tree with the given heads is taken.
-
-        Raises
-        ------
-        DataError
-            No tree of the decoder's class has the given heads.
         """
         proposals = [member.predict(sentences) for member in self.members]
         weights = [self._split_votes(member, sentences) for member in self.members]
-        predictions = []
+        predictions: list[Prediction | DataError] = []
         for i, sentence in enumerate(sentences):
             trees = [predicted[i] for predicted in proposals]
             bonus = self._arc_weights(trees, [None if own is None else own[i] for own in weights])
             if keep_heads:
                 bonus += known_heads_bonus([sentence], len(sentence) + 2)[0]
             heads = self._decode(bonus, sentence)
+            if isinstance(heads, DataError):
+                predictions.append(heads)
+                continue
             prediction = Prediction(heads, vote_on_relations(heads, trees))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
         return predictions
@@ -121,13 +120,13 @@ class EnsembleParser(TreebankParser):
     def _arc_weights(self, trees: Sequence[Prediction], weights: Sequence[np.ndarray | None]) -> np.ndarray:
         total = np.zeros((len(trees[0].heads) + 1,) * 2, np.float32)
         for tree, own in zip(trees, weights, strict=True):
-            total += arc_votes(tree.heads) if own is None else own
+            total += arc_matrix(tree.heads) if own is None else own
         if self.combine == "votes":
             # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
-            total = total * np.float32(len(trees[0].heads)) + arc_votes(trees[0].heads)
+            total = total * np.float32(len(trees[0].heads)) + arc_matrix(trees[0].heads)
         return total
 
-    def _decode(self, bonus: np.ndarray, sentence: Sentence) -> np.ndarray:
+    def _decode(self, bonus: np.ndarray, sentence: Sentence) -> np.ndarray | DataError:
         decoder = self.decoder
         if not decoder.fits(len(sentence)):
             log.warning(
@@ -136,13 +135,6 @@ class EnsembleParser(TreebankParser):
             )
             decoder = get_decoder("mst", single_root=decoder.single_root)
         return decode_sentence(decoder, np.zeros((len(decoder.channels), *bonus.shape), np.float32), bonus, sentence)
-
-
-def arc_votes(heads: np.ndarray) -> np.ndarray:
-    """float32 (n + 2, n + 2): 1 on the arcs [head, dependent] of a tree, int (n + 1,), 0 elsewhere."""
-    votes = np.zeros((len(heads) + 1, len(heads) + 1), np.float32)
-    mark_arcs(votes, heads, 1.0)
-    return votes
 
 
 @torch.inference_mode()

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, TextIO
 
 __all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "open_input"]
 
@@ -33,6 +33,13 @@ def _reason(error: OSError) -> str:
     return (error.strerror or type(error).__name__).lower()
 
 
+def _opened(stream: TextIO | None, name: str) -> TextIO:
+    """A standard stream, which is None if the process was started without it."""
+    if stream is None:
+        raise DataError(f"{name}: is closed (name a file)")
+    return stream
+
+
 @contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file for reading bytes; ``-`` is standard input, which is left open afterwards.
@@ -43,7 +50,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         The file is missing, is a folder or may not be read.
     """
     if str(path) == "-":
-        yield sys.stdin.buffer
+        yield _opened(sys.stdin, STDIN_NAME).buffer
         return
     try:
         stream = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
@@ -78,9 +85,10 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
         The disk is full, or another failure while writing; no file is left behind.
     """
     if str(path) in ("-", "/dev/stdout"):
-        sys.stdout.flush()  # keeps the order of text printed earlier
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
+        stdout = _opened(sys.stdout, STDOUT_NAME)
+        stdout.flush()  # keeps the order of text printed earlier
+        yield stdout.buffer
+        stdout.buffer.flush()
         return
     if (opened := _OPENED.fullmatch(str(path))) is not None:
         with _output_stream(path, lambda: os.dup(int(opened[1] or 2))) as stream:

@@ -42,8 +42,10 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_bytes())
     except FileNotFoundError:
         raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
-    except (json.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
         raise DataError(f"{path}: not valid JSON: {error}") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
 
 
 def read_as(path: Path, from_dict: Callable[[dict[str, Any]], T]) -> T:
@@ -70,17 +72,21 @@ def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
     try:
-        return load_file(path)
+        tensors = load_file(path)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
     except SafetensorError as error:
         raise DataError(f"{path}: not a whole safetensors file: {error}") from None
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise DataError(f"{path}: {name} holds values that are no numbers")
+    return tensors
 
 
 def read_state(path: Path) -> dict[str, Any]:
     """The JSON in the header of a file that `write_tensors` wrote with a state."""
     with safe_open(path, "pt") as stream:
-        return json.loads(stream.metadata()[_METADATA])
+        return json.loads((stream.metadata() or {}).get(_METADATA, "{}"))
 
 
 def write_definition(folder: Path, config: Config | TransitionConfig, vocabulary: Vocabulary) -> None:

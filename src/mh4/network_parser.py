@@ -52,15 +52,15 @@ class ScoredBatch(NamedTuple):
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
-    find_heads: Callable[[], list[np.ndarray]]
+    find_heads: Callable[[], Sequence[np.ndarray | DataError]]
 
 
 class LabelledBatch(NamedTuple):
-    """Sentences with their trees; the best relation of each word may still be on its way."""
+    """Sentences with their trees, or errors; the best relation of each word of the trees may still be on its way."""
 
     indices: list[int]
     sentences: list[Sentence]
-    trees: list[np.ndarray]
+    trees: Sequence[np.ndarray | DataError]
     relations: HostCopy
 
 
@@ -105,8 +105,10 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """The scores of a batch, for `find_heads`; they need not have arrived."""
 
     @abstractmethod
-    def find_heads(self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
-        """Heads int32 (n + 1,) of each sentence of a batch; by one thread at a time, whichever."""
+    def find_heads(
+        self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> Sequence[np.ndarray | DataError]:
+        """Heads int32 (n + 1,) of each sentence of a batch, or its error; by one thread at a time, whichever."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
@@ -149,9 +151,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         run(train, dev, output, **options)
         return cls.load(output, device=options.get("device", "auto"))
 
-    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
-        """Trees of some sentences, in their order."""
-        predictions: list[Prediction | None] = [None] * len(sentences)
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
+        """As of `TreebankParser`."""
+        predictions: list[Prediction | DataError | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
         labelled: deque[LabelledBatch] = deque()
@@ -192,10 +194,11 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.times.start()
         trees = batch.find_heads()
         self.times.stop("decode")
+        found = [(b, heads) for b, heads in enumerate(trees) if not isinstance(heads, DataError)]
         arcs = (
-            np.repeat(np.arange(len(trees)), [len(heads) - 1 for heads in trees]),
-            np.concatenate([heads[1:] for heads in trees]),
-            np.concatenate([np.arange(1, len(heads)) for heads in trees]),
+            np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
+            np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
+            np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in found)]),
         )
         indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
         label_scores = self.network.label_scores(batch.encoded.states, *indices)
@@ -203,16 +206,18 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.times.stop("label")
         return LabelledBatch(batch.indices, batch.sentences, trees, relations)
 
-    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction]:
+    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction | DataError]:
         self.times.start()
         names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
-        cuts = np.cumsum([len(heads) - 1 for heads in batch.trees])[:-1]
-        predictions = [
-            Prediction(tree, tuple(relations))
-            for tree, relations in zip(batch.trees, np.split(names, cuts), strict=True)
-        ]
-        if keep_heads:
-            predictions = [keep_relations(s, p) for s, p in zip(batch.sentences, predictions, strict=True)]
+        predictions: list[Prediction | DataError] = []
+        start = 0
+        for sentence, tree in zip(batch.sentences, batch.trees, strict=True):
+            if isinstance(tree, DataError):
+                predictions.append(tree)
+                continue
+            prediction = Prediction(tree, tuple(names[start : start + len(sentence)]))
+            predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
+            start += len(sentence)
         self.times.stop("label")
         return predictions
 

@@ -22,6 +22,9 @@ from .transition_parser import TransitionParser
 from .treebank import Sentence
 from .treebank_parser import StageTimes
 
+DIVERGED = "training diverged"
+AFTER_DIVERGENCE = "lower learning_rate; the model that was best before is kept"
+
 
 class Objective(ABC):
     """The loss of the trees in a batch."""
@@ -57,6 +60,8 @@ class StructuredHinge(Objective):
             products, all_scores = scorer.products_and_scores(encoded.roles)
             scores = all_scores.cpu().numpy()
         times.stop("score")
+        if not np.isfinite(scores).all():
+            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})")
         violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         times.stop("decode")
         sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])

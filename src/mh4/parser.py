@@ -10,13 +10,16 @@ from typing import Self
 import numpy as np
 
 from mh4.decoders import Decoder, InfeasibleError, get_decoder
+from mh4.decoders.search import BeamSearch
+from mh4.decoders.trees import arc_matrix
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 from mh4.models.transfer import HostCopy
 
 from .config import Config
+from .files import DataError
 from .network_parser import NetworkParser
-from .treebank import Sentence
+from .treebank import Sentence, check_no_cycle
 from .treebank_parser import Prediction
 from .vocabulary import Vocabulary
 
@@ -66,8 +69,10 @@ class Parser(NetworkParser[Config, ChannelScorer]):
         """As of `NetworkParser`."""
         return HostCopy(self.network.scorer(encoded.roles))
 
-    def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool) -> list[np.ndarray]:
-        """As of `NetworkParser`; DataError if the given heads are not those of any tree of the class."""
+    def find_heads(
+        self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> Sequence[np.ndarray | DataError]:
+        """As of `NetworkParser`."""
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
         bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None
@@ -78,14 +83,14 @@ class Parser(NetworkParser[Config, ChannelScorer]):
                 if bonus is None:
                     raise
         # One by one, for the sentence that is too long for the chart or has no tree with the given heads.
-        trees = []
+        trees: list[np.ndarray | DataError] = []
         for b, sentence in enumerate(sentences):
             size = len(sentence) + 2
             known = None if bonus is None else bonus[b, :size, :size]
             trees.append(self._decode_one(matrices[b, :, :size, :size], sentence, known))
         return trees
 
-    def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray:
+    def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray | DataError:
         decoder = self.decoder
         if not decoder.fits(len(sentence)):
             if "arc" in decoder.channels:  # no transition system: any tree, by its arc scores alone
@@ -99,19 +104,40 @@ class Parser(NetworkParser[Config, ChannelScorer]):
                 search if instead == decoder.name else instead,
             )
             decoder = get_decoder(instead, single_root=decoder.single_root, search=search)
-        return decode_sentence(decoder, scores, bonus, sentence)
+        heads = decode_sentence(decoder, scores, bonus, sentence)
+        if isinstance(heads, DataError) and isinstance(decoder, BeamSearch):  # perhaps only the beam has lost them
+            if decoder.chart.fits(len(sentence)):
+                return decode_sentence(decoder.chart, scores, bonus, sentence)
+            closest = bonus + arc_matrix(decoder.decode(scores).heads)
+            mst = get_decoder("mst", single_root=decoder.single_root)
+            return decode_sentence(mst, np.zeros((1, *closest.shape), np.float32), closest, sentence)
+        return heads
 
 
-def decode_sentence(decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence) -> np.ndarray:
-    """The best heads of a sentence; DataError if those that its bonus prescribes are not those of any tree."""
+def decode_sentence(
+    decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence
+) -> np.ndarray | DataError:
+    """The best heads of a sentence, or the error of given ones, by the bonus, that are not those of any tree."""
     try:
         return decoder.decode(scores, bonus).heads
     except InfeasibleError as error:
         if bonus is None:
             raise
-        raise sentence.error(
+        return _conflict(sentence, decoder.single_root) or sentence.error(
             f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
-        ) from None
+        )
+
+
+def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:
+    """What is wrong with given heads that no tree at all has."""
+    try:
+        check_no_cycle(sentence)
+    except DataError as error:
+        return error
+    if single_root and len(sentence.roots) > 1:
+        first, second = sentence.roots[:2]
+        return sentence.error(f"words {first} and {second} both have HEAD 0, and trees have one root child", second)
+    return None
 
 
 def known_heads_bonus(sentences: Sequence[Sentence], size: int) -> np.ndarray:

@@ -114,7 +114,9 @@ def parse_shard(
         As `read_shard`; or the output cannot be written.
     """
     skipped: list[DataError] = []
-    sentences, words = parser.parse_to_file(read_shard(shard, skip_bad, skipped.append), output, keep_heads)
+    sentences, words = parser.parse_to_file(
+        read_shard(shard, skip_bad, skipped.append), output, keep_heads, skip_bad, skipped.append
+    )
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
     return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))

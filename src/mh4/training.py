@@ -40,7 +40,7 @@ from .model_folder import (
     write_definition,
     write_tensors,
 )
-from .objectives import Objective, make_objective
+from .objectives import AFTER_DIVERGENCE, DIVERGED, Objective, make_objective
 from .parser import Parser
 from .training_batches import Example, TrainingBatch, collate, shuffled_batches
 from .transition_config import TransitionConfig
@@ -201,10 +201,7 @@ class Trainer:
         self.average.update(self.progress.step + 1)
         times.stop("backward")
         if not math.isfinite(norm):
-            raise ValueError(
-                f"training diverged: no finite gradient in step {self.progress.step + 1} (lower learning_rate; "
-                "the model that was best before is kept)"
-            )
+            raise ValueError(f"{DIVERGED}: no finite gradient in step {self.progress.step + 1} ({AFTER_DIVERGENCE})")
         return float(loss.detach())
 
     def run(self) -> Progress:
@@ -258,6 +255,8 @@ class Trainer:
     def evaluate(self) -> None:
         """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
         progress, settings, recent = self.progress, self.settings, self.recent
+        if not all(bool(parameter.isfinite().all()) for parameter in self.parser.network.parameters()):
+            raise ValueError(f"{DIVERGED}: weights are no numbers after step {progress.step} ({AFTER_DIVERGENCE})")
         with self.average.applied():
             uas, las = self.dev_scores()
             improved = las > progress.best_las
@@ -330,9 +329,13 @@ class Trainer:
         """
         path = self.folder / STATE
         tensors, saved = read_tensors(path), read_state(path)
-        if saved.pop("treebanks") != self.treebanks:
+        try:
+            treebanks, self.progress = saved.pop("treebanks"), Progress(**saved)
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: holds no state of training (start again with --overwrite)") from None
+        if treebanks != self.treebanks:
             raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
-        self.progress = Progress(**saved)
+        best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
         prefix = "network."
         self.parser.network.load_state_dict(
             {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
@@ -346,8 +349,7 @@ class Trainer:
         self.optimizer.load_state_dict(state)
         for position, average in enumerate(self.average.averages):
             average.copy_(tensors[f"average.{position}"])
-        if self.settings.decay_from == "best":
-            best = read_tensors(self.folder / WEIGHTS)
+        if self.settings.decay_from == "best" and best:
             self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
@@ -359,10 +361,18 @@ class Trainer:
         """Drop lines of the log that lie beyond the saved state."""
         path = self.folder / LOG
         if path.exists():
-            lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-            kept = [line for line in lines if line.endswith("\n") and json.loads(line)["step"] <= self.progress.step]
+            kept = []
+            for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
+                if not line.endswith(b"\n"):  # written when training was interrupted
+                    break
+                try:
+                    step = json.loads(line)["step"]
+                except (ValueError, TypeError, KeyError):
+                    raise DataError(f"{path}:{number}: not a line of this log (remove it)") from None
+                if step <= self.progress.step:
+                    kept.append(line)
             with atomic_output(path) as stream:
-                stream.write("".join(kept).encode())
+                stream.write(b"".join(kept))
 
 
 def _digest(sentences: Sequence[Sentence]) -> str:
@@ -445,11 +455,6 @@ def train(
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
         resume = resume and exists
         continues = resume and (folder / STATE).exists()
-        workers.gather(None)  # all have looked at the folder before it is written to
-        if workers.lead and not continues:
-            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
-                (folder / name).unlink(missing_ok=True)
-            write_definition(folder, config, vocabulary)
         parser: Parser | TransitionParser
         if isinstance(config, TransitionConfig):
             parser = TransitionParser(config, vocabulary, device)
@@ -462,8 +467,13 @@ def train(
         if not workers.lead:
             on_step = on_evaluation = None
         trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
+        workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
             trainer.load_state()
+        elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
+            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
+                (folder / name).unlink(missing_ok=True)
+            write_definition(folder, config, vocabulary)
         progress = trainer.run()
         del trainer  # it holds on to the other processes
         return progress

@@ -225,7 +225,7 @@ def _changed_line(line: str, head: int, mark: bool) -> str:
     if mark:
         line_end = "\r" if fields[MISC].endswith("\r") else ""
         misc = fields[MISC].removesuffix(line_end)
-        entries = [] if misc == "_" else misc.split("|")
+        entries = [] if misc in ("", "_") else misc.split("|")
         if not any(entry.startswith("OldHead=") for entry in entries):
             entries.append(f"OldHead={old_head}")
             if label != old_label:

@@ -93,8 +93,8 @@ class Sentence:
 
     @property
     def label(self) -> str:
-        """The sent_id or, without one, the number."""
-        return str(self.number) if self.sent_id is None else self.sent_id
+        """The sent_id, tabs as spaces, or, without one, the number."""
+        return str(self.number) if self.sent_id is None else self.sent_id.replace("\t", " ")
 
     @property
     def roots(self) -> tuple[int, ...]:
@@ -456,17 +456,23 @@ def _short(number: int) -> str:
 
 def _check_tree(sentence: Sentence) -> None:
     """Raise the `DataError` of a sentence whose heads are not a tree (several roots are allowed)."""
-    heads = sentence.heads.tolist()
-    for word, head in enumerate(heads[1:], start=1):
+    for word, head in enumerate(sentence.heads[1:].tolist(), start=1):
         if head < 0:
             raise sentence.error(f"HEAD of word {word} is missing (a gold tree needs every head)", word)
+    # From every word the heads lead to the root or into a cycle; so a graph without cycles has a root.
+    check_no_cycle(sentence)
+
+
+def check_no_cycle(sentence: Sentence) -> None:
+    """Raise the `DataError` of a sentence with a word that is its own head, or with a cycle; heads may be missing."""
+    heads = sentence.heads.tolist()
+    for word, head in enumerate(heads[1:], start=1):
         if head == word:
             raise sentence.error(f"word {word} ({_quote(sentence.forms[word - 1])}) is its own head", word)
-    # From every word the heads lead to the root or into a cycle; so a graph without cycles has a root.
     if cycle := _find_cycle(heads):
         steps = [f"{word} ({_quote(sentence.forms[word - 1])})" for word in [*cycle, cycle[0]]]
         path = " → ".join(steps if len(steps) <= 12 else [*steps[:6], "…", *steps[-5:]])
-        no_root = "" if 0 in heads[1:] else "no word has HEAD 0, and "
+        no_root = "" if 0 in heads[1:] or -1 in heads[1:] else "no word has HEAD 0, and "
         raise sentence.error(f"{no_root}the heads of words {path} form a cycle", min(cycle))
 
 

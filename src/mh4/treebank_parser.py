@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 
 from .files import DataError, atomic_output
-from .treebank import Sentence, read_treebank
+from .treebank import Sentence, read_treebank, report_skip
 
 ROOT_RELATION = "root"
 WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
@@ -56,8 +56,22 @@ class StageTimes:
         return self.seconds.get(stage, 0.0) / total if total else 0.0
 
 
+def _windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Sentences in portions of `WINDOW_WORDS`."""
+    window: list[Sentence] = []
+    words = 0
+    for sentence in sentences:
+        window.append(sentence)
+        words += len(sentence)
+        if words >= WINDOW_WORDS:
+            yield window
+            window, words = [], 0
+    if window:
+        yield window
+
+
 class TreebankParser(ABC):
-    """What every parser does with files, given `predict`.
+    """What every parser does with files, given `attempt`.
 
     Attributes
     ----------
@@ -68,8 +82,31 @@ class TreebankParser(ABC):
     single_root: bool = True
 
     @abstractmethod
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> Sequence[Prediction | DataError]:
+        """Trees of some sentences, in their order; in place of a tree the error of given heads that no tree has."""
+
     def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
-        """Trees of some sentences, in their order."""
+        """Trees of some sentences, in their order.
+
+        Parameters
+        ----------
+        sentences : sequence of Sentence
+        keep_heads : bool
+            Keep the heads that the sentences have and predict the others, exactly, around them.
+
+        Raises
+        ------
+        DataError
+            At the first sentence whose given heads are not those of any tree that the parser can build.
+        ValueError
+            A parser that cannot keep heads.
+        """
+        predictions = []
+        for result in self.attempt(sentences, keep_heads):
+            if isinstance(result, DataError):
+                raise result
+            predictions.append(result)
+        return predictions
 
     def parse(
         self,
@@ -87,7 +124,7 @@ class TreebankParser(ABC):
         keep_heads : bool
             Keep the heads that the input has and predict the others, exactly, around them.
         skip_bad : bool
-            Leave out sentences that are not valid, after a call of ``on_skip``.
+            Leave out sentences that are not valid, or whose given heads cannot be kept, after a call of ``on_skip``.
 
         Raises
         ------
@@ -96,15 +133,12 @@ class TreebankParser(ABC):
         """
         if isinstance(source, (str, Path)):
             source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
-        window: list[Sentence] = []
-        words = 0
-        for sentence in source:
-            window.append(sentence)
-            words += len(sentence)
-            if words >= WINDOW_WORDS:
-                yield from zip(window, self.predict(window, keep_heads), strict=True)
-                window, words = [], 0
-        yield from zip(window, self.predict(window, keep_heads), strict=True)
+        for window in _windows(source):
+            for sentence, result in zip(window, self.attempt(window, keep_heads), strict=True):
+                if isinstance(result, DataError):
+                    report_skip(result, skip_bad, on_skip)
+                else:
+                    yield sentence, result
 
     def parse_to_file(
         self,

@@ -92,10 +92,18 @@ class Vocabulary:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Vocabulary:
-        """Inverse of `as_dict`."""
-        relations, tags, tag_pairs = (tuple(data[names]) for names in ("relations", "tags", "tag_pairs"))
-        features = tuple(data.get("features", ()))  # models made before there were any
-        return cls(data["words"], data["characters"], relations, tags, tag_pairs, features)
+        """Inverse of `as_dict`.
+
+        Raises
+        ------
+        KeyError, ValueError
+            Something is missing or of another kind.
+        """
+        data = {"features": [], **data}  # models made before there were any
+        words, characters = (_read_counts(data, name) for name in ("words", "characters"))
+        return cls(
+            words, characters, *(read_names(data, name) for name in ("relations", "tags", "tag_pairs", "features"))
+        )
 
     @cached_property
     def relation_index(self) -> dict[str, int]:
@@ -150,6 +158,21 @@ class Vocabulary:
         return WordBatch(*(torch.from_numpy(array) for array in arrays))
 
 
+def _read_counts(data: dict[str, Any], name: str) -> dict[str, int]:
+    counts = data[name]
+    if not isinstance(counts, dict) or not all(isinstance(count, int) and count >= 0 for count in counts.values()):
+        raise ValueError(f"{name} must be an object of counts")
+    return counts
+
+
+def read_names(data: dict[str, Any], name: str) -> tuple[str, ...]:
+    """A list of names, which can stand in a column of CoNLL-U, from JSON; KeyError or ValueError if it is none."""
+    names = data[name]
+    if not isinstance(names, list) or not all(isinstance(one, str) and not set(one) & set("\t\r\n") for one in names):
+        raise ValueError(f"{name} must be a list of names without tabs and line breaks")
+    return tuple(names)
+
+
 def tag_pair_names(sentence: Sentence) -> list[str]:
     """UPOS|XPOS of each word."""
     return [f"{upos}|{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos, strict=True)]
@@ -157,4 +180,4 @@ def tag_pair_names(sentence: Sentence) -> list[str]:
 
 def feature_names(sentence: Sentence) -> list[list[str]]:
     """Morphological features of each word, as ``Name=Value``."""
-    return [[] if feats == "_" else feats.split("|") for feats in sentence.feats]
+    return [[] if feats in ("", "_") else feats.split("|") for feats in sentence.feats]

@@ -204,6 +204,27 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
     fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
+    fails_with_one_line(run("train", train, "--dev", dev, "--decoder", "mst", *options), "--decoder", "--system")
+
+
+def test_closed_streams_are_errors_only_where_they_are_needed(small_model, small_treebanks, tmp_path):
+    command = f"{sys.executable} -m mh4 parse {small_model}"
+    done = subprocess.run(f"{command} {small_treebanks[1]} -o {tmp_path / 'out'} >&-", shell=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for redirected, name in ((f"{small_treebanks[1]} >&-", b"standard output"), ("<&-", b"standard input")):
+        failed = subprocess.run(f"{command} {redirected}", shell=True, capture_output=True)
+        assert failed.returncode == 1
+        assert failed.stderr.splitlines() == [b"mh4: " + name + b": is closed (name a file)"]
+
+
+def test_given_heads_that_no_tree_has_are_skipped_on_demand(run, small_model):
+    cycle = GOOD.replace("s1", "bad").replace("\t0\troot", "\t1\troot")
+    text = (cycle + GOOD).encode()
+    fails_with_one_line(run("parse", small_model, "--keep-heads", stdin=text), "sentence bad", "cycle")
+    result = run("parse", small_model, "--keep-heads", "--skip-bad", stdin=text)
+    assert result.returncode == 0
+    assert result.stdout == GOOD.encode()
+    assert b"1 bad sentence skipped; the first: standard input:" in result.stderr
 
 
 def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
@@ -218,6 +239,7 @@ def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
     together = run("parse", "--ensemble", small_model, other, stdin=dev.read_bytes())
     assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
     fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
+    fails_with_one_line(run("parse", "--ensemble", small_model, "nope", dev), "nope: is not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, dev, "--search", "greedy"), "--search")
 
 

@@ -1,20 +1,23 @@
 """The parser as a Python object: files in, files out, known heads, sentences of every length."""
 
+import json
 import logging
 import re
 from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 from small import small_config
 
 from mh4 import network_parser
-from mh4.decoders import decoder_names, get_decoder
+from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.files import DataError
 from mh4.model_folder import CONFIG, VOCABULARY, WEIGHTS
 from mh4.network_parser import choose_device, prediction_batches
-from mh4.parser import Parser
+from mh4.parser import Parser, known_heads_bonus
 from mh4.treebank import Sentence, read_treebank
 from mh4.treebank_parser import Count
 from mh4.vocabulary import Vocabulary
@@ -75,8 +78,8 @@ def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
 def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeypatch):
     monkeypatch.setattr(parser, "ahead", 1)
     impossible = replace(dev[0], heads=np.array([-1, *[-1] * (len(dev[0]) - 2), 0, 0], np.int32))
-    with pytest.raises(DataError, match="cannot all be kept"):
-        parser.predict([*dev[1:], impossible], keep_heads=True)
+    with pytest.raises(DataError, match="both have HEAD 0"):
+        parser.predict([*(Sentence.from_tokens(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
 
 
 def noted(function, order, name):
@@ -144,10 +147,65 @@ def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parse
     fine = "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
     cycle = "# sent_id = bad\n1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t1\t_\t_\t_\n\n"
     path.write_text(fine + cycle)
-    with pytest.raises(DataError, match=r"cycle\.conllu:3: sentence bad: .*given heads cannot"):
+    with pytest.raises(DataError, match=r"cycle\.conllu:4: sentence bad: .* 1 \('a'\) → 2 .* form a cycle"):
         parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
     assert not (tmp_path / "out.conllu").exists()
     assert parser.parse_to_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
+    skipped = []
+    arguments = {"keep_heads": True, "skip_bad": True, "on_skip": skipped.append}
+    assert parser.parse_to_file(path, tmp_path / "out.conllu", **arguments) == Count(sentences=1, words=1)
+    (error,) = skipped
+    assert "sentence bad: no word has HEAD 0, and the heads of words 1 ('a') → 2 ('b') → 1 ('a')" in str(error)
+
+
+def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, tmp_path):
+    rows = "".join(f"{d}\tw\t_\t_\t_\t_\t{h}\t_\t_\t_\n" for d, h in enumerate([2, 3, 1, 0], start=1))
+    path = tmp_path / "several.conllu"
+    path.write_text(f"# sent_id = long\n{rows}\n# sent_id = short\n1\ta\t_\t_\t_\t_\t1\t_\t_\t_\n\n")
+    with pytest.raises(DataError, match=r"sentence long: the heads of words 1 .* form a cycle"):
+        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
+    with pytest.raises(DataError, match=r"sentence short: word 1 .* is its own head"):
+        parser.predict([Sentence.from_tokens(["a"]), list(read_treebank(path, gold=False))[1]], keep_heads=True)
+
+
+def given(forms, heads):
+    """A sentence with some heads, −1 where there is none."""
+    return replace(Sentence.from_tokens(forms), heads=np.array(heads, np.int32))
+
+
+def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
+    crossing = given(["a"] * 4, [-1, 3, 4, 0, 3])
+    with pytest.raises(DataError, match="cannot all be kept: no mh3 derivation"):
+        Parser(small_config("mh3"), Parser.load(small_model).vocabulary, device="cpu").predict([crossing], True)
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_given_heads_are_kept_where_only_a_beam_fits(share, dev):
+    """In a beam that knows nothing of what is to come configurations survive that cannot lead to the given heads."""
+    parser = Parser(small_config("mh4-hybrid"), Vocabulary.from_sentences(dev), device="cpu")
+    rng = np.random.default_rng(1)
+    tree = get_decoder("eisner").decode(rng.normal(size=(1, 82, 82)).astype(np.float32)).heads
+    known = np.where(rng.random(81) < share, tree, -1)
+    sentence = given(["Topebon"] * 80, known)
+    parser.decoder.memory_limit = parser.decoder.chart_bytes(40)
+    found = parser.predict([sentence], keep_heads=True)[0].heads
+    assert (found[known >= 0] == known[known >= 0]).all()
+    assert is_tree(found, single_root=True)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam:2"])
+def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model, dev):
+    parser, exact = Parser.load(small_model, device="cpu", search=search), Parser.load(small_model, device="cpu")
+    lost = 0
+    for sentence in dev:
+        partial = replace(sentence, heads=exact.decoder.closest_tree(sentence.heads))
+        scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
+        try:
+            parser.decoder.decode(scores, known_heads_bonus([partial], len(sentence) + 2)[0])
+        except InfeasibleError:
+            lost += 1
+        assert (parser.predict([partial], keep_heads=True)[0].heads == partial.heads).all()
+    assert lost
 
 
 @pytest.mark.parametrize(
@@ -204,9 +262,29 @@ def test_damaged_model_folders(small_model, tmp_path):
         with pytest.raises(DataError, match=re.escape(message)):
             Parser.load(tmp_path)
     (tmp_path / CONFIG).write_bytes((small_model / CONFIG).read_bytes())
-    (tmp_path / VOCABULARY).write_text('{"relations": 3}')
-    with pytest.raises(DataError, match=r"vocab\.json: "):
+    vocabulary = json.loads((small_model / VOCABULARY).read_bytes())
+    for change, message in (
+        ({"words": ["a"]}, "words must be an object of counts"),
+        ({"characters": {"a": "many"}}, "characters must be an object of counts"),
+        ({"relations": 3}, "relations must be a list of names"),
+        ({"relations": [None]}, "relations must be a list of names"),
+        ({"tags": ["a\tb"]}, "without tabs"),
+    ):
+        (tmp_path / VOCABULARY).write_text(json.dumps(vocabulary | change))
+        with pytest.raises(DataError, match=rf"vocab\.json: .*{message}"):
+            Parser.load(tmp_path)
+    for text in ("[" * 100_000, f'{{"words": {"9" * 5000}}}', "{"):
+        (tmp_path / VOCABULARY).write_text(text)
+        with pytest.raises(DataError, match=r"vocab\.json: not valid JSON"):
+            Parser.load(tmp_path)
+    (tmp_path / VOCABULARY).write_bytes((small_model / VOCABULARY).read_bytes())
+    tensors = load_file(small_model / WEIGHTS)
+    tensors["labeler.output.bias"][0] = torch.nan
+    save_file(tensors, tmp_path / WEIGHTS)
+    with pytest.raises(DataError, match=r"weights\.safetensors: labeler\.output\.bias holds .* no numbers"):
         Parser.load(tmp_path)
+    with pytest.raises(DataError, match=r"config\.json/config\.json: cannot be read"):
+        Parser.load(tmp_path / CONFIG)
 
 
 def test_one_long_word_does_not_make_others_long(parser):

@@ -195,6 +195,46 @@ def test_diverging_training_stops(small_treebanks, tmp_path):
     assert all(tensor.isfinite().all() for tensor in load_file(tmp_path / "weights.safetensors").values())
 
 
+def test_scores_that_are_no_numbers_stop_training(small_treebanks, tmp_path):
+    """Weights may be lost in an update of finite gradients."""
+    for steps, message in ((20, "scores are no numbers"), (1, "weights are no numbers after step 1 ")):
+        config = small_config(epsilon=0.0, evaluation_steps=steps, max_steps=steps)
+        with pytest.raises(ValueError, match=f"training diverged: {message}"):
+            train(*small_treebanks, tmp_path / str(steps), config, device="cpu")
+
+
+@pytest.mark.parametrize("device", ["cuda", "nowhere"])
+def test_what_cannot_be_trained_leaves_an_older_model_as_it_was(device, small_treebanks, small_model, tmp_path):
+    if device == "cuda" and torch.cuda.is_available():
+        pytest.skip("a CUDA device is here")
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    with pytest.raises(ValueError, match="device"):
+        train(*small_treebanks, folder, small_config(), device=device, overwrite=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    with pytest.raises(ValueError, match="device"):
+        train(*small_treebanks, tmp_path / "new", small_config(), device=device)
+    assert not (tmp_path / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.jsonl", b"garbage\n", r"log\.jsonl:1: not a line of this log"),
+        ("log.jsonl", b"{}\n", r"log\.jsonl:1: not a line of this log"),
+        ("training.safetensors", None, r"training\.safetensors: holds no state of training"),
+        ("weights.safetensors", b"", r"weights\.safetensors: not a whole safetensors file"),
+    ],
+)
+def test_damaged_files_are_not_gone_on_from(name, content, message, small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    (folder / name).write_bytes((folder / "weights.safetensors").read_bytes() if content is None else content)
+    with pytest.raises(DataError, match=message):
+        train(*small_treebanks, folder, small_config(), device="cpu", resume=True)
+
+
 def test_resumption_wants_the_same_sentences(small_treebanks, small_model, tmp_path):
     folder = tmp_path / "m"
     shutil.copytree(small_model, folder)

@@ -6,6 +6,7 @@ answers at once.
 
 from __future__ import annotations
 
+import io
 import logging
 import os
 import sys
@@ -50,7 +51,10 @@ class _ConsoleHandler(logging.Handler):
 
 def main() -> None:
     """Entry point: an error that the user can mend is one line on stderr and exit status 1, without a traceback."""
-    logging.basicConfig(level=logging.INFO, format="mh4: %(message)s", handlers=[_ConsoleHandler()])
+    logging.basicConfig(level=logging.WARNING, format="mh4: %(message)s", handlers=[_ConsoleHandler()])
+    logging.getLogger("mh4").setLevel(logging.INFO)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
         app()
     except ValueError as error:  # DataError, InfeasibleError, unknown options and names

@@ -15,7 +15,7 @@ from ..presets import PRESETS
 
 # No markup: names of files may hold brackets. What is piped on is not cut to the width of a terminal.
 WIDE = 1000
-output = Console(markup=False, width=None if sys.stdout.isatty() else WIDE)
+output = Console(markup=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
 messages = Console(stderr=True, markup=False)
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
@@ -41,10 +41,10 @@ class TreeClass(StrEnum):
 
 
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, help="CPU threads for the network and for decoding; default: one a core.")
+    int | None, typer.Option(min=1, max=512, help="CPU threads for the network and for decoding; default: one a core.")
 ]
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
-DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads; default: one a core.")]
+DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, max=512, help="CPU threads; default: one a core.")]
 PresetOption = Annotated[
     Preset, typer.Option(help="Settings: the published ones, or a richer model with a short or a long schedule.")
 ]

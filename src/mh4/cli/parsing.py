@@ -54,6 +54,8 @@ def parse(
     folders, sources = paths[:models], paths[models:] or ["-"]
     if cluster is not None and (ensemble or target == "-"):
         raise ValueError("--cluster takes one model, and a folder to write to (--output)")
+    if ensemble and len(sources) > 1:
+        raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then one input)")
     if cluster is None and len(sources) > 1:
         raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
     skipped: list[DataError] = []

@@ -37,7 +37,9 @@ class Scorer(StrEnum):
 def train(
     treebank: Annotated[Path, typer.Argument(help="Training treebank, CoNLL-U with gold trees.", metavar="TRAIN")],
     dev: Annotated[Path, typer.Option(help="Development treebank: picks the best model, ends training.")],
-    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
+    decoder: Annotated[
+        DecoderName | None, typer.Option(help=f"Class of trees and factorisation; default: {DEFAULT_DECODER.value}.")
+    ] = None,
     system: Annotated[
         str | None,
         typer.Option(
@@ -56,7 +58,9 @@ def train(
             "--output", "-o", help="Model folder; default: models/TREEBANK-DECODER-SEED or TREEBANK-SYSTEM-SCORER-SEED."
         ),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help="Random seed: equal seeds give equal models on a device.")] = 1,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**63 - 1, help="Random seed: equal seeds give equal models on a device.")
+    ] = 1,
     many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after so many minibatches at the latest.")] = None,
     preset: PresetOption = PAPER,
@@ -73,8 +77,9 @@ def train(
     """
     if system is None and (oracle is not None or scorer is not Scorer.bilstm):
         raise ValueError("--oracle and --scorer perceptron need a transition system; choose one with --system")
-    if system is not None and many_roots:
-        raise ValueError("--many-roots does not go with --system")
+    if system is not None and (many_roots or decoder is not None):
+        raise ValueError("--decoder and --many-roots do not go with --system")
+    decoder = decoder or DEFAULT_DECODER
     kind = decoder.value if system is None else f"{system}-{scorer.value}"
     folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
     chosen = [f"{name}={value}" for name, value in (("system", system), ("oracle", oracle)) if value is not None]

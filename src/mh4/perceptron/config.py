@@ -43,8 +43,8 @@ class PerceptronConfig(OracleSettings):
         super().__post_init__()
         if self.tag_column not in TAG_COLUMNS:
             raise ValueError(f"unknown tag column {self.tag_column!r}; known: {', '.join(TAG_COLUMNS)}")
-        if self.iterations < 1 or self.seed < 0:
-            raise ValueError("iterations must be 1 or more, seed 0 or more")
+        if self.iterations < 1 or not 0 <= self.seed < 2**63:
+            raise ValueError("iterations must be 1 or more, seed 0 or more and below 2^63")
 
     def as_dict(self) -> dict[str, Any]:
         """JSON-ready content; `from_dict` reads it back."""

@@ -104,8 +104,8 @@ class PerceptronParser(TreebankParser):
 
         return run(train, dev, output, **options)
 
-    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
-        """Trees of some sentences, in their order.
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+        """As of `TreebankParser`.
 
         Raises
         ------

@@ -16,7 +16,7 @@ from ..greedy.state import ORACLES
 from ..greedy.systems import get_system
 from ..greedy.templates import system_templates
 from ..greedy.training_tree import training_tree
-from ..model_folder import CONFIG, LOG, WEIGHTS
+from ..model_folder import CONFIG, LOG, STATE, WEIGHTS
 from ..training import read_gold
 from ..treebank import Sentence
 from .config import PerceptronConfig
@@ -167,10 +167,12 @@ def train(
         raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
     sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
     folder.mkdir(parents=True, exist_ok=True)
-    for name in (LOG, WEIGHTS):
-        (folder / name).unlink(missing_ok=True)
 
     def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
+        first = report["epoch"] == 1  # until then an older model stays as it was
+        if first:
+            for name in (LOG, STATE, WEIGHTS):
+                (folder / name).unlink(missing_ok=True)
         if report["best"]:
             parser.save(folder)
         with (folder / LOG).open("a", encoding="utf-8") as stream:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..treebank import Sentence
+from ..vocabulary import read_names
 from .loops import Gold, Text
 
 UNKNOWN, ROOT = 0, 1  # forms and tags that are not in the vocabulary; those of position 0
@@ -49,6 +50,8 @@ class PerceptronVocabulary:
             what: {name: i for i, name in enumerate(getattr(self, what), first)} for what, first in firsts.items()
         }
         object.__setattr__(self, "_numbers", numbers)
+        if self.tag_column not in TAG_COLUMNS:
+            raise ValueError(f"unknown tag column {self.tag_column!r}; known: {', '.join(TAG_COLUMNS)}")
         if self.root_relation not in numbers["relations"]:
             raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
 
@@ -101,11 +104,20 @@ class PerceptronVocabulary:
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> PerceptronVocabulary:
-        """Inverse of `as_dict`."""
+        """Inverse of `as_dict`.
+
+        Raises
+        ------
+        KeyError, ValueError
+            Something is missing or of another kind.
+        """
+        for name in ("root_only", "single_root"):
+            if not isinstance(data[name], bool):
+                raise ValueError(f"{name} must be true or false; got {data[name]!r}")
         return cls(
-            tuple(data["forms"]),
-            tuple(data["tags"]),
-            tuple(data["relations"]),
+            read_names(data, "forms"),
+            read_names(data, "tags"),
+            read_names(data, "relations"),
             data["root_relation"],
             data["root_only"],
             data["single_root"],

@@ -179,6 +179,37 @@ def test_damaged_folders(damage, small_treebanks, tmp_path):
         PerceptronParser.load(folder)
 
 
+@pytest.mark.parametrize(
+    "change", [{"forms": "ab"}, {"relations": [1]}, {"tag_column": "heads"}, {"single_root": "yes"}, {"root_only": 1}]
+)
+def test_damaged_vocabulary(change, small_treebanks, tmp_path):
+    folder = tmp_path / "model"
+    train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=1))
+    vocabulary = json.loads((folder / "vocab.json").read_bytes())
+    (folder / "vocab.json").write_text(json.dumps(vocabulary | change))
+    with pytest.raises(DataError, match=rf"vocab\.json: .*{next(iter(change))[:3]}"):
+        PerceptronParser.load(folder)
+
+
+def test_an_older_model_stays_until_there_is_a_new_one(small_treebanks, tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=2))
+    (folder / "training.safetensors").write_bytes(b"of a network")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PerceptronTrainer, "train_epoch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
+    assert {path.name for path in folder.iterdir()} == {"config.json", "vocab.json", "weights.safetensors", "log.jsonl"}
+    assert len((folder / "log.jsonl").read_text().splitlines()) == 1
+
+
 def test_weights_of_another_model_are_refused(small_treebanks, tmp_path):
     folders = [tmp_path / system for system in ("arc-eager", "arc-standard")]
     for folder in folders:
