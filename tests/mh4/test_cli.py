@@ -260,6 +260,15 @@ def test_several_inputs_need_a_cluster(run, small_model, small_treebanks, tmp_pa
     fails_with_one_line(run("parse", small_model, small_treebanks[0], *both), "one model")
 
 
+def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks, tmp_path):
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    command = [sys.executable, "-m", "mh4", "parse", small_model, small_treebanks[1], "--cluster", "local"]
+    done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"\d+ sentences, \d+ words, ", line)
+
+
 def test_options_that_do_not_go_together(run, small_treebanks):
     train = ("train", small_treebanks[0], "--dev", small_treebanks[1])
     fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")

@@ -49,10 +49,18 @@ class _ConsoleHandler(logging.Handler):
         say(self.format(record))
 
 
+def _show_messages() -> None:
+    """Our own log, on the console; other packages' loggers (Dask's tells of every connection) stay as they are."""
+    handler = _ConsoleHandler()
+    handler.setFormatter(logging.Formatter("mh4: %(message)s"))
+    log = logging.getLogger("mh4")
+    log.setLevel(logging.INFO)
+    log.handlers = [handler]
+
+
 def main() -> None:
     """Entry point: an error that the user can mend is one line on stderr and exit status 1, without a traceback."""
-    logging.basicConfig(level=logging.WARNING, format="mh4: %(message)s", handlers=[_ConsoleHandler()])
-    logging.getLogger("mh4").setLevel(logging.INFO)
+    _show_messages()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
