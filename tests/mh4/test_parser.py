@@ -166,6 +166,8 @@ def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, t
         parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
     with pytest.raises(DataError, match=r"sentence short: word 1 .* is its own head"):
         parser.predict([Sentence.from_tokens(["a"]), list(read_treebank(path, gold=False))[1]], keep_heads=True)
+    both = parser.attempt(list(read_treebank(path, gold=False)), keep_heads=True)
+    assert [type(result) for result in both] == [DataError, DataError]
 
 
 def given(forms, heads):
