@@ -12,10 +12,10 @@ import json
 from pathlib import Path
 from statistics import median
 
+import torch
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.benchmark import time_training
-from mh4.cli.options import set_threads
 from mh4.files import atomic_output
 from mh4.presets import PRESETS
 
@@ -50,7 +50,7 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=100)
     parser.add_argument("-o", "--output", type=Path, default=FOLDER / NAME)
     arguments = parser.parse_args()
-    set_threads(1)
+    torch.set_num_threads(1)
     found = {
         folder.name: measure(
             next(folder.glob("*-ud-train.conllu")), arguments.presets, arguments.rounds, arguments.steps

@@ -90,7 +90,8 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
             gain = mean(run["dev_uas"] for run in runs) - uas
             steps = mean(steps_to(run, uas) for run in runs) / mean(steps_to(run, uas) for run in slow)
             claim = f"fast, {treebank} {system}: within 0.2 UAS of paper, and as good as paper in a third of its time"
-            found, holds = f"{gain:+.2f} UAS ({len(runs)} and {len(slow)} seeds), {steps:.2f} of the steps", "?"
+            found = f"{gain:+.2f} UAS ({len(runs)} and {len(slow)} seeds), {steps:.2f} of the steps"
+            holds = "?" if gain >= -0.2 else "no"
             if treebank in step_seconds:
                 time = steps * step_seconds[treebank]["fast"] / step_seconds[treebank]["paper"]
                 found, holds = f"{found}, {time:.2f} of the time", _yes(gain >= -0.2 and time <= 1 / 3)
