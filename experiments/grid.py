@@ -43,6 +43,7 @@ from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 from mh4.ensemble import EnsembleParser
 from mh4.loading import load_parser
 from mh4.model_folder import LOG, WEIGHTS
+from mh4.network_parser import choose_device
 from mh4.treebank_parser import TreebankParser
 
 SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result
@@ -119,8 +120,8 @@ def score_again(runs: Sequence[Run], options: Options) -> None:
         if abs(scores["dev"]["f1"]["UAS"] - result["dev_uas"]) > SAME_UAS:
             _say(run, f"left as it is: its model is another one, with dev UAS {scores['dev']['f1']['UAS']:.2f}")
             continue
-        added = {name: scores[name] for name in ("test", "test_segmented")}
-        write_result(path, result | added | {"files": _file_names(run)})
+        added = {name: scores[name] for name in ("test", "test_segmented") if scores[name] is not None}
+        write_result(path, result | added | {"files": result["files"] | _file_names(run)})
         _say(run, "scored")
 
 
@@ -340,6 +341,14 @@ def main() -> None:
     runs = make_grid(treebanks, arguments.systems, arguments.presets, arguments.set, arguments.seeds)
     if len({run.name for run in runs}) < len(runs):
         raise SystemExit("two runs have the same name: a treebank, system, preset or seed is given twice")
+    if min(arguments.workers, arguments.attempts) < 1:
+        raise SystemExit("--workers and --attempts must be 1 or more")
+    try:  # what no worker could do is told before any work
+        choose_device(arguments.device)
+        for run in runs:
+            settings_of(run)
+    except ValueError as error:
+        raise SystemExit(str(error)) from None
     (arguments.work / "locks").mkdir(parents=True, exist_ok=True)
     arguments.results.mkdir(parents=True, exist_ok=True)
     options = Options(

@@ -58,7 +58,12 @@ def read_result(path: Path) -> Result | None:
     """One result, or None if there is none."""
     if not path.exists():
         return None
-    result = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        result = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise SystemExit(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(result, dict):
+        raise SystemExit(f"{path}: not a result")
     if result.get("format") != FORMAT:
         raise SystemExit(f"{path}: format {result.get('format')!r}; this version reads format {FORMAT}")
     return result

@@ -12,10 +12,11 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from segmentation import MODEL_SUFFIX, segment_file
+from segmentation import MODEL_SUFFIX, require_udpipe, segment_file
 
 from mh4.config import Config, make_config
 from mh4.evaluation import Evaluation, Score, evaluate_files
+from mh4.files import DataError
 from mh4.model_folder import LOG
 from mh4.presets import PRESETS
 from mh4.training import train
@@ -176,6 +177,11 @@ def find_treebank(text: str) -> Treebank:
     for path in paths:
         if not path.is_file():
             raise SystemExit(f"{path}: no such file")
+    if paths[-1].suffix == MODEL_SUFFIX:
+        try:
+            require_udpipe()
+        except DataError as error:
+            raise SystemExit(str(error)) from None
     if not re.fullmatch(r"[\w.+]+", name):
         raise SystemExit(f"{name!r}: a treebank's name has letters, digits, '_', '.' and '+' only")
     return Treebank(name, *(path.resolve() for path in paths))

@@ -57,9 +57,12 @@ def main() -> None:
         )
         for folder in arguments.treebanks
     }
+    measured = read_step_seconds(arguments.output.parent) if arguments.output.name == NAME else {}
+    for treebank, seconds in found.items():  # beside what was measured before
+        measured[treebank] = measured.get(treebank, {}) | seconds
     made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
     with atomic_output(arguments.output) as stream:
-        stream.write((json.dumps({"seconds_per_step": found, **made_with}, indent=1) + "\n").encode())
+        stream.write((json.dumps({"seconds_per_step": measured, **made_with}, indent=1) + "\n").encode())
     print(json.dumps(found, indent=1))
 
 

@@ -21,11 +21,12 @@ from mh4.files import DataError, atomic_output
 MODEL_SUFFIX = ".udpipe"
 
 
-def _udpipe() -> Any:
+def require_udpipe() -> Any:
+    """The package, which is optional; DataError if it is not there."""
     try:
         import ufal.udpipe
     except ImportError as error:
-        raise SystemExit("segmentation needs ufal.udpipe: pip install -e '.[udpipe]'") from error
+        raise DataError("segmentation needs ufal.udpipe: pip install -e '.[udpipe]'") from error
     return ufal.udpipe
 
 
@@ -69,7 +70,7 @@ def segment(model: Path, text: str) -> str:
     DataError
         The file is no model of UDPipe, or one that has no segmenter.
     """
-    udpipe = _udpipe()
+    udpipe = require_udpipe()
     loaded = udpipe.Model.load(str(model))
     if loaded is None:
         raise DataError(f"{model}: not a model of UDPipe")
@@ -102,7 +103,7 @@ def train_segmenter(train: Path, dev: Path, options: str = "") -> bytes:
     DataError
         What UDPipe makes of the files or the options.
     """
-    udpipe = _udpipe()
+    udpipe = require_udpipe()
     error = udpipe.ProcessingError()
 
     def read(path: Path) -> Any:

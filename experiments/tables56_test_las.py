@@ -22,7 +22,7 @@ def las_table(
     results: list[Result], preset: str, title: str, theirs: dict[str, dict[str, Cell]], others: bool
 ) -> ReportTable:
     """A row a treebank of ``theirs`` and system; with ``others`` also treebanks that neither table has."""
-    groups = {key: runs for key, runs in group_runs(results, preset).items() if runs[0]["test"]}
+    groups = {key: runs for key, runs in group_runs(results, preset).items() if any(run["test"] for run in runs)}
     known = TEST_LAS_NONPROJECTIVE.keys() | TEST_LAS_PROJECTIVE.keys()
     rows = []
     for treebank in in_order((name for name, _ in groups), tuple(theirs)):
@@ -31,12 +31,12 @@ def las_table(
         published = theirs.get(treebank, {})
         for system in in_order((system for name, system in groups if name == treebank), TEST_SYSTEMS):
             runs = groups[treebank, system]
-            cut = [run for run in runs if run["test_segmented"]]
-            gold, segmented = test_las([run for run in runs if run["test"]], "test"), test_las(cut, "test_segmented")
+            whole, cut = ([run for run in runs if run[key]] for key in ("test", "test_segmented"))
+            gold, segmented = test_las(whole, "test"), test_las(cut, "test_segmented")
             comparison = compare(segmented, published.get(system)) if segmented else ("", "", "")
             paper = str(published.get(system, ""))
-            some = f" ({len(cut)})" if 0 < len(cut) < len(runs) else ""
-            cells = [f"{segmented or ''}{some}", paper, *comparison[1:], str(gold or "")]
+            some, most = (f" ({len(own)})" if 0 < len(own) < len(runs) else "" for own in (cut, whole))
+            cells = [f"{segmented or ''}{some}", paper, *comparison[1:], f"{gold}{most}"]
             rows.append([treebank, system, str(len(runs)), *cells])
         rows.extend([treebank, name, "", "", str(published[name]), "", "", ""] for name in REFERENCES if published)
     columns = ["treebank", "system", "seeds", "segmented", "paper", "difference", "in paper's sd", "gold segmentation"]

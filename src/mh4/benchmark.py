@@ -12,6 +12,7 @@ from typing import Any
 from rich.table import Table
 
 from .config import Config, make_config
+from .files import DataError
 from .loading import load_parser
 from .network_parser import NetworkParser
 from .parser import Parser
@@ -90,6 +91,8 @@ def time_parsing(
     if not isinstance(parser, NetworkParser):
         raise ValueError(f"{model}: a model without a network has no stages to measure")
     words = sum(map(len, sentences))
+    if not words:
+        raise DataError(f"{treebank}: holds no sentences")
     parser.predict(sentences)
     parser.times.seconds.clear()
     seconds = []

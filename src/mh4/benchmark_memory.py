@@ -17,7 +17,8 @@ import torch
 from rich.table import Table
 
 from .benchmark import parser_to_measure
-from .parser import Parser
+from .files import DataError
+from .network_parser import NetworkParser
 from .sample import write_sample
 from .treebank import read_treebank
 
@@ -54,7 +55,7 @@ def measure_memory(
     with tempfile.TemporaryDirectory() as folder:
         treebank = treebank or write_sample(folder)["train"]
         parser = parser_to_measure(model, read_treebank(treebank, gold=False), decoder, device, threads)
-        on_cuda = isinstance(parser, Parser) and parser.device.type == "cuda"
+        on_cuda = isinstance(parser, NetworkParser) and parser.device.type == "cuda"
         for count in sorted(copies):
             path = Path(folder) / "copies.conllu"
             with open(path, "wb") as stream:
@@ -64,6 +65,8 @@ def measure_memory(
             start = time.perf_counter()
             words = parser.parse_to_file(path, os.devnull).words
             seconds = time.perf_counter() - start
+            if not words:
+                raise DataError(f"{treebank}: holds no sentences")
             rows.append(
                 {
                     "copies": count,

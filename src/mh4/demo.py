@@ -40,7 +40,7 @@ def train_one(
     from .training import train
 
     torch.set_num_threads(threads)
-    model, parsed = folder / name, folder / f"test-{name}.conllu"
+    model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
     train(files["train"], files["dev"], model, config, threads=threads, overwrite=True)
     parser = load_parser(model, threads=threads)
     sentences = list(read_treebank(files["test"], gold=False))
@@ -89,10 +89,14 @@ def run_demo(folder: Path, console: Console) -> None:
         stream.write(draw_svg(sentence.forms, heads, relations).encode())
     console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
     console.print(
-        draw_text(sentence.forms, heads, relations, markup=True), markup=True, highlight=False, soft_wrap=True
+        draw_text(sentence.forms, heads, relations, markup=True),
+        markup=True,
+        emoji=False,
+        highlight=False,
+        soft_wrap=True,
     )
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
-    command = f"mh4 parse {folder / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
+    command = f"mh4 parse {folder / 'models' / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
     console.print(f"Parse your own text: {command}", highlight=False)
 
 

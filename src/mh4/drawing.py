@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from xml.sax.saxutils import escape, quoteattr
 
 import numpy as np
+from rich.cells import cell_len
 
 from mh4.decoders.trees import crossed_arcs
 
@@ -323,13 +324,19 @@ def _checked(
 
 
 def _printable(text: str) -> str:
-    """Without control characters, which would break lines or make invalid XML."""
-    return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    """Without control characters, which would break lines or make invalid XML; any space is a plain one."""
+
+    def shown(c: str) -> str:
+        if c.isprintable() or c in "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}":
+            return c
+        return " " if unicodedata.category(c) == "Zs" else "\N{REPLACEMENT CHARACTER}"
+
+    return "".join(map(shown, text))
 
 
 def _columns(text: str) -> int:
     """Columns of a terminal that the text takes."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+    return cell_len(text)
 
 
 def _cut(text: str, columns: int) -> str:
@@ -346,7 +353,7 @@ def _extent(text: str, size: int) -> float:
 
 
 def _em(character: str) -> float:
-    if unicodedata.combining(character):
+    if unicodedata.category(character) in ("Mn", "Me", "Cf"):
         return 0.0
     if unicodedata.east_asian_width(character) in "WF":
         return 1.0

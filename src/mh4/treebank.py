@@ -114,7 +114,7 @@ class Sentence:
         DataError
             There is no token, or a token is empty, only spaces, holds a tab or a line break, or is not valid Unicode.
         TypeError
-            `forms` is one string instead of a sequence of strings.
+            `forms` is one string instead of a sequence of strings, or a token is none.
         """
         if isinstance(forms, str):
             raise TypeError("forms must be a sequence of tokens, not one string")
@@ -122,6 +122,8 @@ class Sentence:
         if len(forms) == 0:
             raise DataError(f"{source}: {name}: holds no tokens")
         for i, form in enumerate(forms, start=1):
+            if not isinstance(form, str):
+                raise TypeError(f"token {i} of {name} is {form!r}, not a string")
             if problem := _token_problem(form):
                 raise DataError(f"{source}: {name}: token {i} ({_quote(form)}) {problem}")
         n = len(forms)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import grid
 import pytest
+import torch
 from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import Treebank, find_treebank, make_grid, same_settings
@@ -116,6 +117,8 @@ def test_scores_are_added_to_the_results_of_models_that_are_there(treebank, opti
     said = capsys.readouterr().out
     assert "ulvari-mst-tiny-1: left as it is: its model is another one" in said
     assert "ulvari-1ec-tiny-1: left as it is: its model is gone" in said
+    score_again(runs_of(replace(treebank, test=None), systems), options)  # no file, no news
+    assert {result["system"]: result for result in read_results(options.results)} == after
 
 
 def test_everything_that_a_result_tells(treebank, options):
@@ -249,6 +252,41 @@ def test_wrong_grids(treebank):
     ):
         with pytest.raises(SystemExit, match=message):
             make_grid([treebank], systems, presets, settings, [1])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--presets", "tiny", "--set", "bogus=1"], "unknown setting 'bogus'"),
+        (["--device", "cuda"], "no CUDA device here"),
+        (["--workers", "0"], "1 or more"),
+        (["--attempts", "0"], "1 or more"),
+    ],
+)
+def test_what_no_worker_could_do_is_told_before_any_work(arguments, message, treebank, tmp_path, monkeypatch):
+    if "cuda" in arguments and torch.cuda.is_available():
+        pytest.skip("a CUDA device is here")
+    folders = ["--work", str(tmp_path / "work"), "--results", str(tmp_path / "results")]
+    command = ["grid.py", "--treebanks", str(treebank.train.parent), "--systems", "mst", "--seeds", "1", *folders]
+    monkeypatch.setattr(sys, "argv", [*command, *arguments])
+    with pytest.raises(SystemExit, match=message):
+        grid.main()
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_segmenter_needs_its_package(treebank, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "ufal.udpipe", None)
+    model = tmp_path / "m.udpipe"
+    model.write_bytes(b"")
+    with pytest.raises(SystemExit, match=r"needs ufal\.udpipe"):
+        find_treebank(f"xx={treebank.train},{treebank.dev},{treebank.test},{model}")
+
+
+@pytest.mark.parametrize("text", ['{"format": 1', "[1]", "<<<<<<<"])
+def test_a_damaged_result_is_named(text, tmp_path):
+    (tmp_path / "xx-mst-paper-1.json").write_text(text)
+    with pytest.raises(SystemExit, match=r"xx-mst-paper-1\.json: not"):
+        read_results(tmp_path)
 
 
 def test_seeds_come_last():

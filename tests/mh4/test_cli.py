@@ -183,6 +183,12 @@ def test_bench_stages(command, small_treebanks, small_model):
     assert "decode" in report["share"]
 
 
+@pytest.mark.parametrize("name", ["parse", "memory"])
+def test_nothing_to_bench(name, run, small_model, tmp_path):
+    (tmp_path / "empty.conllu").write_text("")
+    fails_with_one_line(run("bench", name, small_model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
+
+
 @pytest.mark.parametrize(
     "options",
     [

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from rich.cells import cell_len
 from rich.text import Text
 
 from mh4.decoders.trees import crossed_arcs
@@ -113,6 +114,17 @@ def test_width_is_kept():
 def test_wide_characters_keep_the_columns():
     lines = draw_text(["猫", "cats"], [-1, 2, 0], ["nsubj", "root"]).split("\n")
     assert [line.partition("▶")[2] for line in lines] == [" 猫    nsubj", " cats  root"]
+
+
+@pytest.mark.parametrize("forms", [["หนังสือ", "ที่", "ดี"], ["किताबें", "अच्छी", "हैं"], ["👍🏽", "x", "می‌خواهم"]])
+def test_marks_take_no_columns(forms):
+    lines = draw_text(forms, [-1, 0, 1, 1], ["root", "dep", "dep"]).split("\n")
+    assert len({cell_len(line) - cell_len(line.split()[-1]) for line in lines}) == 1  # where relations begin
+
+
+def test_joiners_and_spaces_stay():
+    lines = draw_text(["क्\u200dष", "10\u00a0000", "a\tb"], [-1, 2, 0, 2]).split("\n")
+    assert [line.partition("▶ ")[2] for line in lines] == ["क्\u200dष", "10 000", "a\N{REPLACEMENT CHARACTER}b"]
 
 
 def test_markup_shows_the_same_text():
