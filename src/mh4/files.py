@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-__all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "open_input"]
+__all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "failure_reason", "open_input"]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
@@ -29,7 +29,8 @@ class DataError(ValueError):
         super().__init__("".join(character if character.isprintable() else " " for character in message))
 
 
-def _reason(error: OSError) -> str:
+def failure_reason(error: OSError) -> str:
+    """What the system says of a failure, in lower case."""
     return (error.strerror or type(error).__name__).lower()
 
 
@@ -59,7 +60,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {_reason(error)}") from error
+        raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
     with stream:
         yield stream
 
@@ -129,7 +130,7 @@ def _checked_mode(path: str | Path, target: Path) -> int | None:
             raise DataError(f"{path}: the folder {target.parent} does not exist (create it first)") from None
         return None
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {_reason(error)}") from error
+        raise DataError(f"{path}: cannot be written: {failure_reason(error)}") from error
     if stat.S_ISDIR(mode):
         raise DataError(f"{path}: is a folder, not a file (name a file in it)")
     # A rename needs no permission on the replaced file itself, but a write-protected file is not ours to replace.
@@ -147,4 +148,4 @@ def _output_stream(path: str | Path, open_descriptor: Callable[[], int]) -> Bina
     try:
         return os.fdopen(open_descriptor(), "wb")
     except OSError as error:
-        raise DataError(f"{path}: cannot be written: {_reason(error)}") from error
+        raise DataError(f"{path}: cannot be written: {failure_reason(error)}") from error

@@ -13,7 +13,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from .config import Config
-from .files import DataError, atomic_output
+from .files import DataError, atomic_output, failure_reason
 from .transition_config import SCORER as BILSTM
 from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
@@ -45,7 +45,7 @@ def read_json(path: Path) -> Any:
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
         raise DataError(f"{path}: not valid JSON: {error}") from None
     except OSError as error:
-        raise DataError(f"{path}: cannot be read: {(error.strerror or type(error).__name__).lower()}") from None
+        raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
 
 
 def read_as(path: Path, from_dict: Callable[[dict[str, Any]], T]) -> T:

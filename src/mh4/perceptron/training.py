@@ -169,8 +169,7 @@ def train(
     folder.mkdir(parents=True, exist_ok=True)
 
     def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
-        first = report["epoch"] == 1  # until then an older model stays as it was
-        if first:
+        if report["epoch"] == 1:  # until then an older model stays as it was
             for name in (LOG, STATE, WEIGHTS):
                 (folder / name).unlink(missing_ok=True)
         if report["best"]:

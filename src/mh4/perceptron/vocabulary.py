@@ -17,6 +17,11 @@ _FIRST = 2
 TAG_COLUMNS = ("upos", "xpos")
 
 
+def _check_tag_column(name: str) -> None:
+    if name not in TAG_COLUMNS:
+        raise ValueError(f"unknown tag column {name!r}; known: {', '.join(TAG_COLUMNS)}")
+
+
 @dataclass(frozen=True)
 class PerceptronVocabulary:
     """Forms and tags count from 2, relations from 0.
@@ -50,8 +55,7 @@ class PerceptronVocabulary:
             what: {name: i for i, name in enumerate(getattr(self, what), first)} for what, first in firsts.items()
         }
         object.__setattr__(self, "_numbers", numbers)
-        if self.tag_column not in TAG_COLUMNS:
-            raise ValueError(f"unknown tag column {self.tag_column!r}; known: {', '.join(TAG_COLUMNS)}")
+        _check_tag_column(self.tag_column)
         if self.root_relation not in numbers["relations"]:
             raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
 
@@ -64,8 +68,7 @@ class PerceptronVocabulary:
         ValueError
             An unknown tag column.
         """
-        if tag_column not in TAG_COLUMNS:
-            raise ValueError(f"unknown tag column {tag_column!r}; known: {', '.join(TAG_COLUMNS)}")
+        _check_tag_column(tag_column)
         forms: set[str] = set()
         tags: set[str] = set()
         below_root: dict[str, int] = {}
