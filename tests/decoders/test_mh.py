@@ -10,14 +10,21 @@ from naive_mh import best_score, derivations, enumerated_scores, run_transitions
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.trees import is_tree
 
-NAMES = ("mh4-two", "mh4-hybrid")
+NAMES = ("mh3", "mh4-two", "mh4-hybrid")
 GOLDEN = {name: load_golden(name.replace("-", "_")) for name in NAMES}
-CASES = [(name, case) for name in NAMES for case in GOLDEN[name][1]]
+CASES = [
+    (name, case, suffix)
+    for name in NAMES
+    for case in GOLDEN[name][1]
+    for suffix in (("", "_free") if name == "mh3" else ("",))  # with one child of the root and with any number
+]
 TWO_CHANNEL = np.array([0, 4, 5, 6, 1, 2, 3])  # golden action of mh4_two -> our channel
 
 
 def golden_scores(name, data, case):
     """Scores in the contract's layout."""
+    if name == "mh3":
+        return data[case + "scores"].transpose(2, 0, 1)
     if name == "mh4-two":
         return data[case + "scores"].transpose(2, 0, 1)[np.argsort(TWO_CHANNEL)]
     a, b = data[case + "A"].transpose(2, 0, 1), data[case + "B"].transpose(2, 0, 1)
@@ -25,6 +32,8 @@ def golden_scores(name, data, case):
 
 
 def golden_parts(name, trace):
+    if name == "mh3":
+        return [(t, s0, b0) for s0, b0, t in trace]
     if name == "mh4-two":
         return [(TWO_CHANNEL[t], s0, b0) for s0, b0, t in trace]
     shifts = [(0, s0, b0) for _, s0, b0, t in trace if t < 0]
@@ -39,25 +48,36 @@ def random_problem(name, seed, n, forbidden=0.0, integers=False):
     return numbers[:-1], numbers[-1]
 
 
-@pytest.mark.parametrize(("name", "case"), CASES)
-def test_golden(name, case):
+@pytest.mark.parametrize(("name", "case", "suffix"), CASES)
+def test_golden(name, case, suffix):
     data, _ = GOLDEN[name]
     check_golden(
-        get_decoder(name, single_root=False),
+        get_decoder(name, single_root=name == "mh3" and not suffix),
         golden_scores(name, data, case),
         padded_arcs(data[case + "arc"]),
-        data[case + "value"],
-        data[case + "heads"],
-        golden_parts(name, data[case + "trace"]),
+        data[f"{case}value{suffix}"],
+        data[f"{case}heads{suffix}"],
+        golden_parts(name, data[f"{case}trace{suffix}"]),
     )
 
 
 @pytest.mark.parametrize(
-    ("n", "sequences", "trees", "one_root"),
-    [(1, 1, 1, 1), (2, 6, 3, 2), (3, 64, 16, 9), (4, 840, 118, 60), (5, 12096, 1019, 485)],
+    ("name", "n", "sequences", "trees", "one_root"),
+    [
+        ("mh3", 1, 1, 1, 1),
+        ("mh3", 2, 3, 3, 2),
+        ("mh3", 3, 13, 12, 7),
+        ("mh3", 4, 67, 55, 30),
+        ("mh3", 5, 381, 273, 143),
+        ("mh4-two", 1, 1, 1, 1),
+        ("mh4-two", 2, 6, 3, 2),
+        ("mh4-two", 3, 64, 16, 9),
+        ("mh4-two", 4, 840, 118, 60),
+        ("mh4-two", 5, 12096, 1019, 485),
+    ],
 )
-def test_the_naive_enumeration_has_the_known_counts(n, sequences, trees, one_root):
-    heads, _ = derivations("mh4-two", n)
+def test_the_naive_enumeration_has_the_known_counts(name, n, sequences, trees, one_root):
+    heads, _ = derivations(name, n)
     distinct = np.unique(heads, axis=0)
     assert (len(heads), len(distinct), ((distinct == 0).sum(axis=1) == 1).sum()) == (sequences, trees, one_root)
 
@@ -70,7 +90,7 @@ def test_the_naive_enumeration_has_the_known_counts(n, sequences, trees, one_roo
     integers=st.booleans(),
     single_root=st.booleans(),
 )
-@settings(max_examples=300)
+@settings(max_examples=400)
 def test_best_of_all_derivations(name, seed, n, forbidden, integers, single_root):
     scores, bonus = random_problem(name, seed, n, forbidden, integers)
     heads, totals = enumerated_scores(name, scores, bonus, single_root)
@@ -107,7 +127,7 @@ def test_one_root_child_builds_every_such_tree(name):
     forbidden=st.sampled_from([0.0, 0.05, 0.3]),
     single_root=st.booleans(),
 )
-@settings(max_examples=40)
+@settings(max_examples=80)
 def test_same_score_as_the_plain_twin(name, seed, n, forbidden, single_root):
     scores, bonus = random_problem(name, seed, n, forbidden)
     expected = best_score(name, scores, bonus, single_root)
@@ -163,12 +183,14 @@ def best_score_by_rows(scores, bonus):
 
 
 @pytest.mark.parametrize("name", NAMES)
-@pytest.mark.parametrize("n", [1, 2, 8, 40, 100])
+@pytest.mark.parametrize("n", [1, 2, 7, 8, 9, 31, 32, 33, 100])
 def test_parts_are_a_shift_and_a_reduce_for_each_word(name, n):
     scores, bonus = random_problem(name, n, n)
     found = get_decoder(name).decode(scores, bonus)
     per_word = 3 if name == "mh4-hybrid" else 2
     assert (len(found.parts), (found.parts[:, 0] == 0).sum()) == (per_word * n, n)
+    if name == "mh3":
+        assert sorted(found.parts[found.parts[:, 0] > 0, 1]) == list(range(1, n + 1))
     assert is_tree(found.heads, True)
     total = (
         scores[tuple(found.parts.T)].astype(float).sum()
@@ -187,7 +209,14 @@ def test_scratch_memory_carries_nothing_over(name):
     assert [d.parts.tolist() for d in first] == [d.parts.tolist() for d in again]
 
 
-@pytest.mark.parametrize("name", NAMES)
+def test_every_projective_tree_is_its_own_closest_tree():
+    heads, _ = derivations("mh3", 5)
+    decoder = get_decoder("mh3", single_root=False)
+    for tree in np.unique(heads, axis=0):
+        assert decoder.closest_tree(tree).tolist() == tree.tolist()
+
+
+@pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
 def test_some_trees_of_the_transition_system_are_not_in_the_chart(name):
     """Section 3.2: the deduction system cannot interleave these moves, though the transition system can."""
     moves = ["shift"] * 3 + ["la2"] + ["shift"] * 2 + ["la2", "shift", "ra", "ra", "ra"]
