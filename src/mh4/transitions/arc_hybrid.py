@@ -11,10 +11,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-import numpy as np
-
 from .shift_reduce import Configuration
-from .transition_system import NO_HEAD, TransitionSystem, heads_of
+from .transition_system import NO_HEAD, TransitionSystem
 
 __all__ = ["SHIFT", "ArcHybrid", "Configuration"]
 
@@ -89,7 +87,3 @@ class ArcHybrid(TransitionSystem[Configuration, str]):
     def is_final(self, configuration: Configuration) -> bool:
         """Whether only the root is left."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n
-
-    def heads(self, configuration: Configuration) -> np.ndarray:
-        """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
-        return heads_of(configuration.arcs, configuration.n)

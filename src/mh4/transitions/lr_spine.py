@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
+from .transition_system import TransitionSystem, count_gold, show_arcs
 
 KINDS = ("shift", "left_arc", "right_arc")
 
@@ -164,7 +164,3 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
     def is_final(self, configuration: Configuration) -> bool:
         """Whether one tree is left, that of the root."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n
-
-    def heads(self, configuration: Configuration) -> np.ndarray:
-        """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
-        return heads_of(configuration.arcs, configuration.n)

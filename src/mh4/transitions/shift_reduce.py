@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
+from .transition_system import TransitionSystem, count_gold, show_arcs
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = TRANSITIONS = ("shift", "reduce_left", "reduce_right")
 
@@ -101,7 +101,3 @@ class ShiftReduce(TransitionSystem[Configuration, str]):
     def is_final(self, configuration: Configuration) -> bool:
         """Whether only the root is left."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n
-
-    def heads(self, configuration: Configuration) -> np.ndarray:
-        """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
-        return heads_of(configuration.arcs, configuration.n)

@@ -9,13 +9,26 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, Protocol, TypeVar
 
 import numpy as np
 
 NO_HEAD = -1
 
-C = TypeVar("C")  # configuration
+
+class ConfigurationWithArcs(Protocol):
+    """What every configuration knows: the number of words, and the arcs (head, dependent) made so far."""
+
+    @property
+    def n(self) -> int:
+        """Number of words."""
+
+    @property
+    def arcs(self) -> frozenset[tuple[int, int]]:
+        """Arcs (head, dependent)."""
+
+
+C = TypeVar("C", bound=ConfigurationWithArcs)
 T = TypeVar("T")  # transition: a name, or a named tuple for parametric transitions
 
 
@@ -78,9 +91,9 @@ class TransitionSystem(ABC, Generic[C, T]):
     def is_final(self, configuration: C) -> bool:
         """Whether the tree is complete."""
 
-    @abstractmethod
     def heads(self, configuration: C) -> np.ndarray:
         """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0)."""
+        return heads_of(configuration.arcs, configuration.n)
 
     def check(self, configuration: C, transition: T) -> None:
         """Do nothing if a transition applies.
