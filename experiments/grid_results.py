@@ -37,10 +37,14 @@ PLAN: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]], 
         (("hu", "cu"), ("ensemble",), (1,)),  # their test files are at hand
     ),
     "fast": (
+        (("hu", "got"), _ALL, (1,)),
+        (("cu", "el"), ("mst", "mh4-hybrid", "1ec"), (1,)),
+        (("hu", "got", "cu", "el"), ("mh4-hybrid",), (1, 2, 3)),
+    ),
+    "balanced": (
         (("hu",), _ALL, (1, 2, 3)),
         (("got",), _ALL, (1,)),
-        (("cu", "el"), ("mst", "mh4-hybrid", "1ec", "greedy-mh3", "greedy-mh4"), (1,)),
-        (("hu", "got", "cu", "el"), ("mh4-hybrid",), (1, 2, 3)),
+        (("cu", "el"), ("mst", "mh4-hybrid", "1ec"), (1,)),
     ),
     "best": ((("hu", "got", "cu", "el"), ("mh4-hybrid",), (1, 2, 3)),),
 }

@@ -22,7 +22,7 @@ from mh4.files import DataError, atomic_output
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = {"hu": "Hungarian", "got": "Gothic", "cu": "Old Church Slavonic", "el": "Greek"}
-OTHER_PRESETS = ("fast", "best")
+OTHER_PRESETS = ("fast", "balanced", "best")
 
 
 def accuracy_markdown(results: list[Result]) -> str:

@@ -46,7 +46,8 @@ ThreadsOption = Annotated[
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
 DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, max=512, help="CPU threads; default: one a core.")]
 PresetOption = Annotated[
-    Preset, typer.Option(help="Settings: the published ones, or a richer model with a short or a long schedule.")
+    Preset,
+    typer.Option(help="Settings: the published ones, or a richer model with a short, a longer or a long schedule."),
 ]
 SettingOption = Annotated[
     list[str] | None,
