@@ -48,6 +48,17 @@ def random_problem(name, seed, n, forbidden=0.0, integers=False):
     return numbers[:-1], numbers[-1]
 
 
+def decode_or_nothing(decoder, scores, bonus, expected, tolerance):
+    """The best derivation, of the expected score; None where that is −inf, as the decoder has to say."""
+    if expected == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.decode(scores, bonus)
+        return None
+    found = decoder.decode(scores, bonus)
+    assert found.score == pytest.approx(expected, abs=tolerance)
+    return found
+
+
 @pytest.mark.parametrize(("name", "case", "suffix"), CASES)
 def test_golden(name, case, suffix):
     data, _ = GOLDEN[name]
@@ -95,13 +106,8 @@ def test_best_of_all_derivations(name, seed, n, forbidden, integers, single_root
     scores, bonus = random_problem(name, seed, n, forbidden, integers)
     heads, totals = enumerated_scores(name, scores, bonus, single_root)
     decoder = get_decoder(name, single_root)
-    if totals.max() == -np.inf:
-        with pytest.raises(InfeasibleError):
-            decoder.decode(scores, bonus)
-        return
-    found = decoder.decode(scores, bonus)
-    assert found.score == pytest.approx(totals.max(), abs=1e-4)
-    assert found.heads.tolist() in heads.tolist()
+    found = decode_or_nothing(decoder, scores, bonus, totals.max(), 1e-4)
+    assert found is None or found.heads.tolist() in heads.tolist()
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -132,13 +138,8 @@ def test_same_score_as_the_plain_twin(name, seed, n, forbidden, single_root):
     scores, bonus = random_problem(name, seed, n, forbidden)
     expected = best_score(name, scores, bonus, single_root)
     decoder = get_decoder(name, single_root)
-    if expected == -np.inf:
-        with pytest.raises(InfeasibleError):
-            decoder.decode(scores, bonus)
-        return
-    found = decoder.decode(scores, bonus)
-    assert found.score == pytest.approx(expected, abs=1e-3)
-    assert is_tree(found.heads, single_root)
+    found = decode_or_nothing(decoder, scores, bonus, expected, 1e-3)
+    assert found is None or is_tree(found.heads, single_root)
 
 
 @pytest.mark.parametrize("n", [15, 16, 17, 18, 24, 33])

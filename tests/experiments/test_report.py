@@ -79,6 +79,7 @@ RESULTS = [
     made_up(
         "hu", "mh4-hybrid", 1, 84.6, preset="fast", curve=[[115, 4.6, 84.5, 80.0, 0.5], [900, 9.0, 84.6, 80.0, 0.5]]
     ),
+    made_up("hu", "mh4-hybrid", 1, 85.0, preset="balanced", steps=800),
     made_up("hu", "mh4-hybrid", 1, 85.59, preset="best"),
     made_up("got", "mh4-hybrid", 1, 84.99, preset="best"),
 ]
@@ -190,12 +191,14 @@ def test_what_is_owed():
 
 
 def test_claims():
-    table = report.claims_table(RESULTS, {"hu": {"paper": 0.03, "fast": 0.06}})
+    table = report.claims_table(RESULTS, {"hu": {"paper": 0.03, "fast": 0.06, "balanced": 0.03}})
     claims = {row[0]: row[1:] for row in table.rows}
     within = next(row for claim, row in claims.items() if "within one published sd" in claim)
     assert within == ["6 of 8 cells; not el 1ec -4.1 sd, el mh4-hybrid -2.3 sd", "no"]
     fast = claims["fast, hu mh4-hybrid: within 0.2 UAS of paper, and as good as paper in a third of its time"]
     assert fast == ["+0.10 UAS (1 and 2 seeds), 0.12 of the steps, 0.23 of the time", "yes"]
+    balanced = claims["balanced, hu mh4-hybrid: above paper, in less than its time"]
+    assert balanced == ["+0.50 UAS (1 and 2 seeds), 0.80 of the steps, 0.80 of the time", "yes"]
     assert claims["best: +1.0 UAS or more over the published MH4-hybrid on hu"] == ["+1.00 (1 seeds)", "yes"]
     assert next(row for claim, row in claims.items() if "(got)" in claim) == ["+0.40", "no"]
 
