@@ -29,10 +29,10 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
 
-from mh4.files import atomic_output
-from mh4.perceptron.config import PerceptronConfig
-from mh4.perceptron.training import fit
-from mh4.training import read_gold
+from mh4.data.files import atomic_output
+from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.training.perceptron import fit
+from mh4.training.trainer import read_gold
 
 DYNAMIC = "dynamic"
 ORACLES = ("static", "all-pairs", DYNAMIC)

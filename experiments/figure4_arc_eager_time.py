@@ -16,13 +16,13 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
+from deterministic.training import Settings
 from figures import new_figure, write_figure, write_numbers
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
-from mh4.deterministic_training import Settings
+from mh4.data.conllu import read_treebank
 from mh4.oracles.arc_eager import ALGORITHMS, step_scores_batch
-from mh4.treebank import read_treebank
 
 
 def select(configurations: Sequence[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, ...]:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from figures import new_figure, write_figure, write_numbers
 
+from mh4.data.conllu import read_treebank
 from mh4.decoders.projectivization import count_optimal_trees
-from mh4.treebank import read_treebank
 
 
 def mean_counts(path: str, width: int) -> list[dict[str, float]]:

@@ -24,15 +24,15 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import numpy as np
+from deterministic.training import Settings
 from figures import new_figure, write_figure, write_numbers
 from visited_configurations import visit
 
+from mh4.data.conllu import read_treebank
 from mh4.decoders.projectivization import projectivize
-from mh4.deterministic_training import Settings
 from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
-from mh4.oracles.shift_reduce_projective import components
+from mh4.oracles.shift_reduce.projective import components
 from mh4.transitions.shift_reduce import POLICIES, Configuration, ShiftReduce
-from mh4.treebank import read_treebank
 
 Visit = tuple[Configuration, np.ndarray]  # with the gold heads of its sentence
 

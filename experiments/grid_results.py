@@ -19,7 +19,7 @@ from published import Cell
 from rich.console import Console
 from rich.table import Table
 
-from mh4.files import atomic_output
+from mh4.data.files import atomic_output
 
 RESULTS = Path(__file__).parent / "results" / "ud"
 DONE, FAILED, OPEN = "done", "failed", "open"

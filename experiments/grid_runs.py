@@ -14,14 +14,14 @@ from typing import Any
 
 from segmentation import MODEL_SUFFIX, require_udpipe, segment_file
 
-from mh4.config import Config, make_config
-from mh4.evaluation import Evaluation, Score, evaluate_files
-from mh4.files import DataError
-from mh4.model_folder import LOG
-from mh4.presets import PRESETS
-from mh4.training import train
-from mh4.transition_config import TransitionConfig, make_transition_config
-from mh4.treebank_parser import TreebankParser
+from mh4.data.files import DataError
+from mh4.parsers.base import TreebankParser
+from mh4.parsers.config import Config, make_config
+from mh4.parsers.folder import LOG
+from mh4.parsers.transition_config import TransitionConfig, make_transition_config
+from mh4.training.presets import PRESETS
+from mh4.training.trainer import train
+from mh4.trees.evaluation import Evaluation, Score, evaluate_files
 
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
 # Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how

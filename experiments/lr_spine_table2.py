@@ -31,18 +31,18 @@ from pathlib import Path
 from statistics import mean
 
 import numpy as np
+from candidate_counts import count_attachments
 from kept_results import part_path, read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 
+from mh4.data.conllu import Sentence
+from mh4.data.files import atomic_output
 from mh4.decoders.projectivization import projectivize
-from mh4.files import atomic_output
-from mh4.perceptron.candidate_counts import count_attachments
-from mh4.perceptron.config import PerceptronConfig
-from mh4.perceptron.parser import PerceptronParser
-from mh4.perceptron.training import PerceptronTrainer, fit
-from mh4.training import read_gold
-from mh4.treebank import Sentence
+from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.training.perceptron import PerceptronTrainer, fit
+from mh4.training.trainer import read_gold
 
 OURS = "this work"
 ROWS = {  # name: (system, oracle, published UAS, LAS, UEM)

@@ -15,9 +15,9 @@ from statistics import median
 import torch
 from provenance import describe_commit, describe_hardware, describe_versions
 
-from mh4.benchmark import time_training
-from mh4.files import atomic_output
-from mh4.presets import PRESETS
+from mh4.cli.bench.stages import time_training
+from mh4.data.files import atomic_output
+from mh4.training.presets import PRESETS
 
 FOLDER = Path(__file__).parent / "results" / "performance"
 NAME = "presets.json"

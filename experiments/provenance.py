@@ -11,8 +11,8 @@ from typing import Any
 
 import torch
 
-from mh4.benchmark_report import PACKAGES, processor
-from mh4.network_parser import choose_device
+from mh4.cli.bench.report import PACKAGES, processor
+from mh4.parsers.network import choose_device
 
 
 def describe_commit() -> str | None:

@@ -16,9 +16,9 @@ from grid_results import RESULTS, Result, group_runs, mean_deviation, read_resul
 from published import DEV_UAS
 from table4_systems import systems_of, treebanks_of
 
-from mh4.benchmark_report import RESULTS as PERFORMANCE
-from mh4.benchmark_report import performance_markdown
-from mh4.files import DataError, atomic_output
+from mh4.cli.bench.report import RESULTS as PERFORMANCE
+from mh4.cli.bench.report import performance_markdown
+from mh4.data.files import DataError, atomic_output
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = {"hu": "Hungarian", "got": "Gothic", "cu": "Old Church Slavonic", "el": "Greek"}

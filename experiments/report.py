@@ -38,10 +38,10 @@ from published import DEV_UAS
 from report_plots import plot_curves, plot_recall, plot_uas
 from table4_systems import mean_uas, systems_of, treebanks_of
 
-from mh4.benchmark_report import RESULTS as BENCHMARKS
-from mh4.benchmark_report import plot_decoders
-from mh4.config import Config
-from mh4.files import atomic_output
+from mh4.cli.bench.report import RESULTS as BENCHMARKS
+from mh4.cli.bench.report import plot_decoders
+from mh4.data.files import atomic_output
+from mh4.parsers.config import Config
 
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 BENCH_COMMAND = "mh4 bench all -o experiments/results/performance MODEL TREEBANK"

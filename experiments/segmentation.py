@@ -16,7 +16,7 @@ from typing import Any
 
 import conllu
 
-from mh4.files import DataError, atomic_output
+from mh4.data.files import DataError, atomic_output
 
 MODEL_SUFFIX = ".udpipe"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mh4.oracles.arc_eager import optimal_step
-from mh4.oracles.arc_eager_batch import flat_configurations
+from mh4.oracles.arc_eager.batch import flat_configurations
 from mh4.transitions.arc_eager import ArcEager, Configuration
 
 

@@ -17,16 +17,16 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from deterministic.training import Settings
 from rich.console import Console
 from rich.table import Table
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
+from mh4.data.conllu import read_treebank
 from mh4.decoders.trees import is_projective
-from mh4.deterministic_training import Settings
 from mh4.oracles.arc_eager import step_scores_batch
 from mh4.oracles.optimal_step import best_transitions
-from mh4.treebank import read_treebank
 
 # Transitions in the order of their scores, as the paper writes and as it orders them.
 ABBREVIATIONS = ("SH", "LA", "RA", "RE")

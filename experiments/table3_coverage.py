@@ -12,7 +12,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from mh4.coverage import Coverage, measure_coverage
+from mh4.trees.coverage import Coverage, measure_coverage
 
 COLUMNS = ("sent.", "words", "proj.", "MH4", "1EC", "proj. arcs", "MH4 arcs", "1EC arcs")
 PUBLISHED = {

@@ -16,9 +16,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
+from mh4.data.conllu import read_treebank
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
-from mh4.treebank import read_treebank
 
 PUBLISHED = {  # pseudo-projectivisation, optimal projectivisation
     "grc_proiel-ud-train": ("91.41", "92.50"),

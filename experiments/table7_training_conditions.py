@@ -7,7 +7,7 @@ run (treebank, condition, seed) leaves a JSON file in the output folder, and run
 ``--table`` to print without running. ``--visited`` also saves what Figure 9 (and, with ``--system arc-eager``, Figure 4
 of Nederhof 2021) is measured on: the configurations that the parser of condition 2 visits on the training sentences.
 
-As in the paper: UD 2.2, gold parts of speech, five conditions (`mh4.deterministic_training`), 256 hidden units, batches
+As in the paper: UD 2.2, gold parts of speech, five conditions (`deterministic.training`), 256 hidden units, batches
 of 100, 20 epochs, word vectors of 100 dimensions, optimal steps for left-before-right computations, any number of words
 below the root. Not as in the paper, or not stated there: scores on the development files (the paper does not name the
 file; UD's test files are another); word2vec by gensim on the training file alone; PyTorch, rectifiers and Adam with
@@ -25,17 +25,17 @@ from statistics import mean
 
 import numpy as np
 import torch
+from deterministic.parser import DeterministicParser, visited_configurations
+from deterministic.training import CONDITIONS, Condition, Settings, train_condition
 from kept_results import part_path, read_kept
 from rich.console import Console
 from rich.table import Table
 
+from mh4.data.conllu import Sentence
+from mh4.data.files import atomic_output
 from mh4.decoders.trees import is_projective
-from mh4.deterministic_parser import DeterministicParser, visited_configurations
-from mh4.deterministic_training import CONDITIONS, Condition, Settings, train_condition
-from mh4.evaluation import attachment_scores
-from mh4.files import atomic_output
-from mh4.training import read_gold
-from mh4.treebank import Sentence
+from mh4.training.trainer import read_gold
+from mh4.trees.evaluation import attachment_scores
 
 PUBLISHED = {  # LAS and UAS of conditions 1 to 5
     "de": ((71.15, 71.33, 71.69, 72.57, 72.55), (78.09, 78.14, 78.96, 79.78, 79.77)),

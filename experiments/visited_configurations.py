@@ -8,11 +8,11 @@ from pathlib import Path
 
 import numpy as np
 import torch
+from deterministic.parser import visited_configurations
+from deterministic.states import Configurations
+from deterministic.training import CONDITIONS, Settings, train_condition
 
-from mh4.deterministic_parser import visited_configurations
-from mh4.deterministic_states import Configurations
-from mh4.deterministic_training import CONDITIONS, Settings, train_condition
-from mh4.training import read_gold
+from mh4.training.trainer import read_gold
 
 
 def visit(path: str | Path, settings: Settings) -> tuple[Configurations, list[np.ndarray]]:

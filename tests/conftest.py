@@ -9,8 +9,8 @@ import pytest
 from hypothesis import settings
 from small import small_config
 
-from mh4.sample import generate_sample
-from mh4.training import train
+from mh4.data.sample import generate_sample
+from mh4.training.trainer import train
 
 # The first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)

@@ -2,13 +2,12 @@
 
 import ast
 import re
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-from mh4.parser import Parser
+from mh4.parsers.chart import ChartParser
 
-ROOT = Path(__file__).resolve().parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
@@ -60,6 +59,6 @@ def test_everything_public_has_a_docstring(path):
 def test_the_parser_is_a_lazy_name_of_the_package():
     import mh4
 
-    assert mh4.Parser is Parser
+    assert mh4.Parser is ChartParser
     with pytest.raises(AttributeError):
         _ = mh4.nothing

@@ -3,11 +3,11 @@
 import ast
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
+from paths import ROOT
 
-SOURCE = Path(__file__).resolve().parents[1] / "src"
+SOURCE = ROOT / "src"
 DECODERS = sorted((SOURCE / "decoders").glob("*.py"))
 MODELS = sorted((SOURCE / "models").glob("*.py"))
 

@@ -7,8 +7,8 @@ from .eisner import Eisner
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
 from .mst import MST
-from .one_endpoint_crossing import OneEndpointCrossing
-from .one_endpoint_crossing_first_order import OneEndpointCrossingFirstOrder
+from .one_endpoint_crossing.first_order import OneEndpointCrossingFirstOrder
+from .one_endpoint_crossing.third_order import OneEndpointCrossing
 from .search import BeamSearch, beam_width
 
 _DECODERS: dict[str, type[Decoder]] = {

@@ -10,14 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import (
-    DEFAULT_MEMORY_LIMIT,
-    Decoder,
-    Derivation,
-    InfeasibleError,
-    check_numbers,
-    derivation_score,
-)
+from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
 from .mh3 import MH3
 from .mh4 import LA, LA1, RA, RA1, RA2, REDUCES, SHIFT, MH4Hybrid, MH4Two
 

@@ -7,18 +7,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .parser import Parser as Parser
+    from mh4.parsers.chart import ChartParser as Parser
 
 __version__ = "0.1.0"
 
 IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts from here
 
-_LAZY = {"Parser": "mh4.parser"}  # `import mh4.decoders` must stay free of PyTorch
+_LAZY = {"Parser": ("mh4.parsers.chart", "ChartParser")}  # `import mh4.decoders` must stay free of PyTorch
 
 __all__ = ["Parser", "__version__"]
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
-        return getattr(import_module(_LAZY[name]), name)
+        module, attribute = _LAZY[name]
+        return getattr(import_module(module), attribute)
     raise AttributeError(f"module 'mh4' has no attribute {name!r}")

@@ -1,5 +1,5 @@
 """``python -m mh4``."""
 
-from .cli import main
+from mh4.cli import main
 
 main()

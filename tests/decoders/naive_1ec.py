@@ -5,7 +5,7 @@ from functools import cache
 import naive
 import numpy as np
 
-from mh4.decoders.chart_grammar import FIRST_TERM, INDICES, RANGES
+from mh4.decoders.one_endpoint_crossing.grammar import FIRST_TERM, INDICES, RANGES
 
 ARC, GRANDPARENT, SIBLING, CROSSED = range(4)
 

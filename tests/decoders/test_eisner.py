@@ -1,15 +1,14 @@
-from pathlib import Path
-
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from paths import GOLDEN_FOLDER
 from test_mst import arc_scores, check_against_all_trees, check_against_golden, kinds
 
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import is_projective
 
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "eisner.npz")
+GOLDEN = np.load(GOLDEN_FOLDER / "eisner.npz")
 
 
 @given(st.integers(1, 5), st.integers(0, 2**32 - 1), kinds, st.booleans())

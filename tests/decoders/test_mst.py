@@ -1,15 +1,14 @@
-from pathlib import Path
-
 import naive
 import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from paths import GOLDEN_FOLDER
 
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.trees import is_tree
 
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "mst.npz")
+GOLDEN = np.load(GOLDEN_FOLDER / "mst.npz")
 
 
 def arc_scores(n, seed, kind):

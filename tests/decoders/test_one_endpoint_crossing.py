@@ -1,5 +1,4 @@
 import itertools
-from pathlib import Path
 
 import naive
 import naive_1ec
@@ -7,23 +6,24 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from paths import GOLDEN_FOLDER, UD
 
 from mh4.decoders import InfeasibleError, get_decoder
-from mh4.decoders.chart_grammar import _best_alternative, _total
-from mh4.decoders.crossing_charts import BLOCKS
 from mh4.decoders.lanes import scratch
-from mh4.decoders.one_endpoint_crossing import (
+from mh4.decoders.one_endpoint_crossing.charts import BLOCKS
+from mh4.decoders.one_endpoint_crossing.first_order import OneEndpointCrossingFirstOrder
+from mh4.decoders.one_endpoint_crossing.grammar import _best_alternative, _total
+from mh4.decoders.one_endpoint_crossing.third_order import (
     TOP,
     OneEndpointCrossing,
     grammar,
     is_one_endpoint_crossing,
     parts_of_tree,
 )
-from mh4.decoders.one_endpoint_crossing_first_order import OneEndpointCrossingFirstOrder
 from mh4.decoders.trees import is_projective
 
-TREEBANK = Path(__file__).parents[2].parent / "shared" / "ud" / "2.0" / "hu" / "hu-ud-train.conllu"
-GOLDEN = np.load(Path(__file__).parents[1] / "golden" / "1ec_o3.npz")
+TREEBANK = UD / "hu" / "hu-ud-train.conllu"
+GOLDEN = np.load(GOLDEN_FOLDER / "1ec_o3.npz")
 CASES = range(len(GOLDEN["n"]))
 CROSSING = [-1, 3, 0, 2]
 NOT_1EC = [-1, 4, 5, 0, 3, 3]  # 1–4 is crossed by 0–3 and 2–5, which share no end

@@ -9,13 +9,12 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from paths import ROOT
+from paths import UD as TREEBANKS
 
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.projectivization import count_optimal_trees, projectivize
 from mh4.decoders.trees import is_projective, is_tree
-
-ROOT = Path(__file__).resolve().parents[2]
-TREEBANKS = ROOT.parent / "shared" / "ud" / "2.0"
 
 
 def kept_arcs(first, second):

@@ -8,7 +8,7 @@ import lr_spine_table2
 import numpy as np
 import pytest
 
-from mh4.sample import generate_sample
+from mh4.data.sample import generate_sample
 
 
 @pytest.fixture(scope="module")

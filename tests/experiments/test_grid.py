@@ -17,7 +17,7 @@ from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import Treebank, find_treebank, make_grid, same_settings
 
-from mh4.sample import generate_sample
+from mh4.data.sample import generate_sample
 
 EXPERIMENTS = Path(grid.__file__).parent
 TINY = [

@@ -5,7 +5,7 @@ import sys
 import preset_speed
 from preset_speed import read_step_seconds
 
-from mh4.sample import write_sample
+from mh4.data.sample import write_sample
 
 
 def test_every_preset_and_treebank_has_a_time(tmp_path, monkeypatch, capsys):

@@ -1,13 +1,12 @@
 """README's sections of numbers: the accuracy table from results made up for the purpose, and what is committed."""
 
-from pathlib import Path
-
 import pytest
 import readme_sections
 from grid_results import RESULTS
+from paths import ROOT
 from readme_sections import accuracy_markdown, replace_section
 
-from mh4.files import DataError
+from mh4.data.files import DataError
 
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 
@@ -42,7 +41,6 @@ def test_markers_must_be_there_once(text):
 
 
 def test_readme_holds_the_committed_results():
-    root = Path(__file__).resolve().parents[2]
-    readme = (root / "README.md").read_text(encoding="utf-8")
-    performance = root / "experiments/results/performance" / readme_sections.PERFORMANCE
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    performance = ROOT / "experiments/results/performance" / readme_sections.PERFORMANCE
     assert readme_sections.with_sections(readme, performance, RESULTS) == readme

@@ -7,10 +7,10 @@ import pytest
 from grid_runs import find_treebank, score_run
 from segmentation import MODEL_SUFFIX, main, raw_text, segment, segment_file, train_segmenter
 
-from mh4.files import DataError
-from mh4.sample import generate_sample
-from mh4.treebank import read_treebank
-from mh4.treebank_parser import Prediction, TreebankParser
+from mh4.data.conllu import read_treebank
+from mh4.data.files import DataError
+from mh4.data.sample import generate_sample
+from mh4.parsers.base import Prediction, TreebankParser
 
 CONLLU = """\
 # newdoc id = d1

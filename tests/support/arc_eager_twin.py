@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 from computations import best_scores, computations, configurations, reachable_trees
 
-from mh4.oracles.arc_eager_batch import flat_configurations
+from mh4.oracles.arc_eager.batch import flat_configurations
 from mh4.oracles.optimal_step import UNREACHABLE
 from mh4.transitions.arc_eager import Configuration
 

@@ -1,18 +1,15 @@
 """Golden vectors of the chart decoders, `tests/golden`: an .npz each, the arrays of case 7 are named ``c07_…``."""
 
-from pathlib import Path
-
 import numpy as np
 import pytest
+from paths import GOLDEN_FOLDER
 
 from mh4.decoders import InfeasibleError
-
-FOLDER = Path(__file__).resolve().parents[1] / "golden"
 
 
 def load_golden(name):
     """The arrays of a file, and the prefixes of its cases."""
-    data = np.load(FOLDER / f"{name}.npz")
+    data = np.load(GOLDEN_FOLDER / f"{name}.npz")
     return data, [f"c{case:02}_" for case in range(int(data["count"]))]
 
 

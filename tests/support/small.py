@@ -1,7 +1,7 @@
 """A network that trains in seconds."""
 
-from mh4.config import Config, TrainingConfig
 from mh4.models.network_config import NetworkConfig
+from mh4.parsers.config import Config, TrainingConfig
 
 SMALL_NETWORK = NetworkConfig(
     word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1, mlp=16

@@ -13,7 +13,7 @@ import sys
 
 import typer
 
-from .benchmarks import bench_app
+from .bench.commands import bench_app
 from .options import say
 from .parsing import evaluate, parse
 from .samples import demo, sample

@@ -10,8 +10,7 @@ import typer
 from rich.console import Console
 
 from mh4.decoders import decoder_names
-
-from ..presets import PRESETS
+from mh4.training.presets import PRESETS
 
 # No markup: names of files may hold brackets. What is piped on is not cut to the width of a terminal.
 WIDE = 1000

@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from .. import IMPORTED_AT
+from mh4 import IMPORTED_AT
+
 from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, output, report_skipped, say, set_threads
 
 if TYPE_CHECKING:
-    from ..treebank_parser import TreebankParser
+    from mh4.parsers.base import TreebankParser
 
 
 def parse(
@@ -44,7 +45,7 @@ def parse(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Parse CoNLL-U: HEAD and DEPREL are predicted, all else stays as it was."""
-    from ..files import DataError
+    from mh4.data.files import DataError
 
     models = 1
     if ensemble:
@@ -60,7 +61,7 @@ def parse(
         raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
     skipped: list[DataError] = []
     if cluster is not None:
-        from ..cluster import parse_files
+        from mh4.service.cluster import parse_files
 
         ready = time.perf_counter()
         sentences, words = parse_files(
@@ -89,12 +90,12 @@ def parse(
 
 def _load(folders: list[str], ensemble: bool, search: str, device: Device, threads: int | None) -> TreebankParser:
     if not ensemble:
-        from ..loading import load_parser
+        from mh4.parsers.loading import load_parser
 
         return load_parser(folders[0], device.value, search, threads)
     if search != "exact":
         raise ValueError(f"--search {search} does not go with --ensemble")
-    from ..ensemble import EnsembleParser
+    from mh4.parsers.ensemble import EnsembleParser
 
     return EnsembleParser.load(folders, device=device.value, threads=threads)
 
@@ -107,7 +108,7 @@ def evaluate(
     """CoNLL shared-task metrics; LAS ignores relation subtypes. Also crossing arcs and arcs by length."""
     from rich.table import Table
 
-    from ..evaluation import evaluate_files
+    from mh4.trees.evaluation import evaluate_files
 
     result = evaluate_files(gold, system)
     if as_json:

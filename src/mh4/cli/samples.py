@@ -15,7 +15,7 @@ def sample(
     seed: Annotated[int, typer.Option(min=0, help="Another seed, other sentences.")] = 1,
 ) -> None:
     """Write the built-in sample treebank."""
-    from ..sample import write_sample
+    from mh4.data.sample import write_sample
 
     for path in write_sample(folder, seed).values():
         typer.echo(path)
@@ -25,6 +25,6 @@ def demo(
     folder: Annotated[Path, typer.Argument(help="Folder for the sample, the models and the drawing.")] = Path("demo"),
 ) -> None:
     """Train every decoder on the sample, compare them, parse a file and draw a tree. Takes a few minutes."""
-    from ..demo import run_demo
+    from .demo import run_demo
 
     run_demo(folder, output)

@@ -10,7 +10,8 @@ from typing import Annotated, Any
 
 import typer
 
-from ..presets import PRESETS
+from mh4.training.presets import PRESETS
+
 from .options import (
     DEFAULT_DECODER,
     PAPER,
@@ -88,10 +89,10 @@ def train(
             raise ValueError("--max-steps, --resume, --preset and --device cuda do not go with --scorer perceptron")
         _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
         return
-    from ..config import Config, make_config
-    from ..model_folder import STATE, WEIGHTS
-    from ..training import train as run
-    from ..transition_config import TransitionConfig, make_transition_config
+    from mh4.parsers.config import Config, make_config
+    from mh4.parsers.folder import STATE, WEIGHTS
+    from mh4.parsers.transition_config import TransitionConfig, make_transition_config
+    from mh4.training.trainer import train as run
 
     limit = [f"max_steps={max_steps}"] if max_steps else []
     settings = [*PRESETS[preset], f"seed={seed}", *limit, *(setting or [])]
@@ -132,8 +133,8 @@ def train(
 def _train_perceptron(
     treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, skip_bad: bool
 ) -> None:
-    from ..perceptron.config import make_config
-    from ..perceptron.training import train as run
+    from mh4.parsers.perceptron.config import make_config
+    from mh4.training.perceptron import train as run
 
     best = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
 

@@ -20,9 +20,9 @@ def coverage(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
-    from ..coverage import coverage_table, iterate_coverage, measure_coverage
-    from ..files import DataError
-    from ..transform import TREE_CLASSES
+    from mh4.data.files import DataError
+    from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
+    from mh4.trees.transform import TREE_CLASSES
 
     skipped: list[DataError] = []
     if per_sentence:
@@ -62,8 +62,8 @@ def transform(
     """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
     from decimal import Decimal
 
-    from ..files import DataError
-    from ..transform import transform_file
+    from mh4.data.files import DataError
+    from mh4.trees.transform import transform_file
 
     skipped: list[DataError] = []
     totals = transform_file(
@@ -105,8 +105,8 @@ def oracle(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Annotate every gold tree, projective or not, with transitions that build as many of its arcs as can be built."""
-    from ..files import DataError
-    from ..oracles.annotation import annotate_file
+    from mh4.data.files import DataError
+    from mh4.trees.annotation import annotate_file
 
     skipped: list[DataError] = []
     totals = annotate_file(

@@ -24,10 +24,10 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.projectivization import projectivize
+from mh4.transitions.arc_hybrid import SHIFT, ArcHybrid, Configuration
 
-from ..transitions.arc_hybrid import SHIFT, ArcHybrid, Configuration
 from .optimal_step import UNREACHABLE, OptimalStep
-from .shift_reduce_projective import is_projective_tree
+from .shift_reduce.projective import is_projective_tree
 
 
 @njit(cache=True, nogil=True)

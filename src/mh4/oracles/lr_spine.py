@@ -23,9 +23,9 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.projectivization import projectivize
+from mh4.transitions.lr_spine import SHIFT, Configuration, Transition, left_arc, right_arc
 
-from ..transitions.lr_spine import SHIFT, Configuration, Transition, left_arc, right_arc
-from .shift_reduce_projective import is_projective_tree
+from .shift_reduce.projective import is_projective_tree
 
 _NONE = -1
 

@@ -18,8 +18,7 @@ from numba import njit
 
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.trees import checked_tree
-
-from ..transitions.mh4 import MH4
+from mh4.transitions.mh4 import MH4
 
 SHIFT, RA2, RA, LA, RA1, LA1, LA2 = range(len(MH4.transitions))
 

@@ -15,15 +15,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mh4.decoders.tabular import count_best
-from mh4.oracles import arc_eager, arc_eager_normalized
-from mh4.oracles.arc_eager_batch import flat_configurations
-from mh4.oracles.arc_eager_grammars import (
+from mh4.oracles import arc_eager
+from mh4.oracles.arc_eager import normalized as arc_eager_normalized
+from mh4.oracles.arc_eager.batch import flat_configurations
+from mh4.oracles.arc_eager.grammars import (
     NORMALIZED_GRAMMARS,
     UNNORMALIZED_GRAMMARS,
     normalized_string,
     unnormalized_string,
 )
-from mh4.oracles.arc_eager_steps import encode_labels
+from mh4.oracles.arc_eager.steps import encode_labels
 from mh4.oracles.optimal_step import UNREACHABLE
 from mh4.transitions.arc_eager import LABELS, POLICIES, ArcEager, Configuration, NormalizedArcEager
 

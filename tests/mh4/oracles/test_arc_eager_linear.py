@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_eager import optimal_step, step_scores_batch
-from mh4.oracles.arc_eager_batch import flat_configurations
-from mh4.oracles.arc_eager_linear import rightmost_descendants
+from mh4.oracles.arc_eager.batch import flat_configurations
+from mh4.oracles.arc_eager.linear import rightmost_descendants
 from mh4.oracles.optimal_step import UNREACHABLE
 from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
 

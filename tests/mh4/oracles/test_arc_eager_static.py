@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mh4.decoders.projectivization import projectivize
-from mh4.oracles import arc_eager, arc_eager_normalized
+from mh4.oracles import arc_eager
+from mh4.oracles.arc_eager import normalized as arc_eager_normalized
 from mh4.transitions.arc_eager import POLICIES, ArcEager, NormalizedArcEager
 
 # Without the correction: a static oracle needs none.

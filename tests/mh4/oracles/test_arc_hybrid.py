@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from computations import all_trees, best_scores, configurations, reachable_trees
 
+from mh4.data.conllu import read_treebank
+from mh4.data.sample import generate_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_hybrid import loss, optimal_computation, optimal_step
-from mh4.sample import generate_sample
 from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
-from mh4.treebank import read_treebank
 
 SINGLE_ROOT = pytest.mark.parametrize("single_root", [False, True])
 

@@ -8,14 +8,14 @@ from computations import all_trees, configurations, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mh4.data.conllu import read_treebank
+from mh4.data.sample import generate_sample
 from mh4.oracles import covington
-from mh4.oracles.covington_incremental import IncrementalLoss
-from mh4.oracles.covington_loss import loss_on_arrays
+from mh4.oracles.covington.incremental import IncrementalLoss
+from mh4.oracles.covington.loss import loss_on_arrays
 from mh4.oracles.optimal_step import UNREACHABLE, OptimalStep
-from mh4.sample import generate_sample
 from mh4.transitions.covington import TRANSITIONS, Configuration, Covington
 from mh4.transitions.transition_system import NO_HEAD, TransitionError
-from mh4.treebank import read_treebank
 
 SYSTEM = Covington()
 

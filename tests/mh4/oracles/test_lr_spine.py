@@ -8,12 +8,12 @@ from computations import all_trees, configurations, random_projective_tree, rand
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mh4.data.conllu import read_treebank
+from mh4.data.sample import generate_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles.lr_spine import correct_transitions, optimal_computation
-from mh4.sample import generate_sample
 from mh4.transitions.lr_spine import SHIFT, Configuration, Element, LRSpine, left_arc, right_arc
-from mh4.treebank import read_treebank
 
 SYSTEMS = [LRSpine(), LRSpine(spines=False)]
 every_system = pytest.mark.parametrize("system", SYSTEMS, ids=["spines", "no spines"])

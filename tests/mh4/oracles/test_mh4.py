@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from computations import all_trees, configurations
 
+from mh4.data.conllu import read_treebank
+from mh4.data.sample import generate_sample
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
-from mh4.sample import generate_sample
 from mh4.transitions.mh4 import MH4
-from mh4.treebank import read_treebank
 
 SINGLE_ROOT = pytest.mark.parametrize("single_root", [False, True])
 NOT_IN_THE_CHART = np.array([-1, 3, 0, 5, 2, 4])  # Gómez-Rodríguez et al. (2018), section 3.2

@@ -17,9 +17,9 @@ from mh4.oracles.shift_reduce import (
     step_scores,
     step_scores_batch,
 )
-from mh4.oracles.shift_reduce_cubic import GRAMMAR
-from mh4.oracles.shift_reduce_projective import is_projective_tree
-from mh4.oracles.shift_reduce_restrictions import restrictions
+from mh4.oracles.shift_reduce.cubic import GRAMMAR
+from mh4.oracles.shift_reduce.projective import is_projective_tree
+from mh4.oracles.shift_reduce.restrictions import restrictions
 from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
 
 LEFT_FIRST, STRICT, RIGHT_FIRST = POLICIES

@@ -1,0 +1,74 @@
+"""How many attachments a parser has to choose from, decision by decision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from mh4.data.conllu import Sentence
+from mh4.parsers.perceptron.loops import Actions, best_action, new_room, score_contexts
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.perceptron.weights import from_lists
+from mh4.parsers.systems import apply, get_system, initialize, list_candidates
+from mh4.parsers.templates import system_templates
+from mh4.transitions.arrays.state import ARGUMENT, DEPENDENT, NONE, TRANSITION
+
+
+@njit(cache=True, nogil=True)
+def _count(system, weights, templates, actions, text, room):
+    """Parse; for each decision the sentence and the arcs among its candidates, int32 (D, 2)."""
+    counts = np.empty((2 * text.offsets[-1], 2), np.int32)
+    rows = 0
+    for s in range(text.offsets.shape[0] - 1):
+        base = text.offsets[s]
+        initialize(system, room.state, text.offsets[s + 1] - base - 1)
+        while True:
+            count, contexts = list_candidates(system, room.state, room.candidates)
+            if count == 0:
+                break
+            if rows == counts.shape[0]:
+                larger = np.empty((2 * rows, 2), np.int32)
+                larger[:rows] = counts
+                counts = larger
+            counts[rows, 0] = s
+            counts[rows, 1] = 0
+            for c in range(count):
+                counts[rows, 1] += room.candidates.rows[c, DEPENDENT] != NONE
+            rows += 1
+            score_contexts(weights, templates, text.words, base, contexts, room)
+            best, relation = best_action(actions, room, count)
+            row = room.candidates.rows[best]
+            apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
+    return counts[:rows]
+
+
+def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -> tuple[np.ndarray, np.ndarray]:
+    """The number of arcs, relations aside, that each decision is between: gamma in Sartorio et al. (2013), section 5.
+
+    For LR-spine parsing it is the length of the left spine of the topmost tree, unless the root is beside it, plus that
+    of the right spine of the tree beside it. Steps that are not decided on do not count.
+
+    Parameters
+    ----------
+    parser : PerceptronParser
+    sentences : sequence of Sentence
+        To be parsed.
+
+    Returns
+    -------
+    lengths : int64 (D,)
+        Words of the sentence of each decision.
+    counts : int32 (D,)
+        Arcs among its candidates.
+    """
+    if not sentences:
+        return np.empty(0, np.int64), np.empty(0, np.int32)
+    code, system = get_system(parser.config.system)
+    templates = system_templates(system)
+    actions = Actions.of(system, len(parser.vocabulary.relations), parser.vocabulary.forced_root)
+    room = new_room(system, templates, actions, max(map(len, sentences)))
+    text = parser.vocabulary.text(sentences)
+    counts = _count(code, from_lists(*parser.lists), templates, actions, text, room)
+    return (np.diff(text.offsets) - 1)[counts[:, 0]], counts[:, 1].copy()

@@ -1,0 +1,262 @@
+"""A deterministic transition-based parser: a classifier picks every step, and there is no way back.
+
+All sentences are parsed in lockstep: the k-th step of every sentence that has so many is chosen in one batch. The
+systems are those of `deterministic.states`: shift-reduce and unnormalized arc-eager.
+
+A step is a transition and, if that makes an arc, a relation; the classifier chooses among the legal ones. As everywhere
+in this package, words below the root get the relation ``root`` and no others do (where the training text has such a
+relation at all); any number of words may be below the root.
+
+Nederhof (2019), section 8, and (2021), section 6, list the features. Beyond these, in arc-eager parsing, the classifier
+sees the labels of the two topmost stack elements: they say what an arc from an element to the one above it says in
+parsers that make the arc at once. The outermost dependents are those to the left, for the leftmost, and to the right,
+for the rightmost one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+
+import numpy as np
+import torch
+
+from deterministic.states import (
+    LABEL_SLOTS,
+    NO_RELATION,
+    RELATION_SLOTS,
+    ROOT,
+    SECOND_UNDER_TOP,
+    SYSTEMS,
+    TOP_UNDER_SECOND,
+    WORD_SLOTS,
+    ArraySystem,
+    Configurations,
+    Described,
+    States,
+    Text,
+    advance_sentences,
+    describe_sentences,
+    replay,
+)
+from deterministic.step_classifier import HIDDEN, StepClassifier
+from deterministic.word_vectors import WordVectors
+from mh4.data.conllu import Sentence
+from mh4.parsers.base import ROOT_RELATION, Prediction
+from mh4.parsers.vocabulary import Vocabulary, normalise
+from mh4.transitions.arc_eager import LABELS
+
+UNKNOWN = ROOT + 1  # row of the word vectors (zeros) and number of the tag of what the training text does not have
+LOCKSTEP_SENTENCES = 2_048  # parsed side by side
+ABSENT, ANY_RELATION = 0, 1  # targets of a transition; 2 + r stands for relation r
+
+
+class Steps:
+    """The classes of a classifier: transitions, those that make an arc with each of the R relations.
+
+    Attributes
+    ----------
+    transitions, relations : int32 (K,)
+        Of each class; `NO_RELATION` without an arc.
+    allowed : bool (2^(T + 1), K)
+        The classes that go with each code of `Described`.
+    right : bool (T · (R + 2), K)
+        Row t · (R + 2) + x, the classes that a target stands for: transition t with relation x − 2, with any relation
+        (x is `ANY_RELATION`), or none at all (`ABSENT`).
+    root : int
+        The relation reserved for words below the root, or `NO_RELATION`.
+    """
+
+    def __init__(self, system: ArraySystem, relations: Sequence[str]) -> None:
+        self.system = system
+        self.relation_count = len(relations)
+        self.root = relations.index(ROOT_RELATION) if ROOT_RELATION in relations and len(relations) > 1 else NO_RELATION
+        pairs = [
+            (transition, relation)
+            for transition, makes_arc in enumerate(system.makes_arc)
+            for relation in (range(len(relations)) if makes_arc else [NO_RELATION])
+        ]
+        self.transitions, self.relations = np.array(pairs, np.int32).T.copy()
+        self.allowed = torch.from_numpy(self._allowed())
+        self.right = torch.from_numpy(self._right())
+
+    def __len__(self) -> int:
+        return len(self.transitions)
+
+    def _allowed(self) -> np.ndarray:
+        count = len(self.system.moves)
+        codes = np.arange(1 << (count + 1))[:, None]
+        allowed = (codes >> self.transitions & 1).astype(bool)
+        if self.root != NO_RELATION:
+            head_is_root = (codes >> count & 1).astype(bool) & (self.system.moves[self.transitions] == TOP_UNDER_SECOND)
+            allowed &= ~self.system.makes_arc[self.transitions] | (head_is_root == (self.relations == self.root))
+        return allowed
+
+    def _right(self) -> np.ndarray:
+        count, kinds = len(self.system.moves), self.relation_count + 2
+        right = np.zeros((count, kinds, len(self)), bool)
+        classes = np.arange(len(self))
+        right[self.transitions, ANY_RELATION, classes] = True
+        arcs = classes[self.relations != NO_RELATION]
+        right[self.transitions[arcs], 2 + self.relations[arcs], arcs] = True
+        return right.reshape(count * kinds, len(self))
+
+    def targets(
+        self, text: Text, configurations: Configurations, best: np.ndarray, relations: np.ndarray
+    ) -> np.ndarray:
+        """Rows of `right`, int32 (B, T), for some configurations and their best transitions.
+
+        Parameters
+        ----------
+        text : Text
+        configurations : Configurations
+        best : bool (B, T)
+        relations : int32 (P,)
+            Gold relations. The one of a word may be impossible with the head that a transition gives it (``root`` below
+            a word, or another one below the root). Then no relation is right, and any is as good as another.
+        """
+        tops = configurations.offsets[1:] - 1
+        targets = np.empty(best.shape, np.int32)
+        for t, move in enumerate(self.system.moves):
+            kind = np.full(len(best), ANY_RELATION)
+            if self.system.makes_arc[t]:
+                elements = tops - ((move == SECOND_UNDER_TOP) & (configurations.depths > 1))
+                gold = relations[text.offsets[configurations.sentences] + configurations.stacks[elements]]
+                head_is_root = (configurations.depths == 2) & (move == TOP_UNDER_SECOND)
+                possible = (gold == self.root) == head_is_root if self.root != NO_RELATION else True
+                kind = np.where(possible, 2 + gold, ANY_RELATION)
+            targets[:, t] = t * (self.relation_count + 2) + np.where(best[:, t], kind, ABSENT)
+        return targets
+
+
+class DeterministicParser:
+    """A greedy parser with an untrained classifier; `deterministic.training` trains it.
+
+    Parameters
+    ----------
+    system : {"shift-reduce", "arc-eager"}
+    vocabulary : Vocabulary
+        Tags and relations of the training text.
+    vectors : WordVectors
+        `WordVectors.none()` to do without.
+    hidden : int
+        Units of the hidden layer.
+
+    Raises
+    ------
+    ValueError
+        An unknown system; the message lists the known ones.
+    """
+
+    def __init__(self, system: str, vocabulary: Vocabulary, vectors: WordVectors, hidden: int = HIDDEN) -> None:
+        if system not in SYSTEMS:
+            raise ValueError(f"unknown transition system {system!r}; known: {', '.join(SYSTEMS)}")
+        self.system = SYSTEMS[system]
+        self.vocabulary = vocabulary
+        self.vectors = vectors
+        self.steps = Steps(self.system, vocabulary.relations)
+        tags, relations, labels = len(vocabulary.tags) + UNKNOWN + 1, len(vocabulary.relations) + 1, len(LABELS) + 1
+        ranges = [tags] * WORD_SLOTS + [relations] * RELATION_SLOTS + [labels] * LABEL_SLOTS * self.system.labelled
+        self.starts = np.cumsum([0, *ranges[:-1]], dtype=np.int32)
+        special = np.zeros((UNKNOWN + 1, vectors.table.shape[1]), np.float32)
+        self.classifier = StepClassifier(
+            torch.from_numpy(np.concatenate([special, vectors.table])),
+            WORD_SLOTS,
+            len(ranges),
+            sum(ranges),
+            len(self.steps),
+            hidden,
+        )
+
+    @cached_property
+    def _tag_numbers(self) -> dict[str, int]:
+        return {tag: number for number, tag in enumerate(self.vocabulary.tags, start=UNKNOWN + 1)}
+
+    def encode(self, sentences: Sequence[Sentence]) -> Text:
+        """Words and gold parts of speech as numbers."""
+        rows, tags = self.vectors.index, self._tag_numbers
+        return Text(
+            np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)], dtype=np.int64),
+            np.array(
+                [
+                    row
+                    for sentence in sentences
+                    for row in (ROOT, *(UNKNOWN + 1 + rows.get(normalise(form), -1) for form in sentence.forms))
+                ],
+                np.int32,
+            ),
+            np.array(
+                [
+                    number
+                    for sentence in sentences
+                    for number in (ROOT, *(tags.get(tag, UNKNOWN) for tag in sentence.upos))
+                ],
+                np.int32,
+            ),
+        )
+
+    @torch.inference_mode()
+    def _choose(self, described: Described) -> tuple[np.ndarray, np.ndarray]:
+        scores = self.classifier(torch.from_numpy(described.words), torch.from_numpy(described.symbols))
+        scores.masked_fill_(~self.steps.allowed[torch.from_numpy(described.codes)], -torch.inf)
+        best = scores.argmax(1).numpy()
+        return self.steps.transitions[best], self.steps.relations[best]
+
+    def run(self, text: Text) -> tuple[np.ndarray, States]:
+        """Parse.
+
+        Returns
+        -------
+        transitions : int8 (M,)
+            Numbers of the steps taken, 2n a sentence.
+        states : States
+            The final configurations.
+        """
+        lengths = np.diff(text.offsets) - 1
+        order = np.argsort(-lengths, kind="stable")
+        first_steps, moves = text.step_offsets, self.system.moves
+        transitions = np.empty(first_steps[-1], np.int8)
+        states = States.initial(text)
+        for start in range(0, len(order), LOCKSTEP_SENTENCES):
+            chunk = order[start : start + LOCKSTEP_SENTENCES]
+            for step in range(2 * lengths[chunk[0]]):
+                chunk = chunk[: np.count_nonzero(2 * lengths[chunk] > step)]  # the longest come first
+                described = Described.empty(len(chunk), len(self.starts))
+                describe_sentences(moves, text, self.starts, states, chunk, described)
+                chosen, relations = self._choose(described)
+                advance_sentences(moves, text, states, chunk, chosen, relations)
+                transitions[first_steps[chunk] + step] = chosen
+        return transitions, states
+
+    def predict(self, sentences: Sequence[Sentence]) -> list[Prediction]:
+        """Trees of some sentences, by their forms and their gold parts of speech."""
+        text = self.encode(sentences)
+        _, states = self.run(text)
+        names = np.array(self.vocabulary.relations, dtype=object)
+        return [
+            Prediction(states.heads[a:b], tuple(names[states.relations[a + 1 : b]]))
+            for a, b in zip(text.offsets[:-1], text.offsets[1:], strict=True)
+        ]
+
+    def replay(self, text: Text, transitions: np.ndarray, relations: np.ndarray) -> tuple[Described, Configurations]:
+        """The configurations of given computations, for the classifier and for oracles.
+
+        Parameters
+        ----------
+        text : Text
+        transitions : int (M,)
+            Steps, 2n a sentence, all of them legal.
+        relations : int32 (P,)
+            The relation of the arc to each word.
+        """
+        return replay(self.system, text, self.starts, transitions, relations)
+
+
+def visited_configurations(parser: DeterministicParser, sentences: Sequence[Sentence]) -> Configurations:
+    """The configurations that a trained parser visits, final ones left out: 2n a sentence, in order.
+
+    They are arguments of the ``step_scores_batch`` of `mh4.oracles.shift_reduce` and `mh4.oracles.arc_eager`.
+    """
+    text = parser.encode(sentences)
+    transitions, states = parser.run(text)
+    return parser.replay(text, transitions, states.relations)[1]

@@ -1,0 +1,139 @@
+"""What the 1-endpoint-crossing decoders share around their charts: the walk back and the number of root children."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from ..decoder import Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
+from ..lanes import scratch
+from ..trees import is_tree
+from .grammar import Grammar, walk_back
+
+GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
+
+
+@njit(cache=True, nogil=True)
+def _typical_penalty(scores, arc_bonus):
+    """A penalty likely to leave one root child, a few times what an arc typically scores.
+
+    The median keeps out what words that have to depend on the root would lose elsewhere, often a mask like −1e9: next
+    to it float32 would not tell the other scores apart.
+    """
+    n = scores.shape[1] - 2
+    bests = np.zeros(n)
+    for d in range(1, n + 1):
+        best = -np.inf
+        for h in range(1, n + 1):
+            if h != d:
+                for channel in (0, scores.shape[0] - 1):  # arc and crossed arc
+                    best = max(best, scores[channel, h, d] + arc_bonus[h, d])
+        if best > -np.inf:
+            bests[d - 1] = abs(best)
+    typical = 8 * np.median(bests)
+    # A power of two: sums of scores with few digits stay exact.
+    return 2.0 ** np.ceil(np.log2(typical)) if typical > 0 else 1.0
+
+
+def _allowed(scores: np.ndarray) -> np.ndarray:
+    return np.where(scores > -np.inf, np.float32(0), np.float32(-np.inf))
+
+
+class CrossingDecoder(Decoder):
+    """What the two 1-endpoint-crossing decoders share: the walk back and the number of root children.
+
+    One root child. A penalty on every arc from the root lowers all trees with one root child alike, the others more:
+    a best tree under a penalty is a best tree with one root child as soon as it has just one, and under a large enough
+    penalty it has. The first penalty is a guess from the scores that nearly always will do.
+    """
+
+    @abstractmethod
+    def _fill(self, scores: np.ndarray, arc_bonus: np.ndarray, penalty: np.float32, memory: np.ndarray) -> None:
+        """Fill the charts; ``penalty`` is subtracted from each arc of the root."""
+
+    @abstractmethod
+    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
+        """The parts (P, 3) of a tree, which every derivation of it has.
+
+        Raises
+        ------
+        ValueError
+            Not a tree, or not a 1-endpoint-crossing one.
+        """
+
+    @abstractmethod
+    def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
+        """What `walk_back` needs to know: rules, places and goal."""
+
+    def derive_batch(
+        self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
+    ) -> list[Derivation]:
+        """As of `Decoder`, but without a chart: O(n²), on one thread.
+
+        Raises
+        ------
+        InfeasibleError
+            A forbidden part, or several words below the root if there must be one.
+        ValueError
+            Not a tree of this decoder's class; wrong shapes; a score that is NaN or +inf.
+        """
+        scores = self._checked_batch(scores, [len(tree) - 1 for tree in trees])
+        return [self._derive_tree(own, tree) for own, tree in zip(scores, trees, strict=True)]
+
+    def _derive_tree(self, scores: np.ndarray, tree: np.ndarray) -> Derivation:
+        parts = self.tree_parts(tree)
+        score = float(scores[tuple(parts.T)].astype(np.float32).sum(dtype=np.float64))
+        if np.isnan(score) or score == np.inf:
+            raise ValueError("the scores of this tree hold NaN or +inf; forbid parts with −inf")
+        if score == -np.inf or (self.single_root and not is_tree(tree, single_root=True)):
+            raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {list(tree)}")
+        return Derivation(np.array(tree, np.int32), parts, score)
+
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        check_numbers(scores, arc_bonus)
+        memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
+        if not self.single_root:
+            count = self._derive(scores, arc_bonus, 0.0, memory, heads, parts)
+            return count, derivation_score(scores, arc_bonus, heads, parts, count)
+        penalty, failed = _typical_penalty(scores, arc_bonus), 0
+        while True:
+            count = self._derive(scores, arc_bonus, penalty, memory, heads, parts)
+            if count < 0 or np.count_nonzero(heads[1:] == 0) == 1:
+                return count, derivation_score(scores, arc_bonus, heads, parts, count)
+            failed += 1
+            if failed == GUESSES:  # scores of 0: the best tree is one with the fewest root children
+                self._derive(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
+                if np.count_nonzero(heads[1:] == 0) > 1:
+                    return -1, -np.inf
+            penalty *= 8
+
+    def _derive(
+        self,
+        scores: np.ndarray,
+        arc_bonus: np.ndarray,
+        penalty: float,
+        memory: np.ndarray,
+        heads: np.ndarray,
+        parts: np.ndarray,
+    ) -> int:
+        """Fill the charts and walk back; the number of parts."""
+        rules, places, goal = self._walk(scores.shape[1] - 2)
+        self._fill(scores, arc_bonus, np.float32(penalty), memory)
+        return walk_back(
+            memory,
+            places,
+            rules.rules,
+            rules.first,
+            rules.symmetric,
+            rules.empty,
+            rules.channel,
+            rules.arc,
+            goal,
+            heads,
+            parts,
+        )

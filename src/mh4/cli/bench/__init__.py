@@ -1,0 +1,1 @@
+"""``mh4 bench``: how fast everything is."""

@@ -1,0 +1,170 @@
+"""``mh4 bench``: decoders, train, parse, memory and all of them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from mh4.decoders import decoder_names
+from mh4.training.presets import PRESETS
+
+from ..options import (
+    DEFAULT_DECODER,
+    PAPER,
+    DecoderName,
+    Device,
+    DeviceOption,
+    PresetOption,
+    SettingOption,
+    ThreadsOption,
+    output,
+    say,
+    set_threads,
+)
+
+bench_app = typer.Typer(
+    help="Measure time and memory: decoders, training, parsing, and all in one report.", no_args_is_help=True
+)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+RepeatsOption = Annotated[int, typer.Option(min=3, help="Timed decodes of each sentence length, at most.")]
+ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder; default: an untrained model.")]
+ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U to parse; default: the sample.")]
+UntrainedOption = Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")]
+
+
+def _numbers(what: str, text: str) -> list[int]:
+    try:
+        numbers = [int(number) for number in text.split(",")]
+    except ValueError:
+        numbers = []
+    if not numbers or min(numbers) < 1:
+        raise ValueError(f"{what} must be positive numbers separated by commas; got {text!r}")
+    return numbers
+
+
+@bench_app.command(name="decoders")
+def bench_decoders(
+    lengths: Annotated[
+        str, typer.Option(help="Sentence lengths in words, separated by commas.")
+    ] = "10,20,40,60,80,100,140,200,400",
+    decoders: Annotated[str, typer.Option(help="Decoders, separated by commas; default: all.")] = "",
+    repeats: RepeatsOption = 101,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Stop timing a length after so many seconds (and three decodes).")
+    ] = 2.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Median time to decode one sentence of random scores, memory, and how both grow over 20 to 200 words.
+
+    One thread, preparation and backtrace included, beside decoders of other packages that are installed
+    (ufal.chu_liu_edmonds).
+    """
+    from .decoders import decoder_table, measure_decoders
+
+    names = [name.strip() for name in decoders.split(",")] if decoders else list(decoder_names())
+    results = measure_decoders(names, _numbers("lengths", lengths), repeats, seconds)
+    _print(results, as_json, decoder_table)
+
+
+@bench_app.command(name="train")
+def bench_train(
+    treebank: Annotated[
+        Path | None, typer.Argument(help="Training treebank; default: the sample.", metavar="TRAIN")
+    ] = None,
+    decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
+    preset: PresetOption = PAPER,
+    setting: SettingOption = None,
+    steps: Annotated[int, typer.Option(min=1, help="Timed minibatches.")] = 100,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Words a second in training, and where the time goes."""
+    from .stages import stage_table, time_training
+
+    set_threads(threads)
+    settings = [*PRESETS[preset], *(setting or [])]
+    _print(time_training(treebank, decoder.value, steps, device.value, threads, settings), as_json, stage_table)
+
+
+@bench_app.command(name="parse")
+def bench_parse(
+    model: ModelArgument = None,
+    treebank: ParsedArgument = None,
+    decoder: UntrainedOption = DEFAULT_DECODER,
+    repeats: Annotated[int, typer.Option(min=1, help="Times to parse it all; the median counts.")] = 3,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Words a second in parsing sentences in memory, and where the time goes."""
+    from .stages import stage_table, time_parsing
+
+    set_threads(threads)
+    results = time_parsing(model, treebank, decoder.value, repeats, device.value, threads)
+    _print(results, as_json, stage_table)
+
+
+@bench_app.command(name="memory")
+def bench_memory(
+    model: ModelArgument = None,
+    treebank: ParsedArgument = None,
+    decoder: UntrainedOption = DEFAULT_DECODER,
+    copies: Annotated[
+        str, typer.Option(help="How often the treebank is written into the input, separated by commas.")
+    ] = "1,2,4,8",
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Peak memory, and words a second, of parsing inputs of growing size from disk to disk."""
+    from .memory import measure_memory, memory_table
+
+    set_threads(threads)
+    sizes = _numbers("copies", copies)
+    _print(measure_memory(model, treebank, decoder.value, sizes, device.value, threads), as_json, memory_table)
+
+
+@bench_app.command(name="all")
+def bench_all(
+    folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for JSON, a plot and a Markdown section.")],
+    model: ModelArgument = None,
+    treebank: Annotated[
+        Path | None, typer.Argument(help="Treebank to train on and to parse; default: the sample.")
+    ] = None,
+    decoder: Annotated[
+        DecoderName, typer.Option(help="Decoder of the trained and the untrained model.")
+    ] = DEFAULT_DECODER,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="The smallest possible run of each, to see that all work.")
+    ] = False,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+) -> None:
+    """Every benchmark in a process of its own: benchmark.json, decoders.svg, performance.md. Takes some minutes."""
+    from .report import run_all
+
+    common = ["--decoder", decoder.value, "--device", device.value]
+    if threads is not None:
+        common += ["--threads", str(threads)]
+    parsed = [str(path) for path in (model, treebank) if path is not None]
+    options = {
+        "decoders": ["--decoders", "mst", "--lengths", "4,20,22", "--repeats", "3"] if quick else [],
+        "train": [*parsed[1:], *common, *(["--steps", "1"] if quick else [])],
+        "parse": [*parsed, *common, *(["--repeats", "1"] if quick else [])],
+        "memory": [*parsed, *common, *(["--copies", "1"] if quick else [])],
+    }
+    run_all(folder, options, threads, lambda name: say(f"mh4 bench {name} …"))
+    say(f"report in {folder}")
+
+
+def _print(results: Any, as_json: bool, table: Callable[[Any], Any]) -> None:
+    if as_json:
+        typer.echo(json.dumps(results, indent=1))
+    else:
+        output.print(table(results))

@@ -1,0 +1,184 @@
+"""All benchmarks in one go (``mh4 bench all``): JSON, a plot, and the Markdown of README's performance section."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import platform
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from mh4.data.files import atomic_output
+from mh4.parsers.folder import write_json
+
+from .decoders import FITTED
+from .memory import MIB
+
+RESULTS, PLOT, SNIPPET = "benchmark.json", "decoders.svg", "performance.md"
+PACKAGES = ("mh4", "numpy", "numba", "torch")
+_SHOWN = (10, 20, 40, 60, 80, 100, 200, 400)
+
+
+def machine(threads: int | None) -> dict[str, Any]:
+    """What the numbers depend on."""
+    import torch
+
+    return {
+        "processor": processor(),
+        "cores": os.cpu_count(),
+        "threads": threads,
+        "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
+        "python": platform.python_version(),
+        "packages": {name: metadata.version(name) for name in PACKAGES},
+    }
+
+
+def processor() -> str:
+    """Name of this machine's processor."""
+    listing = Path("/proc/cpuinfo")
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
+
+
+def run_all(
+    folder: str | Path,
+    options: Mapping[str, Sequence[str]],
+    threads: int | None,
+    on_start: Callable[[str], None] = lambda name: None,
+) -> dict[str, Any]:
+    """Run every benchmark in a process of its own, so that none pays for another's memory, and write the report.
+
+    Parameters
+    ----------
+    folder
+        Made if need be; gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``.
+    options
+        Command-line options of each benchmark to run: ``decoders``, ``train``, ``parse``, ``memory``.
+    threads : int, optional
+        Noted in the report.
+    on_start
+        Called with the name of each benchmark.
+
+    Raises
+    ------
+    ValueError
+        matplotlib is missing, or a benchmark fails.
+    """
+    require_matplotlib()
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    results: dict[str, Any] = {"machine": machine(threads)}
+    for name, arguments in options.items():
+        on_start(name)
+        command = [sys.executable, "-m", "mh4", "bench", name, "--json", *arguments]
+        finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+        if finished.returncode:
+            raise ValueError(f"mh4 bench {name} failed with exit status {finished.returncode}")
+        results[name] = json.loads(finished.stdout)
+    write_json(folder / RESULTS, results)
+    for name, text in ((PLOT, plot_decoders(results["decoders"])), (SNIPPET, performance_markdown(results))):
+        with atomic_output(folder / name) as stream:
+            stream.write(text.encode())
+    return results
+
+
+def require_matplotlib() -> None:
+    """Check that the extra ``plots`` is installed.
+
+    Raises
+    ------
+    ValueError
+        It is not.
+    """
+    try:
+        import matplotlib  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError("the plot needs matplotlib: pip install 'mh4[plots]'") from None
+
+
+def plot_decoders(results: dict[str, Any]) -> str:
+    """Median times (`measure_decoders`) over length, both axes logarithmic, as the text of an SVG file."""
+    require_matplotlib()
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.subplots()
+    for kind, style in (("decoders", "o-"), ("peers", "x--")):
+        for name, row in results[kind].items():
+            lengths = [int(length) for length in row["milliseconds"]]
+            exponent = "" if row["exponent"] is None else f"  (n^{row['exponent']:.1f})"
+            axes.loglog(lengths, list(row["milliseconds"].values()), style, markersize=4, label=name + exponent)
+    axes.set_xlabel("words")
+    axes.set_ylabel("median ms a sentence, one thread")
+    axes.grid(True, which="both", linewidth=0.3)
+    axes.legend(fontsize="small")
+    stream = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "mh4"}):  # the same numbers give the same file
+        figure.savefig(stream, format="svg", metadata={"Date": None})
+    text = stream.getvalue()
+    return text[text.index("<svg") :]
+
+
+def performance_markdown(results: dict[str, Any]) -> str:
+    """README's performance section, from the results of `run_all`; nothing else goes into it."""
+    where = results["machine"]
+    versions = ", ".join(f"{name} {version}" for name, version in where["packages"].items())
+    lines = [
+        f"`mh4 bench all` on {where['processor']}, {where['cores']} cores"
+        + (f", {where['cuda']}" if where["cuda"] else "")
+        + f"; Python {where['python']}, {versions}.",
+        "",
+        "Decoding one sentence of random scores with one root child, one thread, preparation and backtrace included: "
+        f"median ms, growth of time and of the chart's memory fitted over {FITTED[0]}–{FITTED[1]} words.",
+        "",
+        *_decoder_lines(results["decoders"]),
+        "",
+        *(_stage_line(name, results[name]) for name in ("train", "parse") if name in results),
+        *_memory_lines(results.get("memory", [])),
+    ]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _decoder_lines(results: dict[str, Any]) -> list[str]:
+    rows = results["decoders"] | results["peers"]
+    measured = {int(length) for row in rows.values() for length in row["milliseconds"]}
+    lengths = [str(length) for length in _SHOWN if length in measured]
+    columns = ["words", *lengths, "time", "memory"]
+    lines = ["| " + " | ".join(columns) + " |", "|---" * len(columns) + "|"]
+    for name, row in rows.items():
+        times = [_milliseconds(row["milliseconds"].get(length)) for length in lengths]
+        cells = [f"`{name}`", *times, _power(row["exponent"]), _power(row.get("chart_exponent"))]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def _stage_line(name: str, results: dict[str, Any]) -> str:
+    shares = ", ".join(f"{stage} {share:.0%}" for stage, share in results["share"].items())
+    return f"- `mh4 bench {name}`: {results['words_per_second']:,.0f} words/s ({shares})."
+
+
+def _memory_lines(rows: list[dict[str, Any]]) -> list[str]:
+    if not rows:
+        return []
+    peaks = ", ".join(f"{row['bytes'] / MIB:.1f} MiB: {row['peak_rss'] / MIB:.0f} MiB" for row in rows)
+    return [
+        f"- `mh4 bench memory`: {rows[-1]['words_per_second']:,.0f} words/s from disk to disk; peak resident memory by "
+        f"size of the input: {peaks}."
+    ]
+
+
+def _milliseconds(value: float | None) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}" if value < 1 else f"{value:.3g}" if value < 1000 else f"{value:.0f}"
+
+
+def _power(exponent: float | None) -> str:
+    return "–" if exponent is None else f"n<sup>{exponent:.1f}</sup>"

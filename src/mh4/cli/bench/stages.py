@@ -1,0 +1,115 @@
+"""Measurements behind ``mh4 bench train`` and ``mh4 bench parse``: words a second, and the share of each stage."""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+import time
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.table import Table
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.files import DataError
+from mh4.data.sample import write_sample
+from mh4.parsers.base import TreebankParser
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import Config, make_config
+from mh4.parsers.loading import load_parser
+from mh4.parsers.network import NetworkParser
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.trainer import Recent, Trainer, read_gold
+
+
+def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, Any]:
+    return {"words": words, "seconds": seconds, "words_per_second": words / seconds, "share": shares}
+
+
+def time_training(
+    treebank: str | Path | None,
+    decoder: str,
+    steps: int,
+    device: str = "auto",
+    threads: int | None = None,
+    settings: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Words a second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
+    config = make_config(decoder, settings=settings)
+    with tempfile.TemporaryDirectory() as folder:
+        sentences = read_gold(treebank or write_sample(folder)["train"], skip_bad=False)
+        parser = ChartParser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
+        parser.threads = threads
+        trainer = Trainer(parser, sentences, sentences, Path(folder))
+        order = [
+            batch
+            for epoch in range(1 + (steps + steps // 10) // len(trainer.batches(0)))
+            for batch in trainer.batches(epoch)
+        ]
+        warm_up = max(1, steps // 10)
+        for indices in order[:warm_up]:
+            trainer.recent.times.start()
+            trainer.step(trainer.collate(indices))
+        trainer.recent = Recent()
+        words = 0
+        start = time.perf_counter()
+        trainer.recent.times.start()
+        for indices in order[warm_up : warm_up + steps]:
+            batch = trainer.collate(indices)
+            trainer.recent.times.stop("collate")
+            trainer.step(batch)
+            words += len(batch.dependent)
+        seconds = time.perf_counter() - start
+    times = trainer.recent.times
+    return {"steps": steps} | _stages(words, seconds, {stage: times.share(stage) for stage in times.seconds})
+
+
+def parser_to_measure(
+    model: str | Path | None, sentences: Iterable[Sentence], decoder: str, device: str, threads: int | None
+) -> TreebankParser:
+    """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
+    if model is not None:
+        return load_parser(model, device, threads=threads)
+    parser = ChartParser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
+    parser.threads = threads
+    return parser
+
+
+def time_parsing(
+    model: str | Path | None,
+    treebank: str | Path | None,
+    decoder: str,
+    repeats: int,
+    device: str = "auto",
+    threads: int | None = None,
+) -> dict[str, Any]:
+    """Words a second of parsing a treebank held in memory, the median of some runs, and the share of each stage."""
+    with tempfile.TemporaryDirectory() as folder:
+        sentences = list(read_treebank(treebank or write_sample(folder)["train"], gold=False))
+    parser = parser_to_measure(model, sentences, decoder, device, threads)
+    if not isinstance(parser, NetworkParser):
+        raise ValueError(f"{model}: a model without a network has no stages to measure")
+    words = sum(map(len, sentences))
+    if not words:
+        raise DataError(f"{treebank}: holds no sentences")
+    parser.predict(sentences)
+    parser.times.seconds.clear()
+    seconds = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        parser.predict(sentences)
+        seconds.append(time.perf_counter() - start)
+    return _stages(
+        words, statistics.median(seconds), {stage: parser.times.share(stage) for stage in parser.times.seconds}
+    )
+
+
+def stage_table(results: dict[str, Any]) -> Table:
+    """Words a second and shares as a table."""
+    table = Table(title=f"{results['words_per_second']:.0f} words/s", box=None, pad_edge=False)
+    table.add_column("stage")
+    table.add_column("share", justify="right")
+    for stage, share in results["share"].items():
+        table.add_row(stage, f"{share:.1%}")
+    return table

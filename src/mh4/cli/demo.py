@@ -1,0 +1,110 @@
+"""``mh4 demo``: every decoder and a greedy parser on the built-in sample, side by side."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import time
+from concurrent.futures import ProcessPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.drawing import draw_svg, draw_text
+from mh4.data.files import atomic_output
+from mh4.data.sample import write_sample
+from mh4.decoders import decoder_names
+from mh4.decoders.trees import crossed_arcs
+from mh4.parsers.config import Config, TrainingConfig
+from mh4.parsers.transition_config import OracleConfig, TransitionConfig
+from mh4.trees.evaluation import evaluate_files
+
+# Short and steep: enough to see what each decoder is good for, not what it can reach.
+DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=450, patience=10)
+GREEDY = "mh4"  # the transition system of the last row
+SHOWN_WORDS = 16  # longest sentence to draw
+
+
+def train_one(
+    name: str, config: Config | TransitionConfig, files: dict[str, Path], folder: Path, threads: int
+) -> dict[str, Any]:
+    """Train one parser, parse the test file with it; returns a row of the table."""
+    import torch
+
+    from mh4.parsers.loading import load_parser
+    from mh4.training.trainer import train
+
+    torch.set_num_threads(threads)
+    model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
+    train(files["train"], files["dev"], model, config, threads=threads, overwrite=True)
+    parser = load_parser(model, threads=threads)
+    sentences = list(read_treebank(files["test"], gold=False))
+    parser.predict(sentences)  # warms up
+    start = time.perf_counter()
+    parser.predict(sentences)
+    seconds = time.perf_counter() - start
+    parser.parse_to_file(files["test"], parsed)
+    result = evaluate_files(files["test"], parsed)
+    return {
+        "parser": name,
+        "UAS": 100 * result.scores["UAS"].f1,
+        "LAS": 100 * result.scores["LAS"].f1,
+        "crossing": 100 * result.crossing.recall,
+        "words/s": sum(map(len, sentences)) / seconds,
+    }
+
+
+def run_demo(folder: Path, console: Console) -> None:
+    """Write the sample, train all parsers, print one table, draw one non-projective tree."""
+    files = write_sample(folder / "sample")
+    console.print(f"A sample treebank of an invented language is in {folder / 'sample'}.", highlight=False)
+    cores = os.cpu_count() or 1
+    table = Table(title="sample test set, after a short training", pad_edge=False)
+    for column in ("parser", "UAS", "LAS", "recall of crossing arcs", "words/s parsing, one core"):
+        table.add_column(column, justify="left" if column == "parser" else "right")
+    configs: dict[str, Config | TransitionConfig] = {
+        name: Config(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
+    }
+    configs[f"{GREEDY}-greedy"] = TransitionConfig(OracleConfig(GREEDY), training=DEMO_TRAINING)
+    context = multiprocessing.get_context("spawn")
+    with (
+        console.status(f"Training {len(configs)} parsers, about a minute on two cores …"),
+        ProcessPoolExecutor(cores, mp_context=context) as pool,
+    ):
+        futures = [pool.submit(train_one, name, config, files, folder, 1) for name, config in configs.items()]
+        for future in futures:
+            row = future.result()
+            table.add_row(
+                row["parser"], *(f"{row[key]:.1f}" for key in ("UAS", "LAS", "crossing")), f"{row['words/s']:.0f}"
+            )
+    console.print(table)
+    sentence, heads, relations = _example(files["test"], folder / "test-mh4-hybrid.conllu")
+    svg = folder / "tree.svg"
+    with atomic_output(svg) as stream:
+        stream.write(draw_svg(sentence.forms, heads, relations).encode())
+    console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
+    console.print(
+        draw_text(sentence.forms, heads, relations, markup=True),
+        markup=True,
+        emoji=False,
+        highlight=False,
+        soft_wrap=True,
+    )
+    console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
+    command = f"mh4 parse {folder / 'models' / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
+    console.print(f"Parse your own text: {command}", highlight=False)
+
+
+def _example(gold: Path, parsed: Path) -> tuple[Sentence, np.ndarray, tuple[str, ...]]:
+    """A short test sentence with crossing arcs in the predicted tree, the best parsed one."""
+    candidates = []
+    for truth, guess in zip(read_treebank(gold, gold=True), read_treebank(parsed, gold=True), strict=True):
+        crossing = bool(crossed_arcs(guess.heads).any())
+        right = float((truth.heads == guess.heads).mean())
+        candidates.append(((len(guess) <= SHOWN_WORDS, crossing, right, len(guess)), guess))
+    best = max(candidates, key=lambda candidate: candidate[0])[1]
+    return best, best.heads, best.relations

@@ -1,0 +1,1 @@
+"""Sentences, CoNLL-U, files, pictures of trees, and the sample language."""

@@ -1,0 +1,94 @@
+"""Parsing a CoNLL-U file piece by piece: where it can be cut, and what becomes of one piece."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from .conllu import Sentence, blocks, parse_block, report_skip
+from .files import DataError, open_input
+
+WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Consecutive sentences of a file.
+
+    Attributes
+    ----------
+    source
+        The file as the user named it.
+    path
+        Where it lies.
+    start, stop
+        Bytes of the file.
+    lines_before, sentences_before
+        Lines and sentences of the file that stand before ``start``.
+    sentences
+        Sentences, valid or not, of the shard.
+    """
+
+    source: str
+    path: str
+    start: int
+    stop: int
+    lines_before: int
+    sentences_before: int
+    sentences: int
+
+
+def cut_shards(source: str | Path, words: int = WINDOW_WORDS) -> Iterator[Shard]:
+    """Cut a file at blank lines into shards of at least ``words`` words, the last one excepted.
+
+    The file is read once, in memory that does not grow with it. With the default, a shard is the window of sentences
+    that `TreebankParser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
+    (sentences left out as invalid excepted, which this function counts and a window does not).
+
+    Raises
+    ------
+    DataError
+        The file cannot be read.
+    """
+    names = str(source), str(Path(source).absolute())
+    start = stop = lines_before = lines = sentences_before = sentences = shard_words = 0
+    with open_input(source) as stream:
+        for block in blocks(stream):
+            stop += len(block.lead) + sum(map(len, block.lines)) + len(block.blank)
+            lines += block.lead.count(b"\n") + len(block.lines) + bool(block.blank)
+            sentences += 1
+            shard_words += sum(line.partition(b"\t")[0].isdigit() for line in block.lines)
+            if shard_words >= words:
+                yield Shard(*names, start, stop, lines_before, sentences_before, sentences)
+                start, lines_before, sentences_before = stop, lines, sentences_before + sentences
+                sentences = shard_words = 0
+    if sentences:
+        yield Shard(*names, start, stop, lines_before, sentences_before, sentences)
+
+
+def read_shard(
+    shard: Shard, skip_bad: bool = False, on_skip: Callable[[DataError], None] = lambda error: None
+) -> Iterator[Sentence]:
+    """The sentences of a shard; they, and errors, know their line and number in the whole file.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read or is not the one that was cut; unless ``skip_bad``, at the first bad sentence.
+    """
+    with open_input(shard.path) as stream:
+        stream.seek(shard.start)
+        data = stream.read(shard.stop - shard.start)
+    number = shard.sentences_before
+    for number, block in enumerate(blocks(io.BytesIO(data)), start=shard.sentences_before + 1):
+        block = block._replace(first_line=block.first_line + shard.lines_before)
+        try:
+            sentence = parse_block(block, shard.source, number)
+        except DataError as error:
+            report_skip(error, skip_bad, on_skip)
+        else:
+            yield sentence
+    if len(data) != shard.stop - shard.start or number != shard.sentences_before + shard.sentences:
+        raise DataError(f"{shard.source}: changed while it was parsed (parse it again)")

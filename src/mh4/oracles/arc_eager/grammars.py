@@ -1,0 +1,190 @@
+"""Exact scores of arc-eager transitions in cubic time, for any gold tree, by split grammars.
+
+Nederhof (2021), section 4, Tables 9 and 10. The configuration after the candidate step becomes a string: a symbol for
+each stack element, by its label, and n for each token of the remaining input. The trees that the grammar gives this
+string are the trees that computations can still make of these tokens, each with one derivation. So the weight of the
+heaviest, where gold arcs weigh 1 and others 0, is what the step is worth.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.split_grammar import SplitGrammar
+from mh4.decoders.tabular import FORBIDDEN, inside_score
+
+from ..optimal_step import UNREACHABLE
+from .steps import (
+    LEFT_ARC,
+    LEFT_CHILD,
+    REDUCE,
+    SHIFT,
+    SHIFT_BEFORE_REDUCE,
+    STRICT_REDUCE_BEFORE_SHIFT,
+    L,
+    R,
+    step,
+    step_normalized,
+)
+
+# Rules in the order of the tables, whose columns stand side by side.
+
+NORMALIZED = """
+(R, R) → r                ;  (L, L) → l
+(R_t, R_t) → r_t          ;  (L_t, L_t) → l_t
+(_, R_t) → (_, R) R_t     ;  (_, L_t) → (_, L) R_t
+(_, R_t) → (_, R) N       ;  (_, L_t) → (_, L) N
+(_, R_t) → (_, R_t) N     ;  (_, L_t) → (_, L_t) N
+R → (R, R)                ;  L → (L, L)
+R_t → (R, R_t)            ;  L_t → (L, L_t)
+R_t → (R_t, R_t)          ;  L_t → (L_t, L_t)
+
+(N, N) → n                ;  (N, _) → L_b (N, _)
+(_, N) → (_, N) N         ;  N → (N, N)
+(N, _) → N (N, _)         ;  (L_b, L_b) → l_b
+(N, _) → L (N, _)         ;  (_, L_b) → (_, L_b) N
+(N, _) → L_t (N, _)       ;  L_b → (L_b, L_b)
+"""
+"""Table 9 without the rules by which a token labelled L becomes a right child."""
+
+NORMALIZED_CORRECTION = """
+(_, R_t) → (_, R) L_t     ;  (_, L_t) → (_, L) L_t
+"""
+"""Rules 4 and 13 of Table 9."""
+
+UNNORMALIZED = """
+(R, R) → r                ;  (L, L) → l
+(R_p, R_p) → r_p          ;  (L_p, L_p) → l_p
+(_, R) → (_, R) N         ;  (_, L) → (_, L) N
+(_, R) → (_, R) N_p       ;  (_, L) → (_, L) N_p
+(_, R_1) → (_, R) R       ;  (_, L_1) → (_, L) R
+(_, R) → (_, R_p) N       ;  (_, L) → (_, L_p) N
+(_, R_1) → (_, R_p) R     ;  (_, L_1) → (_, L_p) R
+(_, R_1) → (_, R_1) N     ;  (_, L_1) → (_, L_1) N
+(_, R_1) → (_, R_1) N_p   ;  (_, L_1) → (_, L_1) N_p
+R → (R, R)                ;  L → (L, L)
+R → (R, R_1)              ;  L → (L, L_1)
+R → (R_p, R)              ;  L → (L_p, L)
+R → (R_p, R_1)            ;  L → (L_p, L_1)
+R_p → (R_p, R_p)          ;  L_p → (L_p, L_p)
+
+(N, N) → n                ;  (N, _) → L_b (N, _)
+(N_p, N_p) → n_p          ;  N → (N, N)
+(_, N) → (_, N) N         ;  N → (N, N_p)
+(_, N_p) → (_, N_p) N     ;  N_p → (N_p, N_p)
+(N, _) → N (N, _)         ;  (L_b, L_b) → l_b
+(N, _) → L (N, _)         ;  (_, L_b) → (_, L_b) N
+(N, _) → L (N_p, _)       ;  L_b → (L_b, L_b)
+(N, _) → L_p (N, _)
+"""
+"""Table 10 without the rules by which a token labelled L becomes a right child."""
+
+UNNORMALIZED_CORRECTION = """
+(_, R_1) → (_, R) L       ;  (_, L_1) → (_, L) L
+(_, R_1) → (_, R_p) L     ;  (_, L_1) → (_, L_p) L
+"""
+"""Rules 6, 9, 22 and 25 of Table 10."""
+
+# By whether reduce_correct is allowed. The root is the element at the bottom, which ends as the only one.
+NORMALIZED_GRAMMARS = (
+    SplitGrammar(NORMALIZED, start="R_t"),
+    SplitGrammar(NORMALIZED + NORMALIZED_CORRECTION, start="R_t"),
+)
+UNNORMALIZED_GRAMMARS = (
+    SplitGrammar(UNNORMALIZED, start="R"),
+    SplitGrammar(UNNORMALIZED + UNNORMALIZED_CORRECTION, start="R"),
+)
+
+# Codes of terminals, for the kernels; the same with and without the correction.
+_N9, _R9, _L9, _RT, _LT, _LB9 = NORMALIZED_GRAMMARS[0].encode("n r l r_t l_t l_b").tolist()
+_N10, _NP, _R10, _L10, _RP, _LP, _LB10 = UNNORMALIZED_GRAMMARS[0].encode("n n_p r l r_p l_p l_b").tolist()
+
+
+@njit(nogil=True)
+def normalized_string(transition, labels, k, m):
+    """The caption of Table 9."""
+    string = np.full(k + m, _N9, np.int8)
+    for p in range(k - 1):
+        string[p] = _L9 if labels[p] == L else _R9
+    top = labels[k - 1]
+    if top == R:
+        string[k - 1] = _RT
+    elif top == L:
+        string[k - 1] = _LB9 if transition == LEFT_CHILD else _LT
+    return string
+
+
+@njit(nogil=True)
+def unnormalized_string(policy, transition, labels, k, m):
+    """The caption of Table 10."""
+    string = np.full(k + m, _N10, np.int8)
+    for p in range(k):
+        string[p] = _L10 if labels[p] == L else _R10
+    if policy == SHIFT_BEFORE_REDUCE:
+        if transition == REDUCE and m > 0:
+            string[k] = _NP
+    else:
+        # The elements from the second on that must take right children before they may be reduced.
+        first, last = 1, 0
+        if policy == STRICT_REDUCE_BEFORE_SHIFT:
+            last = k - 3
+            if transition == LEFT_ARC:
+                last = k - 1
+            elif transition in (REDUCE, SHIFT):
+                last = k - 2
+        elif transition == SHIFT:
+            first, last = max(k - 2, 1), k - 2
+        for p in range(first, last + 1):
+            string[p] = _LP if labels[p] == L else _RP
+    if transition == SHIFT:
+        string[k - 1] = _LB10
+    return string
+
+
+@njit(nogil=True)
+def _best_completion(grammar, string, stack, k, front, gold):
+    """The most gold arcs in a tree of the grammar over the stack and the remaining input."""
+    n = gold.shape[0] - 1
+    position = np.full(n + 1, -1, np.int32)
+    for p in range(k):
+        position[stack[p]] = p
+    for token in range(front, n + 1):
+        position[token] = k + token - front
+    weights = np.zeros((string.shape[0], string.shape[0]), np.int32)
+    for token in range(1, n + 1):
+        if position[token] >= 0 and position[gold[token]] >= 0:
+            weights[position[gold[token]], position[token]] = 1
+    return inside_score(grammar, string, weights)
+
+
+@njit(cache=True, nogil=True)
+def exact_scores(grammar, policy, reduce_correct, stack, labels, k, front, gold, scores):
+    """Fill `scores`, int32 (4,), for one configuration of the unnormalized system.
+
+    `grammar`: arrays of the one of `UNNORMALIZED_GRAMMARS` that `reduce_correct` picks. `stack` and `labels` have room
+    for one more element than k; they are overwritten. O((k + m)³) time, O((k + m)²) space.
+    """
+    for transition in range(4):
+        scores[transition] = UNREACHABLE
+        k2, front2, gained = step(transition, reduce_correct, stack, labels, k, front, gold)
+        if k2 > 0:
+            string = unnormalized_string(policy, transition, labels, k2, gold.shape[0] - front2)
+            best = _best_completion(grammar, string, stack, k2, front2, gold)
+            if best != FORBIDDEN:
+                scores[transition] = best + gained
+
+
+@njit(cache=True, nogil=True)
+def exact_scores_normalized(grammar, reduce_correct, stack, labels, k, front, gold, scores):
+    """Fill `scores`, int32 (5,), for one configuration of the normalized system; otherwise like `exact_scores`."""
+    next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
+    for transition in range(5):
+        scores[transition] = UNREACHABLE
+        next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
+        k2, front2, gained = step_normalized(transition, reduce_correct, next_stack, next_labels, k, front, gold)
+        if k2 > 0:
+            string = normalized_string(transition, next_labels, k2, gold.shape[0] - front2)
+            best = _best_completion(grammar, string, next_stack, k2, front2, gold)
+            if best != FORBIDDEN:
+                scores[transition] = best + gained

@@ -1,0 +1,229 @@
+"""What the transitions of unnormalized arc-eager parsing are worth: exactly, or in linear time.
+
+For a configuration and a gold tree, projective or not: the most gold arcs of any tree that can be reached after each
+transition. `mh4.oracles.arc_eager.normalized` is the same for the normalized system.
+
+Algorithms:
+
+- ``exact``: by the split grammar of Table 10, cubic time, any gold tree, all policies.
+- ``linear``: section 5; exact for projective gold trees, an approximation for others, which section 6.2 assesses. Not
+  for strict-reduce-before-shift, and only with `reduce_correct`.
+
+What the policies demand is defined in `mh4.transitions.arc_eager`; section 3 states it in terms of trees. One
+consequence holds for every policy: shifting the last word scores nothing, as no word is left to become its head, even
+where reduce_correct could mend that.
+
+Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.projectivization import projectivize
+from mh4.decoders.trees import is_projective
+from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
+
+from ..optimal_step import OptimalStep
+from .batch import checked_batch, flat_configurations, with_arcs_made
+from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
+from .linear import linear_scores, rightmost_descendants
+from .static import projective_computation
+from .steps import STRICT_REDUCE_BEFORE_SHIFT
+
+ALGORITHMS = ("exact", "linear")
+
+
+@njit(cache=True, nogil=True)
+def _step_scores_batch(batch, grammar, policy, linear, reduce_correct, scores):
+    longest = 0
+    for c in range(batch.fronts.shape[0]):
+        longest = max(longest, batch.offsets[c + 1] - batch.offsets[c])
+    stack, labels = np.empty(longest + 1, np.int32), np.empty(longest + 1, np.int8)
+    sentence = -1
+    gold = rightmost = batch.golds[:0]
+    for c in range(batch.fronts.shape[0]):
+        s = batch.sentences[c]
+        if s != sentence:
+            sentence = s
+            gold = batch.golds[batch.gold_offsets[sentence] : batch.gold_offsets[sentence + 1]]
+            if linear[s]:
+                rightmost = rightmost_descendants(gold)
+        first, k = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c]
+        stack[:k] = batch.stacks[first : first + k]
+        labels[:k] = batch.labels[first : first + k]
+        if linear[s]:
+            linear_scores(policy, stack, labels, k, batch.fronts[c], gold, rightmost, scores[c])
+        else:
+            exact_scores(grammar, policy, reduce_correct, stack, labels, k, batch.fronts[c], gold, scores[c])
+
+
+def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> int:
+    """The number of a policy, if the algorithm is made for it."""
+    if policy not in POLICIES:
+        raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
+    code = POLICIES.index(policy)
+    if algorithm == "linear" and code == STRICT_REDUCE_BEFORE_SHIFT:
+        raise ValueError(f"there is no linear-time algorithm for {policy} here; use algorithm='exact'")
+    if algorithm == "linear" and not reduce_correct:
+        raise ValueError("the linear-time algorithm takes reduce_correct for granted; use algorithm='exact'")
+    return code
+
+
+def step_scores_batch(
+    stacks: np.ndarray,
+    labels: np.ndarray,
+    offsets: np.ndarray,
+    fronts: np.ndarray,
+    sentences: np.ndarray,
+    golds: Sequence[np.ndarray],
+    policy: str = "shift-before-reduce",
+    algorithm: str | None = None,
+    reduce_correct: bool = True,
+) -> np.ndarray:
+    """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
+
+    Parameters
+    ----------
+    stacks : int (sum of depths,)
+        All stacks, one after the other, each from the root to the top.
+    labels : int (sum of depths,)
+        Labels of the elements: indices of `mh4.transitions.arc_eager.LABELS`.
+    offsets : int (B + 1,)
+        The stack of configuration r is ``stacks[offsets[r]:offsets[r + 1]]``.
+    fronts : int (B,)
+        First word of each remaining input; n + 1 where that is empty.
+    sentences : int (B,)
+        Which of ``golds`` is the gold tree of each configuration. Those of a sentence are best kept side by side.
+    golds : sequence of int (n + 1,)
+        Heads.
+    policy, algorithm, reduce_correct
+        As of `optimal_step`.
+
+    Returns
+    -------
+    int32 (B, 4)
+
+    Raises
+    ------
+    ValueError
+        As `step_scores`; or arrays whose lengths do not fit together.
+    """
+    code = _code(policy, algorithm, reduce_correct)
+    batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=False)
+    scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
+    grammar = UNNORMALIZED_GRAMMARS[reduce_correct].arrays
+    linear = np.full(len(golds), algorithm == "linear")
+    if algorithm is None and reduce_correct and code != STRICT_REDUCE_BEFORE_SHIFT:
+        linear = np.fromiter(map(is_projective, golds), np.bool_, len(golds))
+    _step_scores_batch(batch, grammar, code, linear, reduce_correct, scores)
+    return scores
+
+
+def step_scores(
+    stack: np.ndarray,
+    labels: np.ndarray,
+    front: int,
+    gold: np.ndarray,
+    policy: str = "shift-before-reduce",
+    algorithm: str | None = None,
+    reduce_correct: bool = True,
+) -> np.ndarray:
+    """The most gold arcs that can still be made by the step and what follows it, for each transition.
+
+    Parameters
+    ----------
+    stack : int (k,)
+        From the root, 0, to the top.
+    labels : int (k,)
+        Indices of `mh4.transitions.arc_eager.LABELS`.
+    front : int
+        First word of the remaining input; n + 1 when that is empty.
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not.
+    policy, algorithm, reduce_correct
+        As of `optimal_step`.
+
+    Returns
+    -------
+    int32 (4,)
+        For shift, left_arc, right_arc, reduce; arcs made before are not counted. `UNREACHABLE` where the transition
+        does not apply or no tree can be reached.
+
+    Raises
+    ------
+    ValueError
+        An unknown policy or algorithm, two that do not go together, gold heads that are no tree, or no configuration of
+        this sentence.
+    """
+    return step_scores_batch(
+        stack,
+        labels,
+        np.array([0, len(stack)]),
+        np.array([front]),
+        np.zeros(1),
+        [gold],
+        policy,
+        algorithm,
+        reduce_correct,
+    )[0]
+
+
+def optimal_step(
+    configuration: Configuration,
+    gold: np.ndarray,
+    policy: str = "shift-before-reduce",
+    algorithm: str | None = None,
+    reduce_correct: bool = True,
+) -> OptimalStep:
+    """The score of every transition and the best ones.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not.
+    policy : str
+        One of `mh4.transitions.arc_eager.POLICIES`.
+    algorithm : str, optional
+        One of `ALGORITHMS`; by default linear for projective gold trees if that suits the policy, and exact for others.
+    reduce_correct : bool
+        Whether words labelled ``L`` may be reduced.
+
+    Raises
+    ------
+    ValueError
+        As `step_scores`; or the gold tree has another number of words.
+    """
+    scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], policy, algorithm, reduce_correct)
+    return with_arcs_made(ArcEager.transitions, scores[0], configuration, gold)
+
+
+def optimal_computation(
+    gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
+) -> tuple[str, ...]:
+    """A computation from the initial configuration that follows a policy and makes the most gold arcs: a static oracle.
+
+    It builds the tree that `mh4.decoders.projectivization.projectivize` returns.
+
+    Parameters
+    ----------
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not.
+    policy : str
+        One of `mh4.transitions.arc_eager.POLICIES`.
+    single_root : bool
+        Only trees with one word below the root.
+
+    Raises
+    ------
+    ValueError
+        ``gold`` is not a tree or the policy unknown.
+    """
+    _code(policy, "exact", True)
+    return projective_computation(projectivize(gold, single_root), policy)

@@ -1,0 +1,230 @@
+"""What the transitions of Covington's parser are worth, for any gold tree: a dynamic oracle and a static one.
+
+The loss of a configuration comes from Theorem 1 in linear time (`covington_loss`). Along a computation it can be kept
+up to date instead (`covington_incremental`), which is what training does.
+
+`optimal_step` is for one configuration, `step_scores` the same on arrays, `step_scores_batch` for many configurations;
+`optimal_computation` builds the gold tree in the shortest way, the "static" oracle.
+
+Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic oracle for unrestricted non-projective
+parsing".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.trees import checked_tree
+from mh4.transitions.covington import LEFT_ARC, NO_ARC, RIGHT_ARC, SHIFT, TRANSITIONS, Configuration
+from mh4.transitions.transition_system import NO_HEAD
+
+from ..flat_arrays import flat_golds
+from ..optimal_step import UNREACHABLE, OptimalStep
+from .loss import is_configuration, loss_on_arrays, topmost_words
+
+
+@njit(cache=True, nogil=True)
+def _step_scores(heads, left, right, gold, scores):
+    """Fill scores, int32 (4,); ``heads`` are changed and restored."""
+    n = heads.shape[0] - 1
+    scores[:] = UNREACHABLE
+    if right > n:
+        return
+    scores[0] = n - loss_on_arrays(heads, right, right + 1, gold)
+    if left == 0:
+        return
+    scores[1] = n - loss_on_arrays(heads, left - 1, right, gold)
+    tops = np.empty(n + 1, np.int32)
+    topmost_words(heads, tops)
+    if tops[left] == tops[right]:
+        return
+    for transition, head, dependent in ((2, right, left), (3, left, right)):
+        if heads[dependent] == NO_HEAD:
+            heads[dependent] = head
+            scores[transition] = n - loss_on_arrays(heads, left - 1, right, gold)
+            heads[dependent] = NO_HEAD
+
+
+@njit(cache=True, nogil=True)
+def _step_scores_batch(heads, offsets, lefts, rights, sentences, golds, gold_offsets, scores):
+    """Fill scores, int32 (B, 4); the first row that is no configuration, or B."""
+    for row in range(lefts.shape[0]):
+        s = sentences[row]
+        of_row = heads[offsets[row] : offsets[row + 1]]
+        if not is_configuration(of_row, lefts[row], rights[row]):
+            return row
+        _step_scores(of_row, lefts[row], rights[row], golds[gold_offsets[s] : gold_offsets[s + 1]], scores[row])
+    return lefts.shape[0]
+
+
+def flat_configurations(
+    configurations: Iterable[tuple[Configuration, int]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs (configuration, sentence) as heads, lefts, rights and sentences, for `step_scores_batch`."""
+    pairs = list(configurations)
+    return (
+        np.concatenate([np.empty(0, np.int32), *(configuration.heads() for configuration, _ in pairs)]),
+        np.array([configuration.left for configuration, _ in pairs], np.int32),
+        np.array([configuration.right for configuration, _ in pairs], np.int32),
+        np.array([sentence for _, sentence in pairs], np.int64),
+    )
+
+
+def step_scores_batch(
+    heads: np.ndarray,
+    lefts: np.ndarray,
+    rights: np.ndarray,
+    sentences: np.ndarray,
+    golds: Sequence[np.ndarray],
+) -> np.ndarray:
+    """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
+
+    Parameters
+    ----------
+    heads : int (sum of n + 1,)
+        Heads by the arcs made so far, one configuration after the other.
+    lefts, rights : int (B,)
+        Focus words.
+    sentences : int (B,)
+        Which of ``golds`` is the gold tree of each configuration.
+    golds : sequence of int (n + 1,)
+
+    Returns
+    -------
+    int32 (B, 4)
+
+    Raises
+    ------
+    ValueError
+        As `step_scores`; or arrays whose lengths do not fit together.
+    """
+    heads = np.array(heads, np.int32)
+    lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
+    flat, gold_offsets, sentences = flat_golds(golds, sentences)
+    rows = len(lefts)
+    if len(rights) != rows or len(sentences) != rows:
+        raise ValueError(f"{rows} lefts need as many rights and sentences: {len(rights)}, {len(sentences)}")
+    sizes = np.diff(gold_offsets)
+    offsets = np.concatenate(([0], np.cumsum(sizes[sentences])))
+    if offsets[-1] != len(heads):
+        raise ValueError(f"these sentences need {offsets[-1]} heads, the root's among them: {len(heads)}")
+    scores = np.empty((rows, len(TRANSITIONS)), np.int32)
+    row = _step_scores_batch(heads, offsets, lefts, rights, sentences, flat, gold_offsets, scores)
+    if row < rows:
+        raise ValueError(
+            f"row {row} is no configuration of {sizes[sentences[row]] - 1} words: "
+            f"heads {heads[offsets[row] : offsets[row + 1]].tolist()}, focus words {lefts[row]} and {rights[row]}"
+        )
+    return scores
+
+
+def step_scores(heads: np.ndarray, left: int, right: int, gold: np.ndarray) -> np.ndarray:
+    """The most gold arcs of any tree that can be reached after each transition; O(n).
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+        Heads by the arcs made so far, −1 where there is none.
+    left, right : int
+        Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0.
+
+    Returns
+    -------
+    int32 (4,)
+        For shift, no_arc, left_arc, right_arc: n less the loss of the configuration that follows. Arcs made before are
+        counted. `UNREACHABLE` where the transition does not apply.
+
+    Raises
+    ------
+    ValueError
+        Gold heads that are no tree, or heads and focus words that are of no configuration of this sentence.
+    """
+    return step_scores_batch(heads, np.array([left]), np.array([right]), np.zeros(1), [gold])[0]
+
+
+def loss(configuration: Configuration, gold: np.ndarray) -> int:
+    """The least number of wrong heads in any tree that can be reached.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0.
+
+    Raises
+    ------
+    ValueError
+        As `optimal_step`.
+
+    References
+    ----------
+    Gómez-Rodríguez and Fernández-González (2015), Theorem 1.
+    """
+    tree = _checked(configuration, gold)
+    return int(loss_on_arrays(configuration.heads(), configuration.left, configuration.right, tree))
+
+
+def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
+    """The gold tree, if it is one of the configuration's length."""
+    tree = np.ascontiguousarray(checked_tree(gold), np.int32)
+    if configuration.n != len(tree) - 1:
+        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
+    if not is_configuration(configuration.heads(), configuration.left, configuration.right):
+        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
+    return tree
+
+
+def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep:
+    """The transitions of a configuration with the score of the best tree that each can still lead to.
+
+    Parameters
+    ----------
+    configuration : Configuration
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0.
+
+    Raises
+    ------
+    ValueError
+        Gold heads that are no tree, or not of as many words as the configuration.
+    """
+    tree = _checked(configuration, gold)
+    scores = np.empty(len(TRANSITIONS), np.int32)
+    _step_scores(configuration.heads(), configuration.left, configuration.right, tree, scores)
+    return OptimalStep.from_array(TRANSITIONS, scores, configuration.n)
+
+
+def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
+    """Transitions from the initial configuration to the gold tree: the next word is read as soon as it can be.
+
+    Parameters
+    ----------
+    gold : int (n + 1,)
+        Heads of the gold tree, projective or not, −1 at 0.
+
+    Raises
+    ------
+    ValueError
+        ``gold`` is not a tree.
+    """
+    heads = checked_tree(gold).tolist()
+    joined: list[list[int]] = [[] for _ in heads]  # for each word, those to its left that it has an arc with
+    for dependent, head in enumerate(heads[1:], start=1):
+        if head > 0:
+            joined[max(head, dependent)].append(min(head, dependent))
+    transitions: list[str] = []
+    for right in range(1, len(heads)):
+        for left in range(right - 1, min(joined[right], default=right) - 1, -1):
+            if heads[left] == right:
+                transitions.append(LEFT_ARC)
+            elif heads[right] == left:
+                transitions.append(RIGHT_ARC)
+            else:
+                transitions.append(NO_ARC)
+        transitions.append(SHIFT)
+    return tuple(transitions)

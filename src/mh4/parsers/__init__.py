@@ -1,0 +1,1 @@
+"""Sentences to trees, and the model folder."""

@@ -1,0 +1,162 @@
+"""What every parser offers, whatever it scores with: trees of sentences, files in and out."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mh4.data.conllu import Sentence, read_treebank, report_skip
+from mh4.data.files import DataError, atomic_output
+from mh4.data.shards import WINDOW_WORDS
+
+ROOT_RELATION = "root"
+
+
+@dataclass(frozen=True, eq=False)
+class Prediction:
+    """The tree of one sentence: heads int32 (n + 1,) with ``heads[0] == -1``, and n relations."""
+
+    heads: np.ndarray
+    relations: tuple[str, ...]
+
+
+class Count(NamedTuple):
+    """How much was parsed."""
+
+    sentences: int
+    words: int
+
+
+@dataclass
+class StageTimes:
+    """Seconds spent in each stage of training or parsing."""
+
+    seconds: dict[str, float] = field(default_factory=dict)
+    _last: float = field(default_factory=time.perf_counter)
+
+    def start(self) -> None:
+        """Begin a stage now."""
+        self._last = time.perf_counter()
+
+    def stop(self, stage: str) -> None:
+        """Book the time since the last call on ``stage``."""
+        now = time.perf_counter()
+        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
+        self._last = now
+
+    def share(self, stage: str) -> float:
+        """Share of ``stage`` in all booked time, 0 to 1."""
+        total = sum(self.seconds.values())
+        return self.seconds.get(stage, 0.0) / total if total else 0.0
+
+
+def _windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
+    """Sentences in portions of `WINDOW_WORDS`."""
+    window: list[Sentence] = []
+    words = 0
+    for sentence in sentences:
+        window.append(sentence)
+        words += len(sentence)
+        if words >= WINDOW_WORDS:
+            yield window
+            window, words = [], 0
+    if window:
+        yield window
+
+
+class TreebankParser(ABC):
+    """What every parser does with files, given `attempt`.
+
+    Attributes
+    ----------
+    single_root : bool
+        Whether all its trees have exactly one word below the root.
+    """
+
+    single_root: bool = True
+
+    @abstractmethod
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> Sequence[Prediction | DataError]:
+        """Trees of some sentences, in their order; in place of a tree the error of given heads that no tree has."""
+
+    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+        """Trees of some sentences, in their order.
+
+        Parameters
+        ----------
+        sentences : sequence of Sentence
+        keep_heads : bool
+            Keep the heads that the sentences have and predict the others, exactly, around them.
+
+        Raises
+        ------
+        DataError
+            At the first sentence whose given heads are not those of any tree that the parser can build.
+        ValueError
+            A parser that cannot keep heads.
+        """
+        predictions = []
+        for result in self.attempt(sentences, keep_heads):
+            if isinstance(result, DataError):
+                raise result
+            predictions.append(result)
+        return predictions
+
+    def parse(
+        self,
+        source: str | Path | Iterable[Sentence],
+        keep_heads: bool = False,
+        skip_bad: bool = False,
+        on_skip: Callable[[DataError], None] | None = None,
+    ) -> Iterator[tuple[Sentence, Prediction]]:
+        """Parse CoNLL-U; yields every sentence with its tree, in order.
+
+        Parameters
+        ----------
+        source
+            A file, ``"-"`` for standard input, or sentences.
+        keep_heads : bool
+            Keep the heads that the input has and predict the others, exactly, around them.
+        skip_bad : bool
+            Leave out sentences that are not valid, or whose given heads cannot be kept, after a call of ``on_skip``.
+
+        Raises
+        ------
+        DataError
+            The file cannot be read; unless ``skip_bad``, at the first bad sentence.
+        """
+        if isinstance(source, (str, Path)):
+            source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
+        for window in _windows(source):
+            for sentence, result in zip(window, self.attempt(window, keep_heads), strict=True):
+                if isinstance(result, DataError):
+                    report_skip(result, skip_bad, on_skip)
+                else:
+                    yield sentence, result
+
+    def parse_to_file(
+        self,
+        source: str | Path | Iterable[Sentence],
+        output: str | Path,
+        keep_heads: bool = False,
+        skip_bad: bool = False,
+        on_skip: Callable[[DataError], None] | None = None,
+    ) -> Count:
+        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole."""
+        sentences = words = 0
+        with atomic_output(output) as stream:
+            for sentence, prediction in self.parse(source, keep_heads, skip_bad, on_skip):
+                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
+                sentences += 1
+                words += len(sentence)
+        return Count(sentences, words)
+
+    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Prediction]:
+        """Parse sentences given as lists of words."""
+        return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])

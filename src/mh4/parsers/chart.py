@@ -1,0 +1,150 @@
+"""The parser a user holds: network, vocabulary and an exact decoder together."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import numpy as np
+
+from mh4.data.conllu import Sentence, check_no_cycle
+from mh4.data.files import DataError
+from mh4.decoders import Decoder, InfeasibleError, get_decoder
+from mh4.decoders.search import BeamSearch
+from mh4.decoders.trees import arc_matrix
+from mh4.models.network import Encoded
+from mh4.models.scorer import ChannelScorer
+from mh4.models.transfer import HostCopy
+
+from .base import Prediction
+from .config import Config
+from .network import NetworkParser
+from .vocabulary import Vocabulary
+
+__all__ = ["ChartParser", "Prediction"]
+
+log = logging.getLogger("mh4")
+
+FALLBACK_SEARCH = "beam:16"  # for sentences whose exact chart would not fit into memory
+
+
+class ChartParser(NetworkParser[Config, ChannelScorer]):
+    """A dependency parser: scores from a BiLSTM, trees from an exact decoder.
+
+    Examples
+    --------
+    >>> parser = ChartParser.load("models/hu")                            # doctest: +SKIP
+    >>> parser.parse_tokens([["A", "kutya", "ugat", "."]])[0].heads  # doctest: +SKIP
+    """
+
+    config_type = Config
+
+    def __init__(self, config: Config, vocabulary: Vocabulary, device: str = "auto", search: str = "exact") -> None:
+        decoder = get_decoder(config.decoder, single_root=config.single_root, search=search)
+        super().__init__(
+            config,
+            vocabulary,
+            device,
+            lambda sizes: ChannelScorer(sizes.hidden, decoder.roles, sizes.mlp, sizes.mlp_dropout),
+        )
+        self.decoder: Decoder = decoder
+        self.single_root = config.single_root
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto", search: str = "exact") -> Self:  # type: ignore[override]
+        """Read a trained model; see `NetworkParser.load`.
+
+        Parameters
+        ----------
+        folder
+            A model folder: config.json, vocab.json, weights.safetensors.
+        device : {"auto", "cpu", "cuda"}
+        search : {"exact", "beam:K", "greedy"}
+        """
+        return super().load(folder, device, search=search)
+
+    def start_scores(self, encoded: Encoded) -> HostCopy:
+        """As of `NetworkParser`."""
+        return HostCopy(self.network.scorer(encoded.roles))
+
+    def find_heads(
+        self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> Sequence[np.ndarray | DataError]:
+        """As of `NetworkParser`."""
+        matrices = scores.numpy()
+        lengths = [len(sentence) for sentence in sentences]
+        bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None
+        if all(map(self.decoder.fits, lengths)):
+            try:
+                return [d.heads for d in self.decoder.decode_batch(matrices, lengths, bonus, self.threads)]
+            except InfeasibleError:
+                if bonus is None:
+                    raise
+        # One by one, for the sentence that is too long for the chart or has no tree with the given heads.
+        trees: list[np.ndarray | DataError] = []
+        for b, sentence in enumerate(sentences):
+            size = len(sentence) + 2
+            known = None if bonus is None else bonus[b, :size, :size]
+            trees.append(self._decode_one(matrices[b, :, :size, :size], sentence, known))
+        return trees
+
+    def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray | DataError:
+        decoder = self.decoder
+        if not decoder.fits(len(sentence)):
+            if "arc" in decoder.channels:  # no transition system: any tree, by its arc scores alone
+                instead, search = "mst", "exact"
+                scores = scores[decoder.channels.index("arc") :][:1]
+            else:
+                instead, search = decoder.name, FALLBACK_SEARCH
+            log.warning(
+                "%s: %s: the exact %s chart of %d words would not fit into memory; parsed with %s",
+                *(sentence.source, sentence.name, decoder.name, len(sentence)),
+                search if instead == decoder.name else instead,
+            )
+            decoder = get_decoder(instead, single_root=decoder.single_root, search=search)
+        heads = decode_sentence(decoder, scores, bonus, sentence)
+        if isinstance(heads, DataError) and isinstance(decoder, BeamSearch):  # perhaps only the beam has lost them
+            if decoder.chart.fits(len(sentence)):
+                return decode_sentence(decoder.chart, scores, bonus, sentence)
+            closest = bonus + arc_matrix(decoder.decode(scores).heads)
+            mst = get_decoder("mst", single_root=decoder.single_root)
+            return decode_sentence(mst, np.zeros((1, *closest.shape), np.float32), closest, sentence)
+        return heads
+
+
+def decode_sentence(
+    decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence
+) -> np.ndarray | DataError:
+    """The best heads of a sentence, or the error of given ones, by the bonus, that are not those of any tree."""
+    try:
+        return decoder.decode(scores, bonus).heads
+    except InfeasibleError as error:
+        if bonus is None:
+            raise
+        return _conflict(sentence, decoder.single_root) or sentence.error(
+            f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
+        )
+
+
+def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:
+    """What is wrong with given heads that no tree at all has."""
+    try:
+        check_no_cycle(sentence)
+    except DataError as error:
+        return error
+    if single_root and len(sentence.roots) > 1:
+        first, second = sentence.roots[:2]
+        return sentence.error(f"words {first} and {second} both have HEAD 0, and trees have one root child", second)
+    return None
+
+
+def known_heads_bonus(sentences: Sequence[Sentence], size: int) -> np.ndarray:
+    """float32 (B, size, size): −inf on every arc that contradicts a head given in the input, else 0."""
+    bonus = np.zeros((len(sentences), size, size), np.float32)
+    for matrix, sentence in zip(bonus, sentences, strict=True):
+        known = np.flatnonzero(sentence.heads[1:] >= 0) + 1
+        matrix[:, known] = -np.inf
+        matrix[sentence.heads[known], known] = 0.0
+    return bonus

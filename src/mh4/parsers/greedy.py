@@ -1,0 +1,81 @@
+"""Greedy transition-based parsing with the network's scores (Gómez-Rodríguez, Shi & Lee 2018, sections 3.1 and 5)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from mh4.data.conllu import Sentence
+from mh4.models.network import Encoded
+from mh4.models.network_config import NetworkConfig
+from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
+from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_state
+
+from .network import NetworkParser
+from .network_loops import parse_sentence
+from .systems import get_system
+from .transition_config import TransitionConfig
+from .vocabulary import Vocabulary
+
+_SHORTEST_ROOM = 64
+
+
+class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTransitionScorer]):
+    """A greedy transition-based parser: the network scores transitions, the best is taken.
+
+    Attributes
+    ----------
+    system : mh4.transitions.arrays.state.System
+    code : int
+        Of the system, for the compiled loops.
+    roles : int32 (R,)
+        The tokens whose vectors are read, as indices of the system's.
+    """
+
+    config_type = TransitionConfig
+
+    def __init__(self, config: TransitionConfig, vocabulary: Vocabulary, device: str = "auto") -> None:
+        self.code, self.system = get_system(config.transitions.system)
+        names = config.transitions.position_names
+        self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
+        transitions = len(self.system.transitions)
+
+        def make_scorer(sizes: NetworkConfig) -> TransitionScorer | BiaffineTransitionScorer:
+            if config.transitions.form == "biaffine":
+                return BiaffineTransitionScorer(sizes.hidden, transitions, sizes.mlp, sizes.mlp_dropout)
+            return TransitionScorer(sizes.hidden, len(names), transitions, sizes.mlp, sizes.mlp_dropout)
+
+        super().__init__(config, vocabulary, device, make_scorer)
+        self._longest = 0
+
+    def room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
+        """State, candidates and scores for sentences of up to so many words; made anew only if there is too little."""
+        if longest > self._longest:
+            self._longest = max(longest, 2 * self._longest, _SHORTEST_ROOM)
+            candidates = new_candidates(self.system, self._longest)
+            scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
+            self._room = new_state(self._longest), candidates, scores
+        return self._room
+
+    def start_scores(self, encoded: Encoded) -> ScorerArrays | BiaffineArrays:
+        """As of `NetworkParser`."""
+        return self.network.scorer.arrays(encoded.roles)
+
+    def find_heads(
+        self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> list[np.ndarray]:
+        """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
+        if keep_heads:
+            raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
+        trees = []
+        room = self.room(max(map(len, sentences)))
+        for i, sentence in enumerate(sentences):
+            heads = np.empty(len(sentence) + 1, np.int32)
+            parse_sentence(self.code, scores, i, len(sentence), self.roles, *room, heads)
+            # Covington parsing leaves words without a head: the first is below the root, the others below the first.
+            roots = np.flatnonzero(heads[1:] <= 0) + 1
+            heads[roots] = roots[0]
+            heads[roots[0]] = 0
+            trees.append(heads)
+        return trees

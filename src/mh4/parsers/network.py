@@ -1,0 +1,252 @@
+"""Parsers whose scores come from the network: encoding, labels and the model folder, with any way to find the heads."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from functools import partial
+from pathlib import Path
+from typing import Any, Generic, NamedTuple, Self, TypeVar
+
+import numpy as np
+import torch
+
+from mh4.data.conllu import Sentence
+from mh4.data.files import DataError
+from mh4.models.network import Encoded, ParserNetwork, S
+from mh4.models.network_config import NetworkConfig
+from mh4.models.transfer import HostCopy, send
+
+from .base import ROOT_RELATION, Prediction, StageTimes, TreebankParser
+from .config import Config
+from .folder import CONFIG, WEIGHTS, read_definition, read_tensors
+from .transition_config import TransitionConfig
+from .vocabulary import Vocabulary
+
+BATCH_WORDS = 1_500  # words a prediction batch
+BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
+
+C = TypeVar("C", bound=Config | TransitionConfig)
+
+
+def choose_device(device: str) -> torch.device:
+    """``auto`` is CUDA when there is one, else the CPU.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or CUDA where there is none.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("no CUDA device here; use --device cpu or auto")
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+class ScoredBatch(NamedTuple):
+    """Sentences between scores and trees: their indices, and what yields their heads, perhaps found by then."""
+
+    indices: list[int]
+    sentences: list[Sentence]
+    encoded: Encoded
+    find_heads: Callable[[], Sequence[np.ndarray | DataError]]
+
+
+class LabelledBatch(NamedTuple):
+    """Sentences with their trees, or errors; the best relation of each word of the trees may still be on its way."""
+
+    indices: list[int]
+    sentences: list[Sentence]
+    trees: Sequence[np.ndarray | DataError]
+    relations: HostCopy
+
+
+class NetworkParser(TreebankParser, Generic[C, S]):
+    """Network and vocabulary together; `find_heads` is left to the class of the configuration.
+
+    Attributes
+    ----------
+    threads : int or None
+        Threads for finding heads; None is one a core.
+    ahead : int
+        Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
+        thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
+    times : StageTimes
+        Of all sentences parsed.
+    """
+
+    config_type: type[C]
+
+    def __init__(
+        self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[NetworkConfig], S]
+    ) -> None:
+        self.config = config
+        self.vocabulary = vocabulary
+        self.device = choose_device(device)
+        self.threads: int | None = None
+        self.ahead = 1 if self.device.type == "cuda" else 0
+        self.times = StageTimes()
+        self.network = ParserNetwork(
+            config.network,
+            make_scorer,
+            vocabulary.word_unknown(config.training.word_unknown),
+            vocabulary.character_unknown(config.training.character_unknown),
+            len(vocabulary.relations),
+            len(vocabulary.tags),
+            len(vocabulary.tag_pairs),
+            len(vocabulary.features),
+        ).to(self.device)
+
+    @abstractmethod
+    def start_scores(self, encoded: Encoded) -> Any:
+        """The scores of a batch, for `find_heads`; they need not have arrived."""
+
+    @abstractmethod
+    def find_heads(
+        self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool
+    ) -> Sequence[np.ndarray | DataError]:
+        """Heads int32 (n + 1,) of each sentence of a batch, or its error; by one thread at a time, whichever."""
+
+    @classmethod
+    def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
+        """Read a trained model.
+
+        Parameters
+        ----------
+        folder
+            A model folder: config.json, vocab.json, weights.safetensors.
+        device : {"auto", "cpu", "cuda"}
+        options
+            Those of the class.
+
+        Raises
+        ------
+        DataError
+            Something in the folder is missing or damaged, or it holds a model of another kind.
+        """
+        folder = Path(folder)
+        config, vocabulary = read_definition(folder)
+        if not isinstance(config, cls.config_type):
+            raise DataError(f"{folder / CONFIG}: not a model of {cls.__name__}")
+        parser = cls(config, vocabulary, device=device, **options)
+        weights = read_tensors(folder / WEIGHTS)
+        try:
+            parser.network.load_state_dict(weights)
+        except RuntimeError as error:
+            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {error}") from None
+        parser.network.eval()
+        return parser
+
+    @classmethod
+    def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> Self:
+        """Train on a treebank and return the model that was best on ``dev``.
+
+        Options are those of `mh4.training.trainer.train`: ``config``, ``device``, ``resume``, ``skip_bad``, …
+        """
+        from mh4.training.trainer import train as run  # the trainer builds on this class
+
+        run(train, dev, output, **options)
+        return cls.load(output, device=options.get("device", "auto"))
+
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
+        """As of `TreebankParser`."""
+        predictions: list[Prediction | DataError | None] = [None] * len(sentences)
+        self.network.eval()
+        scored: deque[ScoredBatch] = deque()
+        labelled: deque[LabelledBatch] = deque()
+
+        def settle(count: int) -> None:
+            while len(scored) > count:
+                labelled.append(self._find_trees(scored.popleft()))
+            while len(labelled) > count:
+                batch = labelled.popleft()
+                for i, prediction in zip(batch.indices, self._read_labels(batch, keep_heads), strict=True):
+                    predictions[i] = prediction
+
+        with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
+            for indices in prediction_batches([len(sentence) for sentence in sentences]):
+                batch = [sentences[i] for i in indices]
+                scored.append(self._score_batch(indices, batch, keep_heads, background))
+                settle(self.ahead)
+            settle(0)
+        return [prediction for prediction in predictions if prediction is not None]
+
+    @torch.inference_mode()
+    def _score_batch(
+        self, indices: list[int], sentences: list[Sentence], keep_heads: bool, background: Executor
+    ) -> ScoredBatch:
+        self.times.start()
+        batch = self.vocabulary.batch(sentences).to(self.device)
+        self.times.stop("read")
+        encoded = self.network.encode(batch)
+        self.times.stop("encode")
+        find_heads = partial(self.find_heads, self.start_scores(encoded), sentences, keep_heads)
+        self.times.stop("score")
+        return ScoredBatch(
+            indices, sentences, encoded, background.submit(find_heads).result if self.ahead else find_heads
+        )
+
+    @torch.inference_mode()
+    def _find_trees(self, batch: ScoredBatch) -> LabelledBatch:
+        self.times.start()
+        trees = batch.find_heads()
+        self.times.stop("decode")
+        found = [(b, heads) for b, heads in enumerate(trees) if not isinstance(heads, DataError)]
+        arcs = (
+            np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
+            np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
+            np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in found)]),
+        )
+        indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
+        label_scores = self.network.label_scores(batch.encoded.states, *indices)
+        relations = HostCopy(self._best_relations(label_scores, indices[1]))
+        self.times.stop("label")
+        return LabelledBatch(batch.indices, batch.sentences, trees, relations)
+
+    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction | DataError]:
+        self.times.start()
+        names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
+        predictions: list[Prediction | DataError] = []
+        start = 0
+        for sentence, tree in zip(batch.sentences, batch.trees, strict=True):
+            if isinstance(tree, DataError):
+                predictions.append(tree)
+                continue
+            prediction = Prediction(tree, tuple(names[start : start + len(sentence)]))
+            predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
+            start += len(sentence)
+        self.times.stop("label")
+        return predictions
+
+    def _best_relations(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
+        """Best relation of each arc; in UD, ``root`` goes to children of the root and to nobody else."""
+        root = self.vocabulary.relation_index.get(ROOT_RELATION)
+        if root is not None and len(self.vocabulary.relations) > 1:
+            is_root_relation = torch.arange(scores.shape[1], device=scores.device) == root
+            scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
+        return scores.argmax(1)
+
+
+def keep_relations(sentence: Sentence, prediction: Prediction) -> Prediction:
+    """Where a head was given together with its relation, that relation stays."""
+    kept = tuple(
+        given if head >= 0 and given != "_" else predicted
+        for head, given, predicted in zip(sentence.heads[1:], sentence.relations, prediction.relations, strict=True)
+    )
+    return Prediction(prediction.heads, kept)
+
+
+def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of sentences of similar length, batch by batch, within the limits on words and on matrix cells."""
+    batch: list[int] = []
+    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
+        count = len(batch) + 1
+        if batch and (count * lengths[i] > BATCH_WORDS or count * (lengths[i] + 2) ** 2 > BATCH_CELLS):
+            yield batch
+            batch = []
+        batch.append(i)
+    if batch:
+        yield batch

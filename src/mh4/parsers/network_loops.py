@@ -1,0 +1,189 @@
+"""The compiled loops of greedy parsing with the network's scores: parse a sentence; note what to learn from one.
+
+In training a computation is followed outside of PyTorch, and what it came by is noted: the tokens of all contexts, the
+candidates of all decisions, and which of these were optimal. The loss, and so the gradient, is a function of those.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import overload
+
+from mh4.models.transition_scorer import BiaffineArrays
+from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, TRANSITION
+
+from .systems import apply, find_costs, initialize, list_candidates, prepare
+
+
+class Decisions(NamedTuple):
+    """Room for the decisions of a computation; U contexts, K candidates.
+
+    Attributes
+    ----------
+    positions : int32 (U, R)
+        Of each context, the token in each role; n + 1 where there is none.
+    contexts, transitions, steps : int32 (K,)
+        Of each candidate; the step is the number of its decision.
+    optimal : bool (K,)
+    """
+
+    positions: np.ndarray
+    contexts: np.ndarray
+    transitions: np.ndarray
+    steps: np.ndarray
+    optimal: np.ndarray
+
+    @classmethod
+    def empty(cls, contexts: int, candidates: int, roles: int) -> Decisions:
+        """Room for so many."""
+        return cls(
+            np.empty((contexts, roles), np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.bool_),
+        )
+
+
+def _concatenated(scorer, sentence, positions, dropout, scores):
+    """Scores of the transitions in one context, by the arrays of a `TransitionScorer`."""
+    scores[:] = scorer.output_bias
+    hidden = scorer.bias.copy()
+    for r in range(len(positions)):
+        hidden += scorer.vectors[sentence, positions[r], r]
+    for h in range(len(hidden)):
+        if dropout > 0.0 and np.random.random() < dropout:
+            continue
+        value = np.tanh(hidden[h]) / np.float32(1.0 - dropout)
+        for t in range(len(scores)):
+            scores[t] += value * scorer.output[h, t]
+
+
+def _biaffine(scorer, sentence, positions, dropout, scores):
+    """The same by the arrays of a `BiaffineTransitionScorer`, whose vectors have had their dropout."""
+    vector = scorer.vectors[sentence, positions[1]]
+    for t in range(len(scores)):
+        product, score = scorer.products[sentence, positions[0], t], np.float32(0)
+        for h in range(len(vector)):
+            score += product[h] * vector[h]
+        scores[t] = score
+
+
+def _score(scorer, sentence, positions, dropout, scores):
+    """One of the two above, by the kind of arrays."""
+    kind = _biaffine if isinstance(scorer, BiaffineArrays) else _concatenated
+    kind(scorer, sentence, positions, dropout, scores)
+
+
+@overload(_score)  # the same in compiled code
+def _score_of_kind(scorer, sentence, positions, dropout, scores):
+    return _biaffine if scorer.instance_class is BiaffineArrays else _concatenated
+
+
+@njit(cache=True, nogil=True)
+def _positions(candidates, context, roles, nothing, positions):
+    """Fill ``positions`` (R,) with a context's tokens in the roles; ``nothing`` stands for no token."""
+    for r in range(roles.shape[0]):
+        position = candidates.tokens[context, roles[r]]
+        positions[r] = position if position >= 0 else nothing
+
+
+@njit(cache=True, nogil=True)
+def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropout, scores):
+    """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
+    positions = np.empty(roles.shape[0], np.int32)
+    for i in range(contexts):
+        _positions(candidates, i, roles, nothing, positions)
+        _score(scorer, sentence, positions, dropout, scores[i])
+
+
+@njit(cache=True, nogil=True)
+def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores, heads):
+    """Follow the best candidates to the end; fills heads, int32 (n + 1,), −1 where there is none."""
+    initialize(system, state, n)
+    while True:
+        count, contexts = list_candidates(system, state, candidates)
+        if count == 0:
+            break
+        if count > 1:
+            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, 0.0, scores)
+        best = 0
+        for c in range(1, count):
+            row, leader = candidates.rows[c], candidates.rows[best]
+            if scores[row[CONTEXT], row[TRANSITION]] > scores[leader[CONTEXT], leader[TRANSITION]]:
+                best = c
+        row = candidates.rows[best]
+        apply(system, state, row[TRANSITION], row[ARGUMENT], 0)
+    heads[:] = state.heads[: n + 1]
+
+
+@njit(cache=True, nogil=True)
+def _followed(candidates, count, least, scores, exploration):
+    """The optimal candidate that has the best score, or the best of the others, as `note_decisions` says."""
+    right, right_score = -1, np.float32(-np.inf)
+    wrong, wrong_score = -1, np.float32(-np.inf)
+    for c in range(count):
+        score = scores[candidates.rows[c, CONTEXT], candidates.rows[c, TRANSITION]]
+        if candidates.costs[c] == least:
+            if right < 0 or score > right_score:
+                right, right_score = c, score
+        elif wrong < 0 or score > wrong_score:
+            wrong, wrong_score = c, score
+    if wrong >= 0 and wrong_score > right_score - np.float32(1.0):
+        probability = exploration[0] if wrong_score > right_score else exploration[1]
+        if probability > 0.0 and np.random.random() < probability:
+            return wrong
+    return right
+
+
+@njit(cache=True, nogil=True)
+def note_decisions(
+    system, oracle, scorer, sentence, gold, roles, exploration, dropout, seed, state, candidates, scores, decisions
+):
+    """Follow a computation and note its decisions, those without an alternative left out.
+
+    The computation goes on with the optimal candidate that has the best score, or leaves the optimal ones for the best
+    of the others: with the first probability of ``exploration`` if that has a better score, with the second if its
+    score is not worse by more than the margin of 1. The hidden layer has dropout, as in training.
+
+    Returns
+    -------
+    contexts, candidates, steps : int
+        How many were noted; −1 each if there is too little room.
+    """
+    n = gold.shape[0] - 1
+    np.random.seed(seed)
+    initialize(system, state, n)
+    prepare(system, state, oracle, gold)
+    may_stray = max(exploration) > 0.0
+    noted_contexts, noted, steps = 0, 0, 0
+    while True:
+        count, contexts = list_candidates(system, state, candidates)
+        if count == 0:
+            return noted_contexts, noted, steps
+        find_costs(system, state, oracle, gold, candidates, count)
+        costs = candidates.costs[:count]
+        least = costs.min()
+        if count > 1:
+            if noted_contexts + contexts > decisions.positions.shape[0] or noted + count > decisions.optimal.shape[0]:
+                return -1, -1, -1
+            for i in range(contexts):
+                _positions(candidates, i, roles, n + 1, decisions.positions[noted_contexts + i])
+            for c in range(count):
+                decisions.contexts[noted + c] = noted_contexts + candidates.rows[c, CONTEXT]
+                decisions.transitions[noted + c] = candidates.rows[c, TRANSITION]
+                decisions.steps[noted + c] = steps
+                decisions.optimal[noted + c] = candidates.costs[c] == least
+            noted_contexts += contexts
+            noted += count
+            steps += 1
+        if may_stray or (costs == least).sum() > 1:
+            score_contexts(scorer, sentence, n + 1, roles, candidates, contexts, dropout, scores)
+            followed = _followed(candidates, count, least, scores, exploration)
+        else:
+            followed = costs.argmin()
+        row = candidates.rows[followed]
+        apply(system, state, row[TRANSITION], row[ARGUMENT], 0)

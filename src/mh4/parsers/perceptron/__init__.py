@@ -1,0 +1,1 @@
+"""Greedy parsers scored by an averaged perceptron over sparse features."""

@@ -1,0 +1,312 @@
+"""The compiled loops: parse sentences, and train on sentences for an epoch."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mh4.transitions.arrays import covington
+from mh4.transitions.arrays.state import (
+    ARGUMENT,
+    CONTEXT,
+    DEPENDENT,
+    HEAD,
+    NONE,
+    TRANSITION,
+    WORDS,
+    Candidates,
+    State,
+    System,
+    new_candidates,
+    new_state,
+)
+
+from ..systems import COVINGTON, apply, find_costs, initialize, list_candidates, prepare
+from ..templates import Templates, feature_keys
+from .weights import add_scores, find_blocks, update, with_room
+
+ANY_RELATION = -1  # among gold relations
+
+
+class Text(NamedTuple):
+    """Sentences in flat arrays, P positions in all.
+
+    Attributes
+    ----------
+    offsets : int64 (S + 1,)
+        Where each sentence begins, with its root.
+    words : int32 (2, P)
+        Numbers of form and part of speech.
+    """
+
+    offsets: np.ndarray
+    words: np.ndarray
+
+
+class Gold(NamedTuple):
+    """Gold trees of a text.
+
+    Attributes
+    ----------
+    heads : int32 (P,)
+        −1 at roots.
+    relations : int32 (P,)
+        `ANY_RELATION` where none is to be learnt.
+    """
+
+    heads: np.ndarray
+    relations: np.ndarray
+
+
+class Actions(NamedTuple):
+    """Actions are transitions with a relation, or without one.
+
+    Attributes
+    ----------
+    first : int32 (T + 1,)
+        The actions of transition t are ``first[t]`` to ``first[t + 1] - 1``, one for each relation.
+    root_relation : int
+        The relation of all arcs from the root and of no others, or −1 where any relation may be anywhere.
+    """
+
+    first: np.ndarray
+    root_relation: int
+
+    @classmethod
+    def of(cls, system: System, relations: int, root_relation: int) -> Actions:
+        """Those of a system."""
+        widths = [relations if labelled else 1 for labelled in system.labelled]
+        return cls(np.cumsum([0, *widths], dtype=np.int32), root_relation)
+
+
+class Room(NamedTuple):
+    """What the loops work in; made once.
+
+    Attributes
+    ----------
+    values : int64 (M,)
+        Of the atoms in a context.
+    keys : int64 (C, F)
+        Features of each context; counts, int32 (C,), says how many.
+    blocks : int64 (F,)
+        Of the features of one context.
+    scores : float32 (C, A)
+        Of all actions in each context.
+    """
+
+    state: State
+    candidates: Candidates
+    values: np.ndarray
+    keys: np.ndarray
+    counts: np.ndarray
+    blocks: np.ndarray
+    scores: np.ndarray
+
+
+def new_room(system: System, templates: Templates, actions: Actions, longest: int) -> Room:
+    """Room for sentences of up to so many words."""
+    candidates = new_candidates(system, longest)
+    contexts, features = len(candidates.groups), len(templates.conjunctions)
+    return Room(
+        new_state(longest),
+        candidates,
+        np.zeros(len(templates.atoms), np.int64),
+        np.zeros((contexts, features), np.int64),
+        np.zeros(contexts, np.int32),
+        np.zeros(features, np.int64),
+        np.zeros((contexts, actions.first[-1]), np.float32),
+    )
+
+
+@njit(cache=True, nogil=True)
+def score_contexts(weights, templates, words, base, contexts, room):
+    """Fill the scores of the first so many contexts."""
+    for i in range(contexts):
+        count = feature_keys(
+            templates,
+            words,
+            base,
+            room.state,
+            room.candidates.tokens[i],
+            room.candidates.groups[i],
+            room.values,
+            room.keys[i],
+        )
+        room.counts[i] = count
+        find_blocks(weights, room.keys[i], count, room.blocks)
+        room.scores[i] = 0.0
+        add_scores(weights, room.blocks, count, room.scores[i])
+
+
+@njit(nogil=True, inline="always")
+def _best_relation(actions, room, candidate, wanted):
+    """The relation of a candidate with the highest score, and that; only ``wanted``, unless it is `ANY_RELATION`."""
+    row = room.candidates.rows[candidate]
+    scores = room.scores[row[CONTEXT]]
+    first, stop = actions.first[row[TRANSITION]], actions.first[row[TRANSITION] + 1]
+    if row[DEPENDENT] == NONE:
+        return NONE, scores[first]
+    begin, end = first, stop
+    if wanted == ANY_RELATION and row[HEAD] == 0:
+        wanted = actions.root_relation
+    if wanted >= 0:
+        begin = first + wanted
+        end = begin + 1
+    best, best_score = NONE, np.float32(-np.inf)
+    for action in range(begin, end):
+        if scores[action] > best_score:
+            relation = action - first
+            if relation == actions.root_relation and row[HEAD] != 0 and stop - first > 1:
+                continue
+            best, best_score = relation, scores[action]
+    return best, best_score
+
+
+@njit(cache=True, nogil=True)
+def best_action(actions, room, count):
+    """The candidate and relation with the highest score; the first ones of several."""
+    best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
+    for c in range(count):
+        relation, score = _best_relation(actions, room, c, ANY_RELATION)
+        if score > best_score:
+            best, best_relation, best_score = c, relation, score
+    return best, best_relation
+
+
+@njit(cache=True, nogil=True)
+def best_optimal_action(actions, room, count, heads, relations):
+    """The same among the candidates of least cost; gold arcs take their gold relations."""
+    least = room.candidates.costs[0]
+    for c in range(1, count):
+        least = min(least, room.candidates.costs[c])
+    best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
+    for c in range(count):
+        if room.candidates.costs[c] > least:
+            continue
+        dependent = room.candidates.rows[c, DEPENDENT]
+        gold = dependent != NONE and heads[dependent] == room.candidates.rows[c, HEAD]
+        relation, score = _best_relation(actions, room, c, relations[dependent] if gold else ANY_RELATION)
+        if score > best_score:
+            best, best_relation, best_score = c, relation, score
+    return best, best_relation
+
+
+@njit(cache=True, nogil=True)
+def _join_headless(weights, templates, actions, words, base, room):
+    """Attach all words that Covington parsing left without a head, but the first one, to that one."""
+    first = NONE
+    for word in range(1, room.state.counters[WORDS] + 1):
+        if room.state.heads[word] != NONE:
+            continue
+        if first == NONE:
+            first = word
+            continue
+        covington.focus(room.state, first, word)
+        count, contexts = list_candidates(COVINGTON, room.state, room.candidates)
+        score_contexts(weights, templates, words, base, contexts, room)
+        for c in range(count):
+            if room.candidates.rows[c, DEPENDENT] == word:
+                room.candidates.rows[0] = room.candidates.rows[c]
+        _, relation = best_action(actions, room, 1)
+        apply(COVINGTON, room.state, room.candidates.rows[0, TRANSITION], 0, relation)
+
+
+@njit(cache=True, nogil=True)
+def parse_text(system, weights, templates, actions, text, room, root_relation, single_root, heads, relations):
+    """Parse greedily; fills heads and relations, int32 (P,).
+
+    Words left without a head are attached to the root; with ``single_root``, the first of them is, and the others are
+    attached to that one. Only Covington parsing leaves more than one.
+
+    Returns how many decisions were made, and how many contexts were scored.
+    """
+    decisions, scored = 0, 0
+    for s in range(text.offsets.shape[0] - 1):
+        base = text.offsets[s]
+        n = text.offsets[s + 1] - base - 1
+        initialize(system, room.state, n)
+        while True:
+            count, contexts = list_candidates(system, room.state, room.candidates)
+            if count == 0:
+                break
+            score_contexts(weights, templates, text.words, base, contexts, room)
+            decisions += 1
+            scored += contexts
+            best, relation = best_action(actions, room, count)
+            row = room.candidates.rows[best]
+            apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
+        if single_root and system == COVINGTON:
+            _join_headless(weights, templates, actions, text.words, base, room)
+        heads[base] = NONE
+        relations[base] = NONE
+        for word in range(1, n + 1):
+            head, relation = room.state.heads[word], room.state.relations[word]
+            heads[base + word] = max(head, 0)
+            relations[base + word] = root_relation if head == NONE else relation
+    return decisions, scored
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _next_random(state):
+    """The state of the generator (xorshift, 64 bits) after this one."""
+    state ^= state << np.uint64(13)
+    state ^= state >> np.uint64(7)
+    state ^= state << np.uint64(17)
+    return state
+
+
+@njit(cache=True, nogil=True)
+def train_epoch(system, oracle, weights, templates, actions, text, gold, order, exploration, random, step, room):
+    """Train on the sentences in the given order.
+
+    Parameters
+    ----------
+    exploration : float
+        With this probability the predicted action is followed, else the best optimal one.
+    random : uint64
+        State of the random generator, not 0.
+    step : int
+        Decisions made in earlier epochs.
+
+    Returns
+    -------
+    weights : Weights
+        The current ones, perhaps in new arrays.
+    step : int
+        Decisions made by now; averages are over these.
+    wrong : int
+        How many of this epoch's decisions were not optimal.
+    """
+    wrong = 0
+    features, width = room.keys.shape[1], room.scores.shape[1]
+    for s in order:
+        base = text.offsets[s]
+        heads, relations = gold.heads[base : text.offsets[s + 1]], gold.relations[base : text.offsets[s + 1]]
+        initialize(system, room.state, heads.shape[0] - 1)
+        prepare(system, room.state, oracle, heads)
+        while True:
+            count, contexts = list_candidates(system, room.state, room.candidates)
+            if count == 0:
+                break
+            score_contexts(weights, templates, text.words, base, contexts, room)
+            find_costs(system, room.state, oracle, heads, room.candidates, count)
+            predicted, relation = best_action(actions, room, count)
+            best, best_relation = best_optimal_action(actions, room, count, heads, relations)
+            step += 1
+            followed = best
+            if predicted != best or relation != best_relation:
+                wrong += 1
+                weights = with_room(weights, 2 * features, width)
+                for c, r, change in ((best, best_relation, 1.0), (predicted, relation, -1.0)):
+                    row = room.candidates.rows[c]
+                    context = row[CONTEXT]
+                    action = actions.first[row[TRANSITION]] + max(r, 0)
+                    update(weights, room.keys[context], room.counts[context], action, np.float32(change), step)
+                random = _next_random(random)
+                if np.float64(random >> np.uint64(11)) * 2.0**-53 < exploration:
+                    followed, best_relation = predicted, relation
+            row = room.candidates.rows[followed]
+            apply(system, room.state, row[TRANSITION], row[ARGUMENT], best_relation)
+    return weights, step, wrong

@@ -1,0 +1,230 @@
+"""Feature templates: a notation, the published sets, and the kernel that turns a context into hashed features.
+
+A template is a conjunction of atoms between spaces. ``d`` is the distance between the system's first two tokens; any
+other atom is TOKEN.ATTRIBUTE:
+
+======  =====================================================================
+``w``   form of the word
+``p``   part of speech
+``l``   relation of the arc to it
+``vl``  valency: how many left dependents it has
+``vr``  how many right dependents
+``sl``  set of the relations of its left dependents
+``sr``  of its right dependents
+======  =====================================================================
+
+A template gives no feature where none of its tokens exists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from mh4.transitions.arrays.state import LEFT, RIGHT, System
+
+ATTRIBUTES = ("w", "p", "l", "vl", "vr", "sl", "sr")
+_FORM, _TAG, _RELATION, _LEFT_VALENCY, _RIGHT_VALENCY, _LEFT_SET, _RIGHT_SET = range(len(ATTRIBUTES))
+_DISTANCE = len(ATTRIBUTES)
+_MISSING = -2  # value of an attribute of a token that does not exist; that of a relation not yet known is −1
+
+MOST_ATOMS = 4  # of one template
+
+
+def written(text: str) -> tuple[str, ...]:
+    """Templates separated by semicolons."""
+    return tuple(" ".join(template.split()) for template in text.split(";"))
+
+
+ZHANG_NIVRE = written("""
+    s0.w s0.p; s0.w; s0.p; n0.w n0.p; n0.w; n0.p; n1.w n1.p; n1.w; n1.p; n2.w n2.p; n2.w; n2.p;
+    s0.w s0.p n0.w n0.p; s0.w s0.p n0.w; s0.w n0.w n0.p; s0.w s0.p n0.p; s0.p n0.w n0.p; s0.w n0.w; s0.p n0.p;
+    n0.p n1.p; n0.p n1.p n2.p; s0.p n0.p n1.p; s0h.p s0.p n0.p; s0.p s0l.p n0.p; s0.p s0r.p n0.p; s0.p n0.p n0l.p;
+    s0.w d; s0.p d; n0.w d; n0.p d; s0.w n0.w d; s0.p n0.p d;
+    s0.w s0.vr; s0.p s0.vr; s0.w s0.vl; s0.p s0.vl; n0.w n0.vl; n0.p n0.vl;
+    s0h.w; s0h.p; s0.l; s0l.w; s0l.p; s0l.l; s0r.w; s0r.p; s0r.l; n0l.w; n0l.p; n0l.l;
+    s0h2.w; s0h2.p; s0h.l; s0l2.w; s0l2.p; s0l2.l; s0r2.w; s0r2.p; s0r2.l; n0l2.w; n0l2.p; n0l2.l;
+    s0.p s0l.p s0l2.p; s0.p s0r.p s0r2.p; s0.p s0h.p s0h2.p; n0.p n0l.p n0l2.p;
+    s0.w s0.sr; s0.p s0.sr; s0.w s0.sl; s0.p s0.sl; n0.w n0.sl; n0.p n0.sl
+""")
+"""Zhang & Nivre (2011), Tables 1 and 2, for arc-eager parsing: s0 is the topmost stack element, n0 the next word."""
+
+
+def renamed(templates: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
+    """Templates with other names of tokens; those of dependents follow, s0l by the new name of s0."""
+
+    def new_name(atom: str) -> str:
+        token, dot, attribute = atom.partition(".")
+        return f"{names.get(token) or names[token[:2]] + token[2:]}.{attribute}" if dot else atom
+
+    return tuple(" ".join(map(new_name, template.split())) for template in templates)
+
+
+MERGED = (
+    *renamed(ZHANG_NIVRE, {"s0": "s2", "n0": "s1", "n1": "q1", "n2": "q2", "s0h": "gp", "s0h2": "gg"}),
+    # right dependents of s1, as of s2
+    *("s1.p s1r.p s2.p", "s1.w s1.vr", "s1.p s1.vr", "s1r.w", "s1r.p", "s1r.l", "s1r2.w", "s1r2.p", "s1r2.l"),
+    *("s1.p s1r.p s1r2.p", "s1.w s1.sr", "s1.p s1.sr"),
+    # s3, and the relations of tokens that have a head already
+    *("s3.w", "s3.p", "s3.w s3.p", "s3.p s2.p s1.p", "s1.l"),
+    # top-down, for left arcs
+    "s1.p gp.p gg.p",
+)
+"""The merged templates of Sartorio et al. (2013), section 4.3, by their names of tokens; `select` from them.
+
+Their set is described, not listed: Zhang & Nivre's with s2 for s0, s1 for n0, q1 and q2 for n1 and n2, gp and gg for
+the head of s0 and its head; right dependents of s1; top-down features of left arcs. Tokens like s1l2 are dependents:
+l, l2, r, r2 the outermost and second outermost ones to the left and right. That s3 occurs in the templates named here
+is our reading of its place among the paper's placeholders.
+"""
+
+
+def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
+    """The templates that need no other tokens than the given ones."""
+    return tuple(
+        template
+        for template in templates
+        if all(atom == "d" or atom.partition(".")[0] in tokens for atom in template.split())
+    )
+
+
+def distinct(templates: Iterable[str]) -> tuple[str, ...]:
+    """Each template once, where it comes first; the order of its atoms is of no account."""
+    found: dict[frozenset[str], str] = {}
+    for template in templates:
+        found.setdefault(frozenset(template.split()), template)
+    return tuple(found.values())
+
+
+class Templates(NamedTuple):
+    """F templates over M atoms, as the kernels take them.
+
+    Attributes
+    ----------
+    atoms : int32 (M, 2)
+        Slot of the token in a context, attribute.
+    conjunctions : int32 (F, MOST_ATOMS)
+        Rows of `atoms`, then −1.
+    tokens : int64 (F,)
+        Bit i: the template has an atom of slot i.
+    """
+
+    atoms: np.ndarray
+    conjunctions: np.ndarray
+    tokens: np.ndarray
+
+
+def compile_templates(templates: Sequence[str], tokens: Sequence[str]) -> Templates:
+    """Arrays for some templates.
+
+    Raises
+    ------
+    ValueError
+        An unknown token or attribute, too many atoms, the same template twice.
+    """
+    atoms: dict[tuple[int, int], int] = {}
+    conjunctions = np.full((len(templates), MOST_ATOMS), -1, np.int32)
+    masks = np.zeros(len(templates), np.int64)
+    if len(tokens) > 63:
+        raise ValueError(f"{len(tokens)} tokens; 63 are possible")
+    seen: set[frozenset[str]] = set()
+    for f, template in enumerate(templates):
+        names = template.split()
+        if not 1 <= len(names) <= MOST_ATOMS or frozenset(names) in seen:
+            raise ValueError(f"template {template!r} is given twice or has not 1 to {MOST_ATOMS} atoms")
+        seen.add(frozenset(names))
+        for i, name in enumerate(names):
+            token, _, attribute = name.partition(".")
+            if name == "d":
+                atom = (0, _DISTANCE)
+                masks[f] |= 3
+            elif token in tokens and attribute in ATTRIBUTES:
+                atom = (tokens.index(token), ATTRIBUTES.index(attribute))
+                masks[f] |= 1 << atom[0]
+            else:
+                raise ValueError(
+                    f"unknown atom {name!r} in template {template!r}; known tokens: {', '.join(tokens)}; "
+                    f"attributes: {', '.join(ATTRIBUTES)}"
+                )
+            conjunctions[f, i] = atoms.setdefault(atom, len(atoms))
+    return Templates(np.array(list(atoms), np.int32).reshape(-1, 2), conjunctions, masks)
+
+
+def system_templates(system: System) -> Templates:
+    """The arrays of a system's own templates."""
+    return compile_templates(system.templates, system.tokens)
+
+
+@njit(cache=True, nogil=True, inline="always")
+def _bucket(distance):
+    """1, 2, 3, 4, 5 to 10, more."""
+    if distance > 10:
+        return 6
+    return min(distance, 5)
+
+
+@njit(cache=True, nogil=True)
+def _value(attribute, token, words, base, state):
+    if attribute == _FORM:
+        return np.int64(words[0, base + token])
+    if attribute == _TAG:
+        return np.int64(words[1, base + token])
+    if attribute == _RELATION:
+        return np.int64(state.relations[token])
+    if attribute == _LEFT_VALENCY:
+        return np.int64(state.valencies[LEFT, token])
+    if attribute == _RIGHT_VALENCY:
+        return np.int64(state.valencies[RIGHT, token])
+    if attribute == _LEFT_SET:
+        return state.relation_sets[LEFT, token]
+    return state.relation_sets[RIGHT, token]
+
+
+@njit(cache=True, nogil=True)
+def feature_keys(templates, words, base, state, tokens, group, values, keys):
+    """Write the hashed features of one context to ``keys``, int64 (F,), none of them 0; returns how many.
+
+    Parameters
+    ----------
+    templates : Templates
+    words : int32 (2, P)
+        Form and part of speech of all positions of a treebank; those of the sentence begin at ``base``.
+    state : State
+    tokens : int32 (S,)
+        The context.
+    group : int
+        Its group.
+    values : int64 (M,)
+        Room for the values of the atoms.
+    keys : int64 (F,)
+    """
+    present = np.int64(0)
+    for slot in range(tokens.shape[0]):
+        if tokens[slot] >= 0:
+            present |= np.int64(1) << np.int64(slot)
+    for m in range(templates.atoms.shape[0]):
+        token = tokens[templates.atoms[m, 0]]
+        attribute = templates.atoms[m, 1]
+        values[m] = _MISSING
+        if token >= 0:
+            if attribute != _DISTANCE:
+                values[m] = _value(attribute, token, words, base, state)
+            elif tokens[1] >= 0:
+                values[m] = _bucket(abs(token - tokens[1]))
+    count = 0
+    for f in range(templates.conjunctions.shape[0]):
+        if templates.tokens[f] & present == 0:
+            continue
+        key = np.uint64(f + 1) * np.uint64(0x9E3779B97F4A7C15) + np.uint64(group) * np.uint64(0xD1B54A32D192ED03)
+        for i in range(MOST_ATOMS):
+            m = templates.conjunctions[f, i]
+            if m < 0:
+                break
+            key = (key ^ np.uint64(values[m])) * np.uint64(0xFF51AFD7ED558CCD)
+            key ^= key >> np.uint64(32)
+        keys[count] = np.int64(key | np.uint64(1))
+        count += 1
+    return count

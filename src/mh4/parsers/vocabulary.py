@@ -1,0 +1,182 @@
+"""What a model knows of its training text: words, characters, relations, tags."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.data.conllu import Sentence
+from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch
+
+MIN_WORD_COUNT = 5  # as published
+_FIRST_CHARACTER = END + 1
+_DIGIT = re.compile(r"\d")
+
+
+def normalise(form: str) -> str:
+    """Digits become 0, letters lower case."""
+    return _DIGIT.sub("0", form.lower())
+
+
+def _indices(names: Sequence[str], first: int = 0) -> dict[str, int]:
+    return {name: index for index, name in enumerate(names, start=first)}
+
+
+def _by_frequency(counts: Counter[str]) -> dict[str, int]:
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True)
+class Vocabulary:
+    """Counts of frequent words and of characters; names of relations, tags and features, in index order.
+
+    Words and characters count from 1 and from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
+    """
+
+    words: dict[str, int]
+    characters: dict[str, int]
+    relations: tuple[str, ...]
+    tags: tuple[str, ...]
+    tag_pairs: tuple[str, ...]
+    features: tuple[str, ...] = ()
+    _word_index: dict[str, int] = field(init=False, repr=False, compare=False)
+    _character_index: dict[str, int] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_word_index", _indices(tuple(self.words), UNKNOWN + 1))
+        object.__setattr__(self, "_character_index", _indices(tuple(self.characters), _FIRST_CHARACTER))
+
+    @classmethod
+    def from_sentences(cls, sentences: Iterable[Sentence], min_word_count: int = MIN_WORD_COUNT) -> Vocabulary:
+        """Count what training sentences hold; words rarer than ``min_word_count`` have no embedding of their own."""
+        words: Counter[str] = Counter()
+        characters: Counter[str] = Counter()
+        relations: Counter[str] = Counter()
+        tags: Counter[str] = Counter()
+        pairs: Counter[str] = Counter()
+        features: Counter[str] = Counter()
+        for sentence in sentences:
+            words.update(map(normalise, sentence.forms))
+            for form in sentence.forms:
+                characters.update(form)
+            relations.update(sentence.relations)
+            tags.update(sentence.upos)
+            pairs.update(tag_pair_names(sentence))
+            features.update(name for names in feature_names(sentence) for name in names)
+        frequent = Counter({word: count for word, count in words.items() if count >= min_word_count})
+        return cls(
+            _by_frequency(frequent),
+            _by_frequency(characters),
+            *(tuple(_by_frequency(names)) for names in (relations, tags, pairs, features)),
+        )
+
+    def as_dict(self) -> dict[str, Any]:
+        """JSON-ready content; `from_dict` reads it back."""
+        return {
+            "words": self.words,
+            "characters": self.characters,
+            "relations": list(self.relations),
+            "tags": list(self.tags),
+            "tag_pairs": list(self.tag_pairs),
+            "features": list(self.features),
+        }
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Vocabulary:
+        """Inverse of `as_dict`.
+
+        Raises
+        ------
+        KeyError, ValueError
+            Something is missing or of another kind.
+        """
+        data = {"features": [], **data}  # models made before there were any
+        words, characters = (_read_counts(data, name) for name in ("words", "characters"))
+        return cls(
+            words, characters, *(read_names(data, name) for name in ("relations", "tags", "tag_pairs", "features"))
+        )
+
+    @cached_property
+    def relation_index(self) -> dict[str, int]:
+        """Index of each relation."""
+        return _indices(self.relations)
+
+    @cached_property
+    def tag_index(self) -> dict[str, int]:
+        """Index of each UPOS tag."""
+        return _indices(self.tags)
+
+    @cached_property
+    def tag_pair_index(self) -> dict[str, int]:
+        """Index of each UPOS|XPOS pair."""
+        return _indices(self.tag_pairs)
+
+    @cached_property
+    def feature_index(self) -> dict[str, int]:
+        """Index of each morphological feature."""
+        return _indices(self.features)
+
+    def word_unknown(self, strength: float) -> Tensor:
+        """Probability (V,) that a word is taken for unknown in training: strength / (strength + count)."""
+        counts = np.array(list(self.words.values()), dtype=np.float32)
+        return torch.from_numpy(np.concatenate([[0.0], strength / (strength + counts)]).astype(np.float32))
+
+    def character_unknown(self, strength: float) -> Tensor:
+        """The same for characters (K,); 0 for the two that enclose a word."""
+        counts = np.array(list(self.characters.values()), dtype=np.float32)
+        probabilities = np.concatenate([np.zeros(_FIRST_CHARACTER), strength / (strength + counts)])
+        return torch.from_numpy(probabilities.astype(np.float32))
+
+    def batch(self, sentences: Sequence[Sentence]) -> WordBatch:
+        """The words of some sentences as padded tensors."""
+        lengths = np.array([len(sentence) for sentence in sentences])
+        words = np.full((len(sentences), lengths.max()), UNKNOWN)
+        forms = np.zeros_like(words)
+        seen: dict[str, int] = {}
+        for b, sentence in enumerate(sentences):
+            n = len(sentence)
+            words[b, :n] = [self._word_index.get(normalise(form), UNKNOWN) for form in sentence.forms]
+            forms[b, :n] = [seen.setdefault(form, len(seen)) for form in sentence.forms]
+        character_lengths = np.array([len(form) + 2 for form in seen])
+        characters = np.array(
+            [
+                index
+                for form in seen
+                for index in (BEGIN, *(self._character_index.get(character, UNKNOWN) for character in form), END)
+            ]
+        )
+        arrays = (lengths, words, forms, characters, character_lengths)
+        return WordBatch(*(torch.from_numpy(array) for array in arrays))
+
+
+def _read_counts(data: dict[str, Any], name: str) -> dict[str, int]:
+    counts = data[name]
+    if not isinstance(counts, dict) or not all(isinstance(count, int) and count >= 0 for count in counts.values()):
+        raise ValueError(f"{name} must be an object of counts")
+    return counts
+
+
+def read_names(data: dict[str, Any], name: str) -> tuple[str, ...]:
+    """A list of names, which can stand in a column of CoNLL-U, from JSON; KeyError or ValueError if it is none."""
+    names = data[name]
+    if not isinstance(names, list) or not all(isinstance(one, str) and not set(one) & set("\t\r\n") for one in names):
+        raise ValueError(f"{name} must be a list of names without tabs and line breaks")
+    return tuple(names)
+
+
+def tag_pair_names(sentence: Sentence) -> list[str]:
+    """UPOS|XPOS of each word."""
+    return [f"{upos}|{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos, strict=True)]
+
+
+def feature_names(sentence: Sentence) -> list[list[str]]:
+    """Morphological features of each word, as ``Name=Value``."""
+    return [[] if feats in ("", "_") else feats.split("|") for feats in sentence.feats]

@@ -1,0 +1,322 @@
+"""Parsing many CoNLL-U files on a Dask cluster, on one machine or on several.
+
+Files are cut into shards of whole sentences. A shard is a task: a worker parses it into a part file; the parts are
+joined in the order of the input. When a worker dies, Dask gives its shards to others. The model, the input and the
+output folder must be on a file system that all machines see under the same paths.
+
+Needs the extra ``mh4[cluster]``.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+import tempfile
+import threading
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import closing, contextmanager
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO
+
+import torch
+
+from mh4.data.files import DataError, atomic_output, open_input
+from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
+from mh4.parsers.base import Count, TreebankParser
+from mh4.parsers.folder import read_scorer
+from mh4.parsers.loading import load_parser
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+LOCAL = "local"
+AHEAD = 4  # shards handed out for each worker process: enough to keep it busy while the oldest shard is waited for
+CONNECT_SECONDS = 30
+
+_one_shard_at_a_time = threading.Lock()  # a parser serves one thread; Dask may give a process several
+
+
+@dataclass(frozen=True)
+class ShardResult:
+    """What `parse_shard` wrote: sentences, their words and bytes; and an error for each sentence left out."""
+
+    sentences: int
+    words: int
+    size: int
+    skipped: tuple[DataError, ...]
+
+
+def parse_shard(
+    parser: TreebankParser, shard: Shard, output: str | Path, keep_heads: bool = False, skip_bad: bool = False
+) -> ShardResult:
+    """Parse a shard into a file of its own, which appears when it is whole.
+
+    Raises
+    ------
+    DataError
+        As `read_shard`; or the output cannot be written.
+    """
+    skipped: list[DataError] = []
+    sentences, words = parser.parse_to_file(
+        read_shard(shard, skip_bad, skipped.append), output, keep_heads, skip_bad, skipped.append
+    )
+    if sentences + len(skipped) != shard.sentences:
+        raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
+    return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))
+
+
+@dataclass(frozen=True)
+class _Job:
+    """What all tasks of a run share."""
+
+    run: str
+    model: str
+    device: str
+    search: str
+    threads: int | None
+    keep_heads: bool
+    skip_bad: bool
+
+
+@lru_cache(maxsize=1)
+def _load(job: _Job) -> TreebankParser:
+    """The parser of this worker process. ``job.run`` keeps a long-lived worker from using an outdated model."""
+    if job.threads is not None:
+        torch.set_num_threads(job.threads)
+    return load_parser(job.model, job.device, job.search, job.threads)
+
+
+def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
+    """The task, in a worker process."""
+    from distributed import get_worker
+
+    if job.threads is None:
+        job = replace(job, threads=get_worker().state.nthreads)
+    with _one_shard_at_a_time:
+        return parse_shard(_load(job), shard, part, job.keep_heads, job.skip_bad)
+
+
+def require_dask() -> None:
+    """Check that the extra is installed.
+
+    Raises
+    ------
+    ValueError
+        It is not.
+    """
+    try:
+        import distributed  # noqa: F401
+    except ModuleNotFoundError:
+        raise ValueError("parsing on a cluster needs Dask: pip install 'mh4[cluster]'") from None
+
+
+@contextmanager
+def connect(address: str, threads: int | None = None) -> Iterator[Client]:
+    """A Dask client.
+
+    Parameters
+    ----------
+    address : str
+        ``local`` starts worker processes on this machine, as many as fit its cores, and stops them in the end; else
+        the address of a running scheduler, such as ``tcp://host:8786``.
+    threads : int, optional
+        Threads of a local worker process, 1 by default.
+
+    Raises
+    ------
+    ValueError
+        Dask is not installed, or there is no scheduler or no worker at the address.
+    """
+    require_dask()
+    from distributed import Client, LocalCluster
+
+    if address == LOCAL:
+        workers = max(1, (os.cpu_count() or 1) // (threads or 1))
+        # No limit on memory: one long sentence may need more than an equal share of it.
+        with (
+            LocalCluster(
+                n_workers=workers, threads_per_worker=1, memory_limit=None, dashboard_address="127.0.0.1:0"
+            ) as c,
+            Client(c) as client,
+        ):
+            yield client
+        return
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS)
+    except (OSError, ValueError) as error:  # not reachable; not an address
+        raise ValueError(f"no Dask scheduler answers at {address}: {error} (start one with `dask scheduler`)") from None
+    with client:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise ValueError(f"the Dask scheduler at {address} has no workers (start `dask worker`)") from None
+        yield client
+
+
+def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list[Path]:
+    """Where the parsed files will lie: ``output_folder / NAME`` for each input.
+
+    Raises
+    ------
+    DataError
+        An input cannot be read, two have one name, or an output would replace an input.
+    """
+    folder = Path(output_folder)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file, not a folder (parsed files are written to a folder)")
+    targets: dict[Path, str | Path] = {}
+    for path in inputs:
+        if str(path) == "-":
+            raise DataError("standard input cannot be cut into shards (name files, or parse without a cluster)")
+        with open_input(path) as stream:
+            if not stream.seekable():
+                raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
+        target = folder / Path(path).name
+        if target in targets:
+            raise DataError(f"{path} and {targets[target]} would both be written to {target} (rename one)")
+        if target.exists() and any(target.samefile(source) for source in inputs):
+            raise DataError(f"{target}: is an input and would be replaced (choose another output folder)")
+        targets[target] = path
+    return list(targets)
+
+
+def parse_files(
+    model: str | Path,
+    inputs: Sequence[str | Path],
+    output_folder: str | Path,
+    address: str = LOCAL,
+    *,
+    device: str = "auto",
+    search: str = "exact",
+    threads: int | None = None,
+    keep_heads: bool = False,
+    skip_bad: bool = False,
+    on_skip: Callable[[DataError], None] = lambda error: None,
+    on_progress: Callable[[Count], None] = lambda count: None,
+    shard_words: int = WINDOW_WORDS,
+) -> Count:
+    """Parse files into a folder, under their names, on a cluster.
+
+    Every file appears when it is whole, its sentences in the order of the input. The trees are those of
+    `TreebankParser.parse`.
+
+    Parameters
+    ----------
+    model : path
+        A model folder of any kind; every worker process loads it once.
+    inputs : paths
+        CoNLL-U files.
+    output_folder : path
+        Made if need be.
+    address : str
+        See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
+        `multiprocessing`.
+    device, search : str
+        As of `mh4.parsers.loading.load_parser`.
+    threads : int, optional
+        Of each worker process; by default as many as Dask gives it.
+    keep_heads, skip_bad, on_skip
+        As of `TreebankParser.parse`; bad sentences come in the order of the input.
+    on_progress
+        Called with what was parsed so far, after every shard.
+    shard_words : int
+        Words of a shard, at least.
+
+    Raises
+    ------
+    DataError
+        See `check_files`; something in the model folder is missing or damaged; unless ``skip_bad``, the first bad
+        sentence, after the files before it were written.
+    ValueError
+        See `connect`; or a shard that no worker survives.
+    OSError
+        The connection to the cluster is lost, or the disk is full.
+    """
+    require_dask()
+    count = Count(0, 0)
+    targets = check_files(inputs, output_folder)
+    read_scorer(Path(model))
+    Path(output_folder).mkdir(parents=True, exist_ok=True)
+    parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
+    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads, keep_heads, skip_bad)
+    try:
+        with (
+            connect(address, threads) as client,
+            closing(_in_order(client, job, _tasks(inputs, shard_words, parts))) as finished,
+        ):
+            for target in targets:
+                with atomic_output(target) as stream:
+                    for part, result in iter(finished.__next__, None):
+                        _append(part, result.size, stream)
+                        for error in result.skipped:
+                            on_skip(error)
+                        count = Count(count.sentences + result.sentences, count.words + result.words)
+                        on_progress(count)
+    finally:
+        shutil.rmtree(parts, ignore_errors=True)  # a worker may still be writing there after a failure
+    return count
+
+
+def _tasks(sources: Iterable[str | Path], shard_words: int, parts: Path) -> Iterator[tuple[Shard, Path] | None]:
+    """Shards and their part files; None after the last of each file."""
+    for number, source in enumerate(sources):
+        for count, shard in enumerate(cut_shards(source, shard_words)):
+            yield shard, parts / f"{number}-{count}.conllu"
+        yield None
+
+
+def _in_order(
+    client: Client, job: _Job, tasks: Iterator[tuple[Shard, Path] | None]
+) -> Generator[tuple[Path, ShardResult] | None, None, None]:
+    """Run the tasks, a bounded number at a time, and yield part files and results in the order of the tasks."""
+    pending: deque[tuple[Shard, Path, Future] | None] = deque()
+    try:
+        exhausted = False
+        while pending or not exhausted:
+            limit = AHEAD * max(1, len(client.nthreads()))  # workers may come and go
+            while not exhausted and len(pending) < limit:
+                try:
+                    task = next(tasks)
+                except StopIteration:
+                    exhausted = True
+                    break
+                if task is None:
+                    pending.append(None)
+                else:
+                    key = f"mh4-{job.run}-{task[1].stem}"
+                    pending.append((*task, client.submit(_work, job, task[0], str(task[1]), key=key, pure=False)))
+            if pending:
+                entry = pending.popleft()
+                yield None if entry is None else (entry[1], _result(entry[0], entry[2]))
+    finally:
+        client.cancel([entry[2] for entry in pending if entry is not None])
+
+
+def _result(shard: Shard, future: Future) -> ShardResult:
+    from distributed import KilledWorker
+
+    try:
+        return future.result()
+    except KilledWorker as error:
+        first, last = shard.sentences_before + 1, shard.sentences_before + shard.sentences
+        raise ValueError(
+            f"{shard.source}: sentences {first} to {last}: {error.allowed_failures + 1} workers died "
+            "while parsing them (out of memory? their logs tell)"
+        ) from None
+    except CancelledError as error:
+        raise OSError(f"the cluster gave up: {error}") from error
+
+
+def _append(part: Path, size: int, stream: BinaryIO) -> None:
+    """Move a part file to the end of the output."""
+    with open(part, "rb") as written:
+        before = stream.tell()
+        shutil.copyfileobj(written, stream)
+    if stream.tell() - before != size:
+        raise OSError(f"{part}: {stream.tell() - before} bytes arrived instead of {size}")
+    part.unlink()

@@ -1,0 +1,120 @@
+"""What a training step learns from: sentences as arrays, the batches of an epoch, and their tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.data.conllu import Sentence
+from mh4.models.encoder import WordBatch
+from mh4.models.transfer import send
+from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
+
+WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
+WINDOW_BATCHES = 8  # so many batches; else as many as do
+
+
+@dataclass(frozen=True, eq=False)
+class Example:
+    """A training sentence: what the losses need, as arrays.
+
+    `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest one that it can; `gold_heads` is
+    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
+    columns where they are not learnt.
+    """
+
+    sentence: Sentence
+    heads: np.ndarray
+    gold_heads: np.ndarray
+    relations: np.ndarray
+    tags: np.ndarray
+    tag_pairs: np.ndarray
+    features: np.ndarray
+
+    @classmethod
+    def of(cls, sentence: Sentence, heads: np.ndarray, vocabulary: Vocabulary, learns_features: bool) -> Example:
+        """A sentence with the tree to learn."""
+        features = np.zeros((len(sentence), len(vocabulary.features) if learns_features else 0), bool)
+        if learns_features:
+            for row, names in zip(features, feature_names(sentence), strict=True):
+                row[[vocabulary.feature_index[name] for name in names]] = True
+        return cls(
+            sentence,
+            heads,
+            sentence.heads,
+            np.array([vocabulary.relation_index[name] for name in sentence.relations]),
+            np.array([vocabulary.tag_index[name] for name in sentence.upos]),
+            np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
+            features,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class TrainingBatch:
+    """Words, trees and the classes of all M words, as tensors on the device."""
+
+    words: WordBatch
+    heads: list[np.ndarray]
+    sentence_of: Tensor
+    head_of: Tensor
+    dependent: Tensor
+    relations: Tensor
+    tags: Tensor
+    tag_pairs: Tensor
+    features: Tensor
+
+
+def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[int]) -> list[list[int]]:
+    """Indices of the sentences of each batch: shuffled, similar lengths together within a window.
+
+    Parameters
+    ----------
+    lengths
+        Words of each sentence.
+    batch_words
+        Words of a batch: it is full as soon as it has so many.
+    seed
+        Numbers that decide on the order.
+    """
+    generator = np.random.default_rng(seed)
+    words_of = np.array(lengths)
+    order = generator.permutation(len(words_of))
+    size = max(WINDOW, round(WINDOW_BATCHES * batch_words / words_of.mean()))
+    batches: list[list[int]] = []
+    for start in range(0, len(order), size):
+        window = order[start : start + size]
+        batch: list[int] = []
+        words = 0
+        for i in window[np.argsort(words_of[window], kind="stable")].tolist():
+            batch.append(i)
+            words += int(words_of[i])
+            if words >= batch_words:
+                batches.append(batch)
+                batch, words = [], 0
+        if batch:
+            batches.append(batch)
+    return [batches[k] for k in generator.permutation(len(batches))]
+
+
+def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.device) -> TrainingBatch:
+    """Tensors of one batch."""
+    lengths = [len(example.sentence) for example in examples]
+
+    def joined(arrays: list[np.ndarray]) -> Tensor:
+        return send(torch.from_numpy(np.concatenate(arrays).astype(np.int64)), device)
+
+    return TrainingBatch(
+        vocabulary.batch([example.sentence for example in examples]).to(device),
+        [example.heads for example in examples],
+        joined([np.repeat(np.arange(len(examples)), lengths)]),
+        joined([example.gold_heads[1:] for example in examples]),
+        joined([np.arange(1, n + 1) for n in lengths]),
+        joined([example.relations for example in examples]),
+        joined([example.tags for example in examples]),
+        joined([example.tag_pairs for example in examples]),
+        send(torch.from_numpy(np.concatenate([example.features for example in examples])), device),
+    )

@@ -1,0 +1,148 @@
+"""Losses of trees, beside those of labels and tags: structured hinge for charts, hinge for single transitions."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.data.conllu import Sentence
+from mh4.models.loss import find_violations
+from mh4.models.network import Encoded
+from mh4.models.transfer import send
+from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
+from mh4.parsers.base import StageTimes
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.network_loops import Decisions, note_decisions
+from mh4.transitions.arrays.state import ORACLES
+from mh4.trees.closest import training_tree
+
+DIVERGED = "training diverged"
+AFTER_DIVERGENCE = "lower learning_rate; the model that was best before is kept"
+
+
+class Objective(ABC):
+    """The loss of the trees in a batch."""
+
+    reason: str
+    """Why some gold trees are replaced, for the message that counts them."""
+
+    @abstractmethod
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it."""
+
+    @abstractmethod
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """Sum over a batch; books the time up to the loss on the stages ``score`` and ``decode``."""
+
+
+class StructuredHinge(Objective):
+    """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
+
+    def __init__(self, parser: ChartParser) -> None:
+        self.parser = parser
+        self.reason = f"are outside the class of {parser.decoder.name}"
+
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """As of `Objective`; a chart may be too large."""
+        decoder = self.parser.decoder
+        return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
+
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """As of `Objective`; the same in every epoch."""
+        scorer = self.parser.network.scorer
+        with torch.no_grad():
+            products, all_scores = scorer.products_and_scores(encoded.roles)
+            scores = all_scores.cpu().numpy()
+        times.stop("score")
+        if not np.isfinite(scores).all():
+            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})")
+        violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
+        times.stop("decode")
+        sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])
+        return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
+
+
+class TransitionHinge(Objective):
+    """Hinge loss of every decision in one computation a sentence, against all that the oracle finds optimal."""
+
+    def __init__(self, parser: GreedyParser) -> None:
+        self.parser = parser
+        self.oracle = ORACLES.index(parser.config.transitions.oracle)
+        self.reason = f"cannot be built by {parser.system.name}"
+        self._decisions = Decisions.empty(64, 256, len(parser.roles))
+
+    def training_tree(self, sentence: Sentence) -> np.ndarray | None:
+        """As of `Objective`; there is always room."""
+        return training_tree(sentence, self.parser.system)
+
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+        """As of `Objective`; from some epoch on wrong predictions are followed."""
+        parser = self.parser
+        scorer = parser.network.scorer.arrays(encoded.roles)
+        times.stop("score")
+        exploration = parser.config.transitions.explorations_at(epoch)
+        seeds = torch.randint(2**31, (len(trees),)).tolist()
+        noted = [
+            self._follow(scorer, i, tree, exploration, seed)
+            for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
+        ]
+        first_context = np.cumsum([0, *(len(decisions.positions) for decisions, _ in noted)])
+        first_step = np.cumsum([0, *(steps for _, steps in noted)])
+
+        def joined(arrays: list[np.ndarray]) -> Tensor:
+            return send(torch.from_numpy(np.concatenate(arrays)), parser.device)
+
+        positions = joined([decisions.positions.astype(np.int64) for decisions, _ in noted])
+        sentences = joined([np.repeat(np.arange(len(noted)), np.diff(first_context))])
+        contexts = joined([d.contexts + first for (d, _), first in zip(noted, first_context[:-1], strict=True)])
+        transitions = joined([decisions.transitions.astype(np.int64) for decisions, _ in noted])
+        steps = joined([d.steps + first for (d, _), first in zip(noted, first_step[:-1], strict=True)])
+        optimal = joined([decisions.optimal for decisions, _ in noted])
+        times.stop("decode")
+        scores = parser.network.scorer(encoded.roles, sentences, positions)[contexts, transitions]
+        return step_hinge(scores, steps, optimal, int(first_step[-1]))
+
+    def _follow(
+        self,
+        scorer: ScorerArrays | BiaffineArrays,
+        sentence: int,
+        tree: np.ndarray,
+        exploration: tuple[float, float],
+        seed: int,
+    ) -> tuple[Decisions, int]:
+        """The decisions of one computation, and the number of their steps."""
+        parser = self.parser
+        room = parser.room(len(tree) - 1)
+        while True:
+            contexts, candidates, steps = note_decisions(
+                parser.code,
+                self.oracle,
+                scorer,
+                sentence,
+                tree,
+                parser.roles,
+                exploration,
+                parser.network.scorer.dropout.current,
+                seed,
+                *room,
+                self._decisions,
+            )
+            if contexts >= 0:
+                d = self._decisions
+                cut = Decisions(
+                    d.positions[:contexts].copy(),
+                    *(column[:candidates].copy() for column in (d.contexts, d.transitions, d.steps, d.optimal)),
+                )
+                return cut, steps
+            size = 2 * len(self._decisions.positions)
+            self._decisions = Decisions.empty(size, 4 * size, len(parser.roles))
+
+
+def make_objective(parser: ChartParser | GreedyParser) -> Objective:
+    """The objective of a parser."""
+    return TransitionHinge(parser) if isinstance(parser, GreedyParser) else StructuredHinge(parser)

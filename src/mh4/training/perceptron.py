@@ -1,0 +1,183 @@
+"""Training a perceptron parser: epochs of the compiled loop, averaging, evaluation on dev after each."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mh4.data.conllu import Sentence
+from mh4.data.files import DataError
+from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
+from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
+from mh4.parsers.perceptron.weights import averaged_lists, new_weights
+from mh4.parsers.systems import get_system
+from mh4.parsers.templates import system_templates
+from mh4.transitions.arrays.state import ORACLES
+from mh4.trees.closest import training_tree
+from mh4.trees.evaluation import attachment_scores
+
+from .trainer import read_gold
+
+_FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
+
+
+class PerceptronTrainer:
+    """Trains epoch by epoch; `parser` is the parser of the averaged weights so far.
+
+    Parameters
+    ----------
+    config : PerceptronConfig
+    sentences : sequence of Sentence
+        With gold trees.
+
+    Attributes
+    ----------
+    epoch : int
+        Epochs done.
+    decisions : int
+        Transitions decided on in all of them, over which the weights are averaged.
+    """
+
+    def __init__(self, config: PerceptronConfig, sentences: Sequence[Sentence]) -> None:
+        self.config = config
+        self.vocabulary = PerceptronVocabulary.from_sentences(sentences, config.tag_column)
+        self._code, self._system = get_system(config.system)
+        self._templates = system_templates(self._system)
+        self._actions = Actions.of(self._system, len(self.vocabulary.relations), self.vocabulary.forced_root)
+        self._room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
+        self._text = self.vocabulary.text(sentences)
+        self._gold = self.vocabulary.gold(sentences, [training_tree(s, self._system) for s in sentences])
+        self._weights = new_weights(_FEATURES, _CELLS, True)
+        self.epoch = self.decisions = 0
+
+    def train_epoch(self) -> float:
+        """One pass over the sentences, shuffled; returns the share of decisions that were not optimal."""
+        generator = np.random.default_rng([self.config.seed, self.epoch])
+        order = generator.permutation(len(self._text.offsets) - 1)
+        random = generator.integers(1, 2**63, dtype=np.uint64)
+        before = self.decisions
+        self._weights, self.decisions, wrong = train_epoch(
+            self._code,
+            ORACLES.index(self.config.oracle),
+            self._weights,
+            self._templates,
+            self._actions,
+            self._text,
+            self._gold,
+            order,
+            self.config.exploration_at(self.epoch),
+            random,
+            self.decisions,
+            self._room,
+        )
+        self.epoch += 1
+        return wrong / max(self.decisions - before, 1)
+
+    def parser(self) -> PerceptronParser:
+        """A parser with the averaged weights."""
+        return PerceptronParser(self.config, self.vocabulary, averaged_lists(self._weights, self.decisions))
+
+
+def fit(
+    config: PerceptronConfig,
+    sentences: Sequence[Sentence],
+    dev: Sequence[Sentence] = (),
+    on_epoch: Callable[[dict[str, Any], PerceptronParser], None] | None = None,
+) -> PerceptronParser:
+    """Train, and return the parser of the epoch with the best LAS on dev; without dev, of the last one.
+
+    Parameters
+    ----------
+    config : PerceptronConfig
+    sentences, dev : sequences of Sentence
+        With gold trees.
+    on_epoch
+        Called after each epoch with a report (epoch, wrong, words_per_second, seconds; with dev: dev_uas, dev_las,
+        best) and its parser.
+
+    Raises
+    ------
+    ValueError
+        There are no training sentences.
+    """
+    if not sentences:
+        raise ValueError("there are no training sentences")
+    trainer = PerceptronTrainer(config, sentences)
+    words = sum(map(len, sentences))
+    best: tuple[float, float] = (-1.0, -1.0)
+    start = time.perf_counter()
+    for epoch in range(1, config.iterations + 1):
+        began = time.perf_counter()
+        wrong = trainer.train_epoch()
+        seconds = time.perf_counter() - began
+        parser = trainer.parser()
+        report: dict[str, Any] = {"epoch": epoch, "wrong": wrong, "words_per_second": words / seconds}
+        improved = True
+        if dev:
+            uas, las = attachment_scores(dev, parser.predict(dev))
+            improved = (las, uas) > best
+            best = max(best, (las, uas))
+            report |= {"dev_uas": uas, "dev_las": las, "best": improved}
+        if improved:
+            chosen = parser
+        if on_epoch is not None:
+            on_epoch(report | {"seconds": time.perf_counter() - start}, parser)
+    return chosen
+
+
+def train(
+    train: str | Path,
+    dev: str | Path,
+    output: str | Path,
+    config: PerceptronConfig | None = None,
+    overwrite: bool = False,
+    skip_bad: bool = False,
+    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+) -> PerceptronParser:
+    """Train a parser and leave the model that was best on ``dev`` in the folder ``output``; returns it.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files with gold trees.
+    config : PerceptronConfig, optional
+    overwrite : bool
+        Start again in a folder that holds a model.
+    skip_bad : bool
+        Count and leave out sentences that are not valid.
+    on_evaluation
+        Called after every epoch with the line that goes to log.jsonl: epoch, share of decisions that were wrong,
+        words_per_second, dev_uas, dev_las, best, seconds.
+
+    Raises
+    ------
+    DataError
+        Bad treebanks, or an output folder that holds a model already.
+    """
+    config = config or PerceptronConfig()
+    folder = Path(output)
+    if (folder / CONFIG).exists() and not overwrite:
+        raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
+    sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+    folder.mkdir(parents=True, exist_ok=True)
+
+    def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
+        if report["epoch"] == 1:  # until then an older model stays as it was
+            for name in (LOG, STATE, WEIGHTS):
+                (folder / name).unlink(missing_ok=True)
+        if report["best"]:
+            parser.save(folder)
+        with (folder / LOG).open("a", encoding="utf-8") as stream:
+            stream.write(json.dumps(report) + "\n")
+        if on_evaluation is not None:
+            on_evaluation(report)
+
+    return fit(config, sentences, dev_sentences, on_epoch)

@@ -1,0 +1,481 @@
+"""Training: the loop, evaluation on dev, the learning-rate schedule, exact resumption."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import logging
+import math
+import os
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+from torch.nn.utils import clip_grads_with_norm_, get_total_norm
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.files import DataError, atomic_output
+from mh4.models.loss import multiclass_hinge
+from mh4.models.network import ParserNetwork
+from mh4.models.network_config import NetworkConfig
+from mh4.models.weight_average import WeightAverage
+from mh4.parsers.base import StageTimes
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import Config
+from mh4.parsers.folder import (
+    CONFIG,
+    LOG,
+    STATE,
+    WEIGHTS,
+    random_state,
+    read_definition,
+    read_state,
+    read_tensors,
+    restore_random_state,
+    write_definition,
+    write_tensors,
+)
+from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.transition_config import TransitionConfig
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.trees.evaluation import attachment_scores
+
+from .batches import Example, TrainingBatch, collate, shuffled_batches
+from .objectives import AFTER_DIVERGENCE, DIVERGED, Objective, make_objective
+from .workers import Workers
+
+log = logging.getLogger("mh4")
+
+
+@dataclass
+class Progress:
+    """Where training stands; saved with every checkpoint."""
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0  # batches done in this epoch
+    learning_rate: float = 0.0
+    best_uas: float = -1.0
+    best_las: float = -1.0
+    best_step: int = 0
+    waited: int = 0  # evaluations since the last improvement or decay
+    decays: int = 0
+    seconds: float = 0.0
+    finished: bool = False
+
+
+@dataclass
+class Recent:
+    """Sums since the last evaluation."""
+
+    words: int = 0
+    loss: float = 0.0
+    times: StageTimes = field(default_factory=StageTimes)
+
+
+class BatchLoss(nn.Module):
+    """The loss of a batch: trees, labels, tags and morphological features."""
+
+    def __init__(self, network: ParserNetwork[Any], objective: Objective, weights: NetworkConfig) -> None:
+        super().__init__()
+        self.network = network
+        self.objective = objective
+        self.weights = weights
+
+    def forward(self, batch: TrainingBatch | None, epoch: int, times: StageTimes) -> Tensor:
+        """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
+        network = self.network
+        if batch is None:
+            return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
+        encoded = network.encode(batch.words)
+        times.stop("encode")
+        tree_loss = self.objective.loss(encoded, batch.heads, epoch, times)
+        labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
+        labeled = multiclass_hinge(labels, batch.relations)
+        tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
+        tagged = sum(
+            multiclass_hinge(tagger(tagged_words), gold)
+            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+        )
+        loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
+        if network.features is not None:
+            scores = network.features(tagged_words)
+            loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
+                scores, batch.features.to(scores.dtype), reduction="sum"
+            )
+        return loss
+
+
+class Trainer:
+    """Trains one parser; `run` is the whole story."""
+
+    def __init__(
+        self,
+        parser: ChartParser | GreedyParser,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence],
+        folder: Path,
+        on_step: Callable[[Progress, Recent], None] | None = None,
+        on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+        workers: Workers | None = None,
+    ) -> None:
+        self.parser = parser
+        self.workers = workers or Workers()
+        self.settings = parser.config.training
+        self.folder = folder
+        self.dev = dev
+        self.on_step = on_step
+        self.on_evaluation = on_evaluation
+        self.progress = Progress(learning_rate=self.settings.learning_rate)
+        self.recent = Recent()
+        self.objective = make_objective(parser)
+        self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
+        self.examples = self._examples(train)
+        self.optimizer = torch.optim.AdamW(
+            parser.network.parameters(),
+            lr=self.settings.learning_rate,
+            betas=(self.settings.beta1, self.settings.beta2),
+            eps=self.settings.epsilon,
+            weight_decay=self.settings.weight_decay,
+            fused=True,
+        )
+        self.treebanks = _digest([*train, *dev])
+        self.average = WeightAverage(parser.network, self.settings.weight_average)
+        self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
+
+    def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
+        vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
+        examples, replaced = [], 0
+        trees = [self.objective.training_tree(sentence) for sentence in sentences]
+        left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
+        for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
+            if heads is None or i in left_out:
+                continue
+            replaced += bool((heads != sentence.heads).any())
+            examples.append(Example.of(sentence, heads, vocabulary, learns_features))
+        if not examples:
+            raise DataError("no training sentence is left: the charts of all would not fit into memory")
+        if len(examples) < len(sentences):
+            log.warning(
+                "%d training sentences are left out: their charts would not fit into memory",
+                len(sentences) - len(examples),
+            )
+        if replaced:
+            log.info(
+                "%d of %d training trees %s; the closest tree stands in for each",
+                replaced,
+                len(examples),
+                self.objective.reason,
+            )
+        return examples
+
+    def batches(self, epoch: int) -> list[list[int]]:
+        """Indices of the sentences of each batch."""
+        lengths = [len(example.sentence) for example in self.examples]
+        return shuffled_batches(lengths, self.settings.batch_words, [self.settings.seed, epoch])
+
+    def collate(self, indices: Sequence[int]) -> TrainingBatch:
+        """Tensors of one batch."""
+        return collate([self.examples[i] for i in indices], self.parser.vocabulary, self.parser.device)
+
+    def step(self, batch: TrainingBatch | None) -> float:
+        """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
+        network, times = self.parser.network, self.recent.times
+        network.train()
+        step, rise = self.progress.step, self.settings.dropout_rise
+        network.scale_dropout(step / rise if step < rise else 1.0)
+        loss = self.batch_loss(batch, self.progress.epoch, times)
+        self.optimizer.zero_grad(set_to_none=True)
+        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
+        gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
+        norm = float(get_total_norm(gradients))
+        if norm >= self.settings.gradient_clip:
+            clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, torch.tensor(norm))
+        self.optimizer.step()
+        self.average.update(self.progress.step + 1)
+        times.stop("backward")
+        if not math.isfinite(norm):
+            raise ValueError(f"{DIVERGED}: no finite gradient in step {self.progress.step + 1} ({AFTER_DIVERGENCE})")
+        return float(loss.detach())
+
+    def run(self) -> Progress:
+        """Train until the schedule ends; the best model on dev is in the folder.
+
+        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before, but none to
+        resume from: nobody knows how far the step had come.
+        """
+        gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
+        try:
+            return self._run()
+        except KeyboardInterrupt:
+            if self.workers.count == 1 and not self.progress.best_step and self.progress.step:
+                with self.average.applied():
+                    self.save_weights()
+            raise
+        finally:
+            gc.unfreeze()
+
+    def _run(self) -> Progress:
+        progress, settings = self.progress, self.settings
+        interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
+        start = time.perf_counter() - progress.seconds
+        self.workers.separate_random_numbers(settings.seed, progress.step)
+        self.recent.times.start()
+        while not progress.finished:
+            batches = self.batches(progress.epoch)
+            while progress.batch < len(batches) and not progress.finished:
+                indices = batches[progress.batch]
+                lengths = [len(self.examples[i].sentence) for i in indices]
+                share = [indices[k] for k in self.workers.share(lengths)]
+                batch = self.collate(share) if share else None
+                self.recent.times.stop("collate")
+                self.recent.loss += self.step(batch)
+                self.recent.words += sum(lengths)
+                progress.step += 1
+                progress.batch += 1
+                if self.on_step is not None:
+                    self.on_step(progress, self.recent)
+                if progress.step % interval == 0 or progress.step == settings.max_steps:
+                    progress.seconds = time.perf_counter() - start
+                    self.evaluate()
+                    self.workers.separate_random_numbers(settings.seed, progress.step)
+                    progress.seconds = time.perf_counter() - start
+                    self.recent.times.start()
+            if progress.batch == len(batches):
+                progress.epoch += 1
+                progress.batch = 0
+        return progress
+
+    def evaluate(self) -> None:
+        """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
+        progress, settings, recent = self.progress, self.settings, self.recent
+        if not all(bool(parameter.isfinite().all()) for parameter in self.parser.network.parameters()):
+            raise ValueError(f"{DIVERGED}: weights are no numbers after step {progress.step} ({AFTER_DIVERGENCE})")
+        with self.average.applied():
+            uas, las = self.dev_scores()
+            improved = las > progress.best_las
+            if improved:
+                progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
+                progress.waited = 0
+                if settings.decay_from == "best":
+                    self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
+                if self.workers.lead:
+                    self.save_weights()
+            else:
+                progress.waited += 1
+        busy = sum(recent.times.seconds.values())
+        report = {
+            "step": progress.step,
+            "epoch": progress.epoch + progress.batch / len(self.batches(progress.epoch)),
+            "seconds": round(progress.seconds, 1),
+            "loss": round(sum(self.workers.gather(recent.loss)) / recent.words, 4),
+            "words_per_second": round(recent.words / busy, 1),
+            "share": {stage: round(recent.times.share(stage), 4) for stage in recent.times.seconds},
+            "learning_rate": progress.learning_rate,
+            "dev_uas": round(uas, 2),
+            "dev_las": round(las, 2),
+            "best": improved,
+        }
+        if progress.waited >= settings.patience:
+            progress.waited = 0
+            progress.decays += 1
+            progress.learning_rate *= settings.decay_factor
+            for group in self.optimizer.param_groups:
+                group["lr"] = progress.learning_rate
+            if settings.decay_from == "best":
+                self.average.restart(self.best)
+        progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
+        if self.workers.lead:  # the log first: if it is ahead of the state, resumption cuts it
+            with open(self.folder / LOG, "a", encoding="utf-8") as stream:
+                stream.write(json.dumps(report) + "\n")
+            self.save_state()
+        self.recent = Recent()
+        if self.on_evaluation is not None:
+            self.on_evaluation(report)
+
+    def dev_scores(self) -> tuple[float, float]:
+        """UAS and LAS on dev, in percent."""
+        workers = self.workers
+        shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count]))
+        predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
+        return attachment_scores(self.dev, predictions)
+
+    def save_weights(self) -> None:
+        """Write the model as it is now."""
+        write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": self.progress.step})
+
+    def save_state(self) -> None:
+        """Write everything that resumption needs, in one file."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.parser.network.state_dict().items()}
+        for index, moments in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
+        tensors |= {f"average.{index}": average for index, average in enumerate(self.average.averages)}
+        state = {"treebanks": self.treebanks, **asdict(self.progress)}
+        write_tensors(self.folder / STATE, tensors | random_state(), state)
+
+    def load_state(self) -> None:
+        """Continue where `save_state` was last called.
+
+        Raises
+        ------
+        DataError
+            Nothing whole is there, or what was trained on other sentences.
+        """
+        path = self.folder / STATE
+        tensors, saved = read_tensors(path), read_state(path)
+        try:
+            treebanks, self.progress = saved.pop("treebanks"), Progress(**saved)
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: holds no state of training (start again with --overwrite)") from None
+        if treebanks != self.treebanks:
+            raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
+        best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
+        prefix = "network."
+        self.parser.network.load_state_dict(
+            {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
+        )
+        state = self.optimizer.state_dict()
+        state["state"] = {}
+        for name, tensor in tensors.items():
+            if name.startswith("optimizer."):
+                _, index, key = name.split(".")
+                state["state"].setdefault(int(index), {})[key] = tensor
+        self.optimizer.load_state_dict(state)
+        for position, average in enumerate(self.average.averages):
+            average.copy_(tensors[f"average.{position}"])
+        if self.settings.decay_from == "best" and best:
+            self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
+        for group in self.optimizer.param_groups:
+            group["lr"] = self.progress.learning_rate
+        restore_random_state(tensors)
+        if self.workers.lead:
+            self._cut_log()
+
+    def _cut_log(self) -> None:
+        """Drop lines of the log that lie beyond the saved state."""
+        path = self.folder / LOG
+        if path.exists():
+            kept = []
+            for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
+                if not line.endswith(b"\n"):  # written when training was interrupted
+                    break
+                try:
+                    step = json.loads(line)["step"]
+                except (ValueError, TypeError, KeyError):
+                    raise DataError(f"{path}:{number}: not a line of this log (remove it)") from None
+                if step <= self.progress.step:
+                    kept.append(line)
+            with atomic_output(path) as stream:
+                stream.write(b"".join(kept))
+
+
+def _digest(sentences: Sequence[Sentence]) -> str:
+    digest = hashlib.sha256()
+    for sentence in sentences:
+        digest.update(sentence.render())
+    return digest.hexdigest()
+
+
+def read_gold(path: str | Path, skip_bad: bool) -> list[Sentence]:
+    """All sentences of a treebank with gold trees; what is skipped or odd is counted in one warning each."""
+    skipped: list[DataError] = []
+    sentences = list(read_treebank(path, gold=True, skip_bad=skip_bad, on_skip=skipped.append))
+    if skipped:
+        log.warning("%s: %d bad sentences skipped; the first: %s", path, len(skipped), skipped[0])
+    several = sum(len(sentence.roots) > 1 for sentence in sentences)
+    if several:
+        log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))
+    if not sentences:
+        raise DataError(f"{path}: holds no usable sentences")
+    return sentences
+
+
+def train(
+    train: str | Path,
+    dev: str | Path,
+    output: str | Path,
+    config: Config | TransitionConfig | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    skip_bad: bool = False,
+    on_step: Callable[[Progress, Recent], None] | None = None,
+    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+) -> Progress:
+    """Train a parser and leave the model that was best on ``dev`` in the folder ``output``.
+
+    In processes that `torchrun` started the parser is trained by all of them together, each batch shared out by words;
+    the result is that of one process, up to rounding and to what is drawn at random.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files with gold trees.
+    config : Config or TransitionConfig, optional
+        Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
+    device : {"auto", "cpu", "cuda"}
+    threads : int, optional
+        Threads for decoding; by default one a core, or what is a worker's share of the cores.
+    resume : bool
+        Continue from the last evaluation; the result is the same as without the interruption.
+    overwrite : bool
+        Start again in a folder that holds a model.
+    skip_bad : bool
+        Count and leave out sentences that are not valid.
+    on_step, on_evaluation
+        Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
+        with the line that goes to log.jsonl.
+
+    Raises
+    ------
+    DataError
+        Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
+    """
+    workers = Workers.join(device)
+    try:
+        folder, config = Path(output), config or Config()
+        exists = (folder / CONFIG).exists()
+        if exists and not (resume or overwrite):
+            raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
+        torch.manual_seed(config.training.seed)
+        sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+        vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
+        if resume and exists:
+            saved_config, saved_vocabulary = read_definition(folder)
+            if saved_config != config:
+                raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
+            if saved_vocabulary != vocabulary:
+                raise DataError(f"{folder}: was trained on another treebank than {train}")
+        resume = resume and exists
+        continues = resume and (folder / STATE).exists()
+        parser: ChartParser | GreedyParser
+        if isinstance(config, TransitionConfig):
+            parser = GreedyParser(config, vocabulary, device)
+        else:
+            parser = ChartParser(config, vocabulary, device)
+        parser.threads = threads or workers.threads
+        if parser.device.type == "cuda":  # so that a seed means the same model here, too
+            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+            torch.use_deterministic_algorithms(True, warn_only=True)
+        if not workers.lead:
+            on_step = on_evaluation = None
+        trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
+        workers.gather(None)  # all have looked at the folder before it is written to
+        if continues:
+            trainer.load_state()
+        elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
+            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
+                (folder / name).unlink(missing_ok=True)
+            write_definition(folder, config, vocabulary)
+        progress = trainer.run()
+        del trainer  # it holds on to the other processes
+        return progress
+    finally:
+        workers.leave()

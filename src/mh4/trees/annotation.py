@@ -1,0 +1,86 @@
+"""Optimal computations for whole treebanks: which transitions build as much of each gold tree as can be built."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from mh4.data.conllu import Sentence, read_treebank, set_comment
+from mh4.data.files import DataError, atomic_output
+from mh4.oracles.registry import get_oracle, optimal_computation
+
+TRANSITIONS_COMMENT = "# transitions = "
+ARCS_COMMENT = "# attainable_arcs = "
+
+
+@dataclass
+class OracleTotals:
+    """What `annotate_file` wrote, and how many gold arcs the computations build."""
+
+    sentences: int = 0
+    words: int = 0
+    transitions: int = 0
+    attainable_arcs: int = 0
+
+    @property
+    def accuracy(self) -> float:
+        """Attainable accuracy in percent: gold arcs built by the optimal computations."""
+        return 100 * self.attainable_arcs / self.words if self.words else 0.0
+
+
+def annotate_file(
+    source: str | Path,
+    target: str | Path,
+    system: str,
+    policy: str | None = None,
+    *,
+    sequences_only: bool = False,
+    skip_bad: bool = False,
+    on_skip: Callable[[DataError], None] | None = None,
+) -> OracleTotals:
+    """Write a treebank with the optimal computation of every gold tree in comments.
+
+    Every sentence gets ``# transitions = shift shift reduce_right …`` and ``# attainable_arcs = N``, the gold arcs that
+    these transitions build, after its other comments; all else stays byte for byte.
+
+    Parameters
+    ----------
+    source, target
+        CoNLL-U files with gold trees; ``-`` is standard input or output. The target is complete or not there at all.
+    system, policy
+        As for `optimal_computation`.
+    sequences_only : bool
+        Write one line a sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
+    skip_bad, on_skip
+        As for `read_treebank`.
+
+    Raises
+    ------
+    DataError
+        As `read_treebank` and `atomic_output`.
+    ValueError
+        An unknown system or policy.
+    """
+    get_oracle(system, policy)
+    totals = OracleTotals()
+    with atomic_output(target) as stream:
+        for sentence in read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip):
+            transitions, arcs = optimal_computation(sentence.heads, system, policy)
+            if sequences_only:
+                columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
+                stream.write(("\t".join(map(str, columns)) + "\n").encode())
+            else:
+                stream.write(_annotated(sentence, transitions, arcs).render())
+            totals.sentences += 1
+            totals.words += len(sentence)
+            totals.transitions += len(transitions)
+            totals.attainable_arcs += arcs
+    return totals
+
+
+def _annotated(sentence: Sentence, transitions: Sequence[str], arcs: int) -> Sentence:
+    lines = list(sentence.lines)
+    set_comment(lines, TRANSITIONS_COMMENT, " ".join(transitions))
+    set_comment(lines, ARCS_COMMENT, arcs)
+    return replace(sentence, lines=tuple(lines))

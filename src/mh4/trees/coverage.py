@@ -1,0 +1,206 @@
+"""How many trees of a treebank, and how many of their arcs, the classes of trees cover."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.table import Table
+
+from mh4.data.conllu import Sentence, read_treebank, report_skip
+from mh4.data.files import DataError
+from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
+
+from .transform import TREE_CLASSES, closest_tree, map_in_order
+
+__all__ = [
+    "STRUCTURES",
+    "Coverage",
+    "SentenceCoverage",
+    "coverage_table",
+    "iterate_coverage",
+    "kept_arcs",
+    "measure_coverage",
+]
+
+# Classes for which only the share of sentences is known; there is no decoder that finds the closest tree.
+STRUCTURES: dict[str, Callable[[np.ndarray], bool]] = {
+    "planar": is_planar,
+    "well-nested, ≤ 1 gap": lambda heads: gap_degree(heads) <= 1 and is_well_nested(heads),
+}
+
+
+@dataclass(frozen=True)
+class SentenceCoverage:
+    """One sentence.
+
+    Attributes
+    ----------
+    name : str
+        Its sent_id, or its number in the file (from 1).
+    words : int
+        Words, so also arcs: the arc from the root counts.
+    kept : dict
+        For each of `TREE_CLASSES` the arcs that the closest tree keeps.
+    within : dict
+        For each of `STRUCTURES` whether the tree belongs to it.
+    """
+
+    name: str
+    words: int
+    kept: dict[str, int]
+    within: dict[str, bool]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {"sentence": self.name, "words": self.words, "kept": self.kept, "within": self.within}
+
+
+@dataclass
+class Coverage:
+    """A treebank; sentences left out do not count.
+
+    Attributes
+    ----------
+    sentences, words
+        Words are syntactic words: no multiword tokens, no empty nodes.
+    covered : dict
+        Sentences whose tree is of the class, for each of `TREE_CLASSES` and `STRUCTURES`.
+    kept : dict
+        Arcs that the closest trees keep, for each of `TREE_CLASSES`.
+    """
+
+    sentences: int = 0
+    words: int = 0
+    covered: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*TREE_CLASSES, *STRUCTURES), 0))
+    kept: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TREE_CLASSES, 0))
+
+    def add(self, sentence: SentenceCoverage) -> None:
+        """Count one more sentence."""
+        self.sentences += 1
+        self.words += sentence.words
+        for tree_class, kept in sentence.kept.items():
+            self.covered[tree_class] += kept == sentence.words
+            self.kept[tree_class] += kept
+        for structure, within in sentence.within.items():
+            self.covered[structure] += within
+
+    def sentence_percent(self, tree_class: str) -> float:
+        """Per cent of the sentences whose tree is of the class."""
+        return 100 * self.covered[tree_class] / self.sentences
+
+    def arc_percent(self, tree_class: str) -> float:
+        """Per cent of the arcs that the closest trees of the class keep."""
+        return 100 * self.kept[tree_class] / self.words
+
+    def as_dict(self) -> dict[str, Any]:
+        """Plain data for JSON."""
+        return {
+            "sentences": self.sentences,
+            "words": self.words,
+            "covered_sentences": self.covered,
+            "covered_sentences_percent": {name: self.sentence_percent(name) for name in self.covered},
+            "kept_arcs": self.kept,
+            "kept_arcs_percent": {name: self.arc_percent(name) for name in self.kept},
+        }
+
+
+def kept_arcs(heads: np.ndarray) -> dict[str, int]:
+    """For each of `TREE_CLASSES` how many arcs the closest tree keeps, with any number of words below the root.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+        A tree.
+
+    Raises
+    ------
+    ChartTooLargeError
+        The tree is outside a class, and the chart would take more than the decoder's memory limit.
+    ValueError
+        ``heads`` is not a tree.
+    """
+    heads = np.asarray(heads)
+    if is_projective(heads):
+        return dict.fromkeys(TREE_CLASSES, len(heads) - 1)
+    closest = {name: closest_tree(heads, name, single_root=False) for name in TREE_CLASSES}
+    return {name: int(np.count_nonzero(tree[1:] == heads[1:])) for name, tree in closest.items()}
+
+
+def _sentence_coverage(sentence: Sentence) -> SentenceCoverage | DataError:
+    heads = sentence.heads
+    try:
+        kept = kept_arcs(heads)
+    except ChartTooLargeError as error:
+        return sentence.error(f"not projective, and too long to find the closest tree: {error}")
+    if kept["projective"] == len(sentence):  # projective trees are planar, without gaps and well-nested
+        within = dict.fromkeys(STRUCTURES, True)
+    else:
+        within = {name: belongs(heads) for name, belongs in STRUCTURES.items()}
+    return SentenceCoverage(sentence.label, len(sentence), kept, within)
+
+
+def iterate_coverage(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    skip_bad: bool = False,
+    on_skip: Callable[[DataError], None] | None = None,
+) -> Iterator[SentenceCoverage]:
+    """The coverage of each sentence of a treebank with gold trees, in order.
+
+    Parameters
+    ----------
+    path
+        A CoNLL-U file, or ``-`` for standard input.
+    threads
+        By default one a core; the result does not depend on it.
+    skip_bad, on_skip
+        As for `read_treebank`; also for sentences too long for the chart.
+
+    Raises
+    ------
+    DataError
+        As `read_treebank`; or, unless ``skip_bad``, a tree outside a class is too long for its chart.
+    """
+    sentences = read_treebank(path, gold=True, skip_bad=skip_bad, on_skip=on_skip)
+    for result in map_in_order(_sentence_coverage, sentences, threads):
+        if isinstance(result, DataError):
+            report_skip(result, skip_bad, on_skip)
+        else:
+            yield result
+
+
+def measure_coverage(
+    path: str | Path,
+    *,
+    threads: int | None = None,
+    skip_bad: bool = False,
+    on_skip: Callable[[DataError], None] | None = None,
+) -> Coverage:
+    """The coverage of a treebank; arguments and errors as for `iterate_coverage`."""
+    coverage = Coverage()
+    for sentence in iterate_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=on_skip):
+        coverage.add(sentence)
+    if not coverage.sentences:
+        raise DataError(f"{path}: all sentences were left out, nothing to measure")
+    return coverage
+
+
+def coverage_table(results: dict[str, Coverage]) -> Table:
+    """Sentences inside each class and arcs kept, in per cent; one row a class, treebank by treebank."""
+    table = Table(box=None, pad_edge=False)
+    table.add_column("treebank", overflow="fold")
+    for column in ("sentences", "words", "class", "% sent.", "% arcs"):
+        table.add_column(column, justify="left" if column == "class" else "right", no_wrap=True)
+    for path, result in results.items():
+        start = (Path(path).stem, str(result.sentences), str(result.words))
+        for name in result.covered:
+            arcs = f"{result.arc_percent(name):.2f}" if name in result.kept else ""
+            table.add_row(*start, name, f"{result.sentence_percent(name):.2f}", arcs)
+            start = ("", "", "")
+    return table

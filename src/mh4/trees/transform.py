@@ -1,0 +1,297 @@
+"""Changing trees into the closest tree of a class: optimal projectivisation and its relatives."""
+
+from __future__ import annotations
+
+import math
+import os
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple, TypeVar
+
+import numpy as np
+
+from mh4.data.conllu import DEPREL, HEAD, MISC, Sentence, read_treebank, report_skip, set_comment
+from mh4.data.files import DataError, atomic_output
+from mh4.decoders import get_decoder
+from mh4.decoders.decoder import ChartTooLargeError, Decoder
+from mh4.decoders.one_endpoint_crossing.third_order import is_one_endpoint_crossing
+from mh4.decoders.projectivization import count_optimal_trees
+from mh4.decoders.trees import is_projective
+
+__all__ = ["TREE_CLASSES", "TransformTotals", "Transformed", "closest_tree", "transform_file", "transform_sentence"]
+
+# For each class of trees the decoder that finds the closest one at the least cost.
+TREE_CLASSES = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order"}
+CHANGED_COMMENT = "# changed_arcs = "
+COUNT_COMMENT = "# optimal_projective_trees = "
+LARGE_CHART = 1 << 28  # bytes; a chart above it is filled while no other large one is
+_one_large_chart = threading.Lock()
+_Item = TypeVar("_Item")
+_Result = TypeVar("_Result")
+
+
+@dataclass
+class TransformTotals:
+    """What `transform_file` did.
+
+    Attributes
+    ----------
+    sentences, words
+        Written.
+    changed_sentences, changed_arcs
+        How many of these sentences and of their arcs are not as they were.
+    ambiguous_sentences
+        How many of them have several closest trees, if these were counted.
+    log_trees
+        Sum over the sentences of the natural logarithm of the number of closest trees, if these were counted.
+    """
+
+    sentences: int = 0
+    words: int = 0
+    changed_sentences: int = 0
+    changed_arcs: int = 0
+    ambiguous_sentences: int = 0
+    log_trees: float = 0.0
+
+    @property
+    def log_mean_trees(self) -> float:
+        """Logarithm of the geometric mean of the number of closest trees; 0 without sentences."""
+        return self.log_trees / max(self.sentences, 1)
+
+
+class Transformed(NamedTuple):
+    """A sentence with the closest tree of a class.
+
+    Attributes
+    ----------
+    text : bytes
+        CoNLL-U.
+    changed : int
+        Words whose head changed.
+    trees : int or None
+        How many closest trees there are, if they were counted.
+    """
+
+    text: bytes
+    changed: int
+    trees: int | None
+
+
+@cache
+def _decoder(tree_class: str, single_root: bool) -> Decoder:
+    if tree_class not in TREE_CLASSES:
+        raise ValueError(f"unknown class of trees {tree_class!r}; known: {', '.join(TREE_CLASSES)}")
+    return get_decoder(TREE_CLASSES[tree_class], single_root=single_root)
+
+
+def _tie_bonus(heads: np.ndarray) -> np.ndarray:
+    """1 on the arcs of the tree, and less than 1 in all on arcs from an ancestor of the old head."""
+    n = len(heads) - 1
+    bonus = np.zeros((n + 2, n + 2), np.float32)
+    # A power of two, and none for sentences so long that float32 sums would be rounded.
+    lift = np.float32(0.5) ** (n.bit_length() + 1) if n < 2048 else np.float32(0)
+    above = heads.tolist()
+    for d in range(1, n + 1):
+        h = above[d]
+        bonus[h, d] = 1
+        while h > 0 and (h := above[h]) > 0:
+            bonus[h, d] = lift
+    return bonus
+
+
+def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.ndarray:
+    """The tree of a class that keeps most arcs of a tree.
+
+    Among several such trees it is one that attaches most of the changed words to a word above their old head, as
+    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+        A tree.
+    tree_class : str
+        "projective", "mh4" or "1ec"; arcs from the root count in all of them.
+    single_root : bool
+        The result has exactly one word attached to the root, or at least one.
+
+    Returns
+    -------
+    int (n + 1,)
+
+    Raises
+    ------
+    ChartTooLargeError
+        The tree is not in the class, and the chart would take more than the decoder's memory limit.
+    ValueError
+        ``heads`` is not a tree, or the class is unknown.
+    """
+    heads = np.asarray(heads)
+    decoder = _decoder(tree_class, single_root)
+    # Projective trees are in all classes. Whether a tree is in MH4 only its decoder can tell.
+    within = is_projective(heads) or (tree_class == "1ec" and is_one_endpoint_crossing(heads))
+    if within and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
+        return heads
+    n = len(heads) - 1
+    scores = np.zeros((len(decoder.channels), n + 2, n + 2), np.float32)
+    if decoder.chart_bytes(n) <= LARGE_CHART:
+        return decoder.decode(scores, _tie_bonus(heads)).heads
+    with _one_large_chart:
+        return decoder.decode(scores, _tie_bonus(heads)).heads
+
+
+def map_in_order(
+    function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None
+) -> Iterator[_Result]:
+    """``map`` in a pool of threads, by default one a core, that reads no more than some hundred items ahead."""
+    with ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="mh4-closest") as pool:
+        waiting: deque[Future[_Result]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(function, item))
+                if len(waiting) == 256:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()
+
+
+def transform_sentence(
+    sentence: Sentence, tree_class: str, mark_arcs: bool = False, count_trees: bool = False
+) -> Transformed:
+    """Change the tree of a sentence into the closest one of a class.
+
+    - One root stays one root; a tree with several roots may get any number of them.
+    - A sentence that has a changed arc gets the comment ``# changed_arcs = N`` after its other comments (in place of
+      one from an earlier transformation); all others stay byte for byte.
+    - A changed arc keeps its label, unless it begins or ends to be the arc from the root: a new root gets the label
+      "root", and a former one, or any other word labelled "root", the label "dep". "_" stays.
+    - With ``mark_arcs`` MISC of a changed word gets ``OldHead=H`` and, where the label changed, ``OldDeprel=L``. Such
+      entries of an earlier transformation stay as they are.
+    - With ``count_trees`` every sentence gets the comment ``# optimal_projective_trees = N`` likewise: so many
+      projective trees (with one root, if the tree has one) keep as many arcs as the one that was taken.
+    - DEPS, the enhanced graph, is left alone.
+
+    Raises
+    ------
+    DataError
+        The tree is not in the class and too long for the chart.
+    ValueError
+        The heads are not a tree, the class is unknown, or trees of a class that is not "projective" are to be counted.
+    """
+    if count_trees:
+        _check_countable(tree_class)
+    single_root = len(sentence.roots) == 1
+    try:
+        heads = closest_tree(sentence.heads, tree_class, single_root)
+    except ChartTooLargeError as error:
+        raise sentence.error(f"not in the class, and too long to find the closest tree: {error}") from None
+    changed = np.flatnonzero(heads != sentence.heads).tolist()
+    trees = count_optimal_trees(sentence.heads, single_root)[1] if count_trees else None
+    lines = list(sentence.lines)
+    for word in changed:
+        row = sentence.rows[word - 1]
+        lines[row] = _changed_line(lines[row], int(heads[word]), mark_arcs)
+    if changed:
+        set_comment(lines, CHANGED_COMMENT, len(changed))
+    if trees is not None:
+        set_comment(lines, COUNT_COMMENT, trees)
+    return Transformed(replace(sentence, lines=tuple(lines)).render(), len(changed), trees)
+
+
+def _check_countable(tree_class: str) -> None:
+    if tree_class != "projective":
+        raise ValueError(f"closest trees can be counted for the class projective only, not for {tree_class}")
+
+
+def _changed_line(line: str, head: int, mark: bool) -> str:
+    """The line of a word with its new head."""
+    fields = line.split("\t")
+    old_head, old_label = fields[HEAD], fields[DEPREL]
+    label = old_label
+    if old_label != "_":
+        if head == 0:
+            label = "root"
+        elif int(old_head) == 0 or old_label.partition(":")[0] == "root":
+            label = "dep"
+    fields[HEAD], fields[DEPREL] = str(head), label
+    if mark:
+        line_end = "\r" if fields[MISC].endswith("\r") else ""
+        misc = fields[MISC].removesuffix(line_end)
+        entries = [] if misc in ("", "_") else misc.split("|")
+        if not any(entry.startswith("OldHead=") for entry in entries):
+            entries.append(f"OldHead={old_head}")
+            if label != old_label:
+                entries.append(f"OldDeprel={old_label}")
+        fields[MISC] = "|".join(entries) + line_end
+    return "\t".join(fields)
+
+
+def transform_file(
+    source: str | Path,
+    target: str | Path,
+    tree_class: str,
+    *,
+    mark_arcs: bool = False,
+    count_trees: bool = False,
+    threads: int | None = None,
+    skip_bad: bool = False,
+    on_skip: Callable[[DataError], None] | None = None,
+) -> TransformTotals:
+    """Write a treebank with every tree changed into the closest one of a class; see `transform_sentence`.
+
+    Parameters
+    ----------
+    source, target
+        CoNLL-U files with gold trees; ``-`` is standard input or output. The target is complete or not there at all.
+    tree_class
+        "projective", "mh4" or "1ec".
+    mark_arcs
+        Mark the changed words in MISC.
+    count_trees
+        Say in a comment of every sentence how many closest projective trees it has.
+    threads
+        By default one a core; the result does not depend on it.
+    skip_bad, on_skip
+        As for `read_treebank`; also for sentences too long for the chart.
+
+    Raises
+    ------
+    DataError
+        As `read_treebank` and `atomic_output`; or, unless ``skip_bad``, a tree outside the class is too long.
+    ValueError
+        The class is unknown, or trees of a class that is not "projective" are to be counted.
+    """
+
+    def transformed(sentence: Sentence) -> tuple[int, Transformed] | DataError:
+        try:
+            return len(sentence), transform_sentence(sentence, tree_class, mark_arcs, count_trees)
+        except DataError as error:
+            return error
+
+    _decoder(tree_class, True)
+    if count_trees:
+        _check_countable(tree_class)
+    totals = TransformTotals()
+    sentences = read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip)
+    with atomic_output(target) as stream:
+        for result in map_in_order(transformed, sentences, threads):
+            if isinstance(result, DataError):
+                report_skip(result, skip_bad, on_skip)
+                continue
+            words, (text, changed, trees) = result
+            stream.write(text)
+            totals.sentences += 1
+            totals.words += words
+            totals.changed_sentences += changed > 0
+            totals.changed_arcs += changed
+            if trees is not None:
+                totals.ambiguous_sentences += trees > 1
+                totals.log_trees += math.log(trees)
+    return totals

@@ -1,0 +1,91 @@
+"""``mh4 bench memory``, ``mh4 bench all`` and the performance section made of its results."""
+
+import json
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from mh4.cli import app
+from mh4.cli.bench.memory import MIB, measure_memory, peak_rss
+from mh4.cli.bench.report import PLOT, RESULTS, SNIPPET, machine, performance_markdown, plot_decoders, run_all
+
+ROW = {"milliseconds": {"10": 0.0123, "20": 4.56, "200": 7890.0}, "exponent": 3.456}
+RESULTS_OF_ALL = {
+    "machine": machine(1),
+    "decoders": {
+        "decoders": {"mst": {**ROW, "chart_bytes": {"10": 1}, "chart_exponent": 2.0}},
+        "peers": {"another": {"decoder": "mst", "milliseconds": {"10": 5.0}, "exponent": None}},
+    },
+    "train": {"words_per_second": 1234.5, "share": {"encode": 0.75, "decode": 0.25}},
+    "parse": {"words_per_second": 9876.5, "share": {"encode": 1.0}},
+    "memory": [
+        {"bytes": 1 * MIB, "peak_rss": 100 * MIB, "words_per_second": 1.0},
+        {"bytes": 2 * MIB, "peak_rss": 101 * MIB, "words_per_second": 4321.0},
+    ],
+}
+
+
+def test_peak_memory_counts_what_was_held_and_let_go():
+    before = peak_rss()
+    held = b"x" * (before + 64 * MIB)
+    del held
+    assert peak_rss() >= before + 64 * MIB
+
+
+def test_memory_of_growing_inputs(small_model, small_treebanks):
+    rows = measure_memory(small_model, small_treebanks[1], "mh4-hybrid", [3, 1], "cpu")
+    assert [row["copies"] for row in rows] == [1, 3]
+    assert rows[1]["words"] == 3 * rows[0]["words"] > 0
+    assert rows[1]["bytes"] == 3 * rows[0]["bytes"] == 3 * small_treebanks[1].stat().st_size
+    assert rows[1]["peak_rss"] >= rows[0]["peak_rss"] > 0
+    assert rows[0]["peak_cuda"] is None
+
+
+def test_memory_command(small_model, small_treebanks):
+    arguments = ["bench", "memory", str(small_model), str(small_treebanks[1]), "--copies", "2", "--device", "cpu"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    assert "peak RSS" in result.output
+
+
+def test_section_holds_every_result():
+    text = performance_markdown(RESULTS_OF_ALL)
+    assert "| words | 10 | 20 | 200 | time | memory |" in text
+    assert "| `mst` | 0.012 | 4.56 | 7890 | n<sup>3.5</sup> | n<sup>2.0</sup> |" in text
+    assert "| `another` | 5 | – | – | – | – |" in text
+    assert "`mh4 bench train`: 1,234 words/s (encode 75%, decode 25%)." in text
+    assert "`mh4 bench parse`: 9,876 words/s" in text
+    assert "4,321 words/s from disk to disk" in text
+    assert "1.0 MiB: 100 MiB, 2.0 MiB: 101 MiB." in text
+
+
+def test_plot_is_the_same_every_time():
+    pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
+    one, two = (plot_decoders(RESULTS_OF_ALL["decoders"]) for _ in range(2))
+    assert one == two
+    assert one.startswith("<svg")
+
+
+def test_without_matplotlib_one_line_says_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    with pytest.raises(ValueError, match=r"pip install 'mh4\[plots\]'"):
+        run_all(tmp_path / "out", {}, None)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_benchmark_that_fails_is_named(tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
+    with pytest.raises(ValueError, match="mh4 bench decoders failed with exit status 2"):
+        run_all(tmp_path, {"decoders": ["--no-such-option"]}, None)
+
+
+def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
+    pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
+    arguments = ["bench", "all", "-o", str(tmp_path), "--quick", "--threads", "1", "--device", "cpu"]
+    result = CliRunner().invoke(app, [*arguments, str(small_model), str(small_treebanks[1])])
+    assert result.exit_code == 0, result.output
+    results = json.loads((tmp_path / RESULTS).read_text(encoding="utf-8"))
+    assert set(results) == {"machine", "decoders", "train", "parse", "memory"}
+    assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)
+    assert (tmp_path / PLOT).stat().st_size > 0

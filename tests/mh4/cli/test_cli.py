@@ -1,0 +1,294 @@
+"""The command line as a user meets it: one line and a status for every mistake, files and pipes for the rest."""
+
+import io
+import json
+import os
+import re
+import subprocess
+import sys
+from types import SimpleNamespace
+
+import pytest
+from typer.testing import CliRunner
+
+from mh4.cli import app, main
+from mh4.data.conllu import read_treebank
+from mh4.decoders import decoder_names
+
+GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
+NETWORK = [f"--set={s}" for s in ("hidden=24", "layers=1", "word_size=16", "character_hidden=16", "mlp=16")]
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary):
+    """Call the program within this process, as ``python -m mh4 ARGUMENTS`` would."""
+
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["mh4", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capfdbinary.readouterr()
+        return SimpleNamespace(returncode=stop.value.code, stdout=captured.out, stderr=captured.err)
+
+    return call
+
+
+def fails_with_one_line(result, *words):
+    """Exit status not 0, one readable line on stderr, no traceback."""
+    stderr = result.stderr.decode()
+    assert result.returncode == 1, stderr
+    assert "Traceback" not in stderr
+    assert len(stderr.strip().splitlines()) == 1, stderr
+    for word in words:
+        assert word in stderr
+    return stderr
+
+
+def test_help_is_quick_and_complete():
+    result = CliRunner().invoke(app, ["--help"])
+    assert result.exit_code == 0
+    listed = re.findall(r"^│ ([a-z]+) ", result.output, re.MULTILINE)
+    assert listed == ["train", "parse", "eval", "coverage", "transform", "oracle", "sample", "demo", "bench"]
+    script = "import sys, mh4.cli; assert 'torch' not in sys.modules"
+    subprocess.run([sys.executable, "-c", script], check=True)
+
+
+def test_parse_from_pipe_to_pipe_with_windows_line_ends(small_model):
+    text = GOOD.replace("\n", "\r\n").replace("\t2\tdet", "\t_\t_").replace("\t0\troot", "\t_\t_").encode()
+    command = [sys.executable, "-m", "mh4", "parse", small_model, "-", "-o", "-"]
+    result = subprocess.run(command, input=text, capture_output=True)
+    assert result.returncode == 0
+    lines = result.stdout.decode().split("\r\n")
+    assert lines[0] == "# sent_id = s1"
+    assert lines[1].split("\t")[:6] == ["1", "A", "a", "DET", "DT", "_"]
+    assert {lines[1].split("\t")[6], lines[2].split("\t")[6]} in ({"0", "1"}, {"0", "2"})
+    assert b"1 sentences, 2 words" in result.stderr
+
+
+def test_empty_input(small_model, run):
+    result = run("parse", small_model, stdin=b"")
+    assert (result.returncode, result.stdout) == (0, b"")
+
+
+BAD_GOLD = {
+    "head out of range": (GOOD.replace("\t2\tdet", "\t7\tdet"), ":2:", "s1", "7"),
+    "head not a number": (GOOD.replace("\t2\tdet", "\tx\tdet"), ":2:", "s1", "x"),
+    "cycle": (GOOD.replace("\t0\troot", "\t1\troot"), "s1", "cycle"),
+    "self loop": (GOOD.replace("\t2\tdet", "\t1\tdet"), "s1"),
+    "missing columns": (GOOD.replace("\tDET\tDT", "\tDET"), ":2:", "s1", "columns"),
+    "bad utf-8": (GOOD.encode().replace(b"dog", b"d\xffg"), ":3:", "UTF-8"),
+    "empty file": ("", "no sentences"),
+    "missing head": (GOOD.replace("\t2\tdet", "\t_\tdet"), ":2:", "s1"),
+}
+
+
+@pytest.mark.parametrize("mistake", BAD_GOLD)
+def test_bad_gold_files_are_one_line(mistake, tmp_path, run):
+    text, *words = BAD_GOLD[mistake]
+    bad, good = tmp_path / "bad.conllu", tmp_path / "good.conllu"
+    bad.write_bytes(text if isinstance(text, bytes) else text.encode())
+    good.write_text(GOOD)
+    fails_with_one_line(run("eval", good, bad), "bad.conllu", *words)
+    message = fails_with_one_line(run("train", bad, "--dev", good, "-o", tmp_path / "m"), "bad.conllu", *words)
+    assert message.startswith("mh4: ")
+    assert not (tmp_path / "m").exists()
+
+
+def test_skip_bad_counts(small_model, tmp_path, run):
+    bad = GOOD.replace("\tDET\tDT", "\tDET")
+    result = run("parse", small_model, "--skip-bad", stdin=(bad + GOOD).encode())
+    assert result.returncode == 0
+    assert b"1 bad sentence skipped; the first: standard input:2" in result.stderr
+    assert result.stdout.count(b"sent_id") == 1
+    fails_with_one_line(run("parse", small_model, "-o", tmp_path / "out", stdin=(GOOD + bad).encode()), "columns")
+    assert os.listdir(tmp_path) == []
+
+
+def test_other_mistakes_are_one_line(small_model, small_treebanks, tmp_path, run):
+    fails_with_one_line(run("parse", tmp_path / "nowhere", stdin=GOOD.encode()), "nowhere", "model folder")
+    fails_with_one_line(run("parse", small_model, tmp_path / "nothing.conllu"), "nothing.conllu", "no such file")
+    fails_with_one_line(run("parse", small_model, "--search", "beam:0", stdin=GOOD.encode()), "beam")
+    fails_with_one_line(run("train", *small_treebanks[:1], "--dev", small_treebanks[1], "--set", "lr=1"), "known:")
+    for setting in ("hidden=191", "batch_words=0", "lstm_dropout=1", "layers=0", "weight_average=1.5", "patience=0"):
+        train = ("train", small_treebanks[0], "--dev", small_treebanks[1], "-o", tmp_path / "m")
+        fails_with_one_line(run(*train, "--set", setting), setting.split("=")[0], "must be")
+    assert not (tmp_path / "m").exists()
+    fails_with_one_line(run("train", small_treebanks[0], "--dev", small_treebanks[1], "-o", small_model), "--resume")
+    result = run("train", small_treebanks[0], "--dev", small_treebanks[1], "--decoder", "mh5")
+    assert result.returncode == 2
+    assert b"mh4-hybrid" in result.stderr
+
+
+def test_train_eval_round_trip(small_treebanks, tmp_path, run):
+    train, dev = small_treebanks
+    model = tmp_path / "m[hu][/b]"  # not markup
+    result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", model, "--max-steps", 3, *NETWORK)
+    assert result.returncode == 0, result.stderr.decode()
+    assert "best: UAS" in result.stderr.decode()
+    assert f"model in {model}" in result.stderr.decode()
+    assert run("parse", model, dev, "-o", tmp_path / "out.conllu").returncode == 0
+    evaluation = run("eval", dev, tmp_path / "out.conllu", "--json")
+    scores = json.loads(evaluation.stdout)["scores"]
+    assert scores["Words"]["f1"] == scores["UPOS"]["f1"] == 1.0
+    log = json.loads((model / "log.jsonl").read_text().splitlines()[-1])
+    assert 100 * scores["UAS"]["f1"] == pytest.approx(log["dev_uas"], abs=0.006)
+    assert 100 * scores["LAS"]["f1"] == pytest.approx(log["dev_las"], abs=0.006)
+    assert "LAS" in run("eval", dev, tmp_path / "out.conllu").stdout.decode()
+
+
+def test_keep_heads(small_model, small_treebanks, tmp_path, run):
+    result = run("parse", small_model, small_treebanks[1], "--keep-heads", "-o", tmp_path / "out.conllu")
+    if result.returncode:  # a gold tree outside the class of mh4 cannot be kept
+        fails_with_one_line(result, "dev.conllu", "given heads")
+    text = GOOD.replace("\t2\tdet", "\t0\t_").replace("\t0\troot", "\t_\t_")
+    kept = run("parse", small_model, "--keep-heads", stdin=text.encode()).stdout.decode()
+    assert "1\tA\ta\tDET\tDT\t_\t0\troot" in kept
+    assert "2\tdog\tdog\tNOUN\tNN\t_\t1\t" in kept
+
+
+def test_sample(tmp_path):
+    result = CliRunner().invoke(app, ["sample", str(tmp_path / "s")])
+    assert result.exit_code == 0
+    assert len(result.output.split()) == 3
+    assert all(len(list(read_treebank(path, gold=True))) >= 100 for path in result.output.split())
+
+
+def test_bench_decoders():
+    result = CliRunner().invoke(app, ["bench", "decoders", "--lengths", "3,6", "--repeats", "3", "--json"])
+    assert result.exit_code == 0, result.output
+    decoders = json.loads(result.output)["decoders"]
+    assert set(decoders) == set(decoder_names())
+    for row in decoders.values():
+        assert set(row["milliseconds"]) == {"3", "6"}
+        assert min(row["milliseconds"].values()) > 0
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["train", "--steps", "2"],
+        ["train", "--steps", "2", "--preset", "fast", "--set", "hidden=8"],
+        ["parse", "--repeats", "1"],
+    ],
+)
+def test_bench_stages(command, small_treebanks, small_model):
+    name, *options = command
+    arguments = [small_treebanks[0]] if name == "train" else [small_model, small_treebanks[0]]
+    result = CliRunner().invoke(app, ["bench", name, *map(str, arguments), *options, "--device", "cpu", "--json"])
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert report["words_per_second"] == pytest.approx(report["words"] / report["seconds"])
+    assert sum(report["share"].values()) == pytest.approx(1.0)
+    assert "decode" in report["share"]
+
+
+@pytest.mark.parametrize("name", ["parse", "memory"])
+def test_nothing_to_bench(name, run, small_model, tmp_path):
+    (tmp_path / "empty.conllu").write_text("")
+    fails_with_one_line(run("bench", name, small_model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--set", "iterations=1"],
+        ["--system", "mh4", "--max-steps", 3, *NETWORK],
+    ],
+)
+def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    model = tmp_path / "model"
+    result = run("train", train, "--dev", dev, "-o", model, *options)
+    assert result.returncode == 0, result.stderr.decode()
+    parsed = run("parse", model, dev)
+    assert parsed.returncode == 0
+    assert len(parsed.stdout.splitlines()) == len(dev.read_bytes().splitlines())
+    assert run("parse", model, dev, "--search", "greedy").stdout == parsed.stdout
+    measured = run("bench", "parse", model, dev, "--repeats", 1)
+    assert (measured.returncode == 0) == ("perceptron" not in options), measured.stderr.decode()
+    fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
+    fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
+    fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
+    fails_with_one_line(run("train", train, "--dev", dev, "--decoder", "mst", *options), "--decoder", "--system")
+
+
+def test_closed_streams_are_errors_only_where_they_are_needed(small_model, small_treebanks, tmp_path):
+    command = f"{sys.executable} -m mh4 parse {small_model}"
+    done = subprocess.run(f"{command} {small_treebanks[1]} -o {tmp_path / 'out'} >&-", shell=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    for redirected, name in ((f"{small_treebanks[1]} >&-", b"standard output"), ("<&-", b"standard input")):
+        failed = subprocess.run(f"{command} {redirected}", shell=True, capture_output=True)
+        assert failed.returncode == 1
+        assert failed.stderr.splitlines() == [b"mh4: " + name + b": is closed (name a file)"]
+
+
+def test_given_heads_that_no_tree_has_are_skipped_on_demand(run, small_model):
+    cycle = GOOD.replace("s1", "bad").replace("\t0\troot", "\t1\troot")
+    text = (cycle + GOOD).encode()
+    fails_with_one_line(run("parse", small_model, "--keep-heads", stdin=text), "sentence bad", "cycle")
+    result = run("parse", small_model, "--keep-heads", "--skip-bad", stdin=text)
+    assert result.returncode == 0
+    assert result.stdout == GOOD.encode()
+    assert b"1 bad sentence skipped; the first: standard input:" in result.stderr
+
+
+def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    other = tmp_path / "mst"
+    assert (
+        run("train", train, "--dev", dev, "--decoder", "mst", "-o", other, "--max-steps", 3, *NETWORK).returncode == 0
+    )
+    alone = run("parse", small_model, dev)
+    assert run("parse", "--ensemble", small_model, dev).stdout == alone.stdout
+    assert run("parse", "--ensemble", small_model, other, small_model, dev).stdout == alone.stdout  # outvoted
+    together = run("parse", "--ensemble", small_model, other, stdin=dev.read_bytes())
+    assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
+    fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
+    fails_with_one_line(run("parse", "--ensemble", small_model, "nope", dev), "nope: is not a folder")
+    fails_with_one_line(run("parse", "--ensemble", small_model, dev, "--search", "greedy"), "--search")
+
+
+def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
+    path = tmp_path / f"{'long-name-' * 12}[x].conllu"
+    path.write_bytes(small_treebanks[1].read_bytes())
+    table = run("coverage", path).stdout.decode()
+    header, first, *rest = table.splitlines()
+    assert "% arcs" in header
+    assert first.split()[0] == path.stem
+    assert all(re.search(r"\d\.\d\d\b", line) for line in (first, *rest))
+
+
+def test_several_inputs_need_a_cluster(run, small_model, small_treebanks, tmp_path):
+    fails_with_one_line(run("parse", small_model, *small_treebanks), "one input at a time", "--cluster")
+    fails_with_one_line(run("parse", small_model, small_treebanks[0], "--cluster", "local"), "--output")
+    both = ("--ensemble", "--cluster", "local", "-o", tmp_path)
+    fails_with_one_line(run("parse", small_model, small_treebanks[0], *both), "one model")
+
+
+def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks, tmp_path):
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    command = [sys.executable, "-m", "mh4", "parse", small_model, small_treebanks[1], "--cluster", "local"]
+    done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True)
+    assert done.returncode == 0
+    (line,) = done.stderr.splitlines()
+    assert re.match(r"\d+ sentences, \d+ words, ", line)
+
+
+def test_options_that_do_not_go_together(run, small_treebanks):
+    train = ("train", small_treebanks[0], "--dev", small_treebanks[1])
+    fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
+    fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
+    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")
+    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "--preset")
+    fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
+    fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
+
+
+def test_oracle_writes_sequences(run, small_treebanks):
+    result = run("oracle", "--system", "arc-eager", "--sequences", small_treebanks[1])
+    assert result.returncode == 0
+    assert b"attainable accuracy" in result.stderr
+    assert all(line.count(b"\t") == 3 for line in result.stdout.splitlines())
+    assert result.stdout.startswith(b"sample-dev-1\t")
+    fails_with_one_line(run("oracle", "--policy", "any", small_treebanks[1]), "left-before-right")

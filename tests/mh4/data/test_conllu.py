@@ -1,0 +1,540 @@
+import dataclasses
+import io
+import itertools
+import sys
+import tracemalloc
+from types import SimpleNamespace
+
+import conllu
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from paths import UD
+
+from mh4.data import conllu as treebank
+from mh4.data.conllu import DataError, Sentence, read_treebank
+
+DEV_FILES = sorted(UD.parent.glob("2.*/*/*-dev.conllu"))
+
+EXAMPLE = (
+    "# newdoc\n"
+    "# sent_id = dev-s1\n"
+    "# text = Don't go  away\n"
+    "# text = a repeated key\n"
+    "# a comment without the sign\n"
+    "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n"
+    "1\tDo\tdo\tAUX\tVB\tMood=Imp\t3\taux\t3:aux\t_\n"
+    "2\tn't\tnot\tPART\tRB\tPolarity=Neg\t3\tadvmod\t_\t_\n"
+    "3\tgo  away\tgo\tVERB\tVB\t_\t0\troot\t0:root\tRef=a=b|SpacesAfter=\\n\n"
+    "3.1\t_\t_\tPRON\t_\t_\t_\t_\t3:nsubj\t_\n"
+    "\n"
+)
+
+
+def word(i, form="w", head="_", relation="_"):
+    return f"{i}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_\n"
+
+
+def tree(*heads, comments=""):
+    return comments + "".join(word(i, f"w{i}", head) for i, head in enumerate(heads, start=1)) + "\n"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(content, name="hu.conllu"):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+@pytest.fixture
+def read(write):
+    """Read a text as a treebank."""
+    return lambda content, gold=False, **options: list(read_treebank(write(content), gold=gold, **options))
+
+
+@pytest.fixture
+def error(write, tmp_path):
+    """The message for a bad text, without the folder's name."""
+
+    def error(content, gold=False):
+        with pytest.raises(DataError) as caught:
+            list(read_treebank(write(content), gold=gold))
+        message = str(caught.value)
+        assert message.startswith(f"{tmp_path}/")
+        assert "\n" not in message
+        return message.removeprefix(f"{tmp_path}/")
+
+    return error
+
+
+def rendered(sentences) -> bytes:
+    return b"".join(sentence.render() for sentence in sentences)
+
+
+# What a sentence holds.
+
+
+def test_columns_and_position(read):
+    first, second = read(EXAMPLE + tree(2, 0), gold=True)
+    assert first.forms == ("Do", "n't", "go  away")
+    assert first.lemmas == ("do", "not", "go")
+    assert first.upos == ("AUX", "PART", "VERB")
+    assert first.xpos == ("VB", "RB", "VB")
+    assert first.feats == ("Mood=Imp", "Polarity=Neg", "_")
+    assert first.relations == ("aux", "advmod", "root")
+    assert first.heads.tolist() == [-1, 3, 3, 0]
+    assert first.heads.dtype == np.int32
+    assert first.lines == tuple(EXAMPLE.split("\n")[:-2])
+    assert len(first) == 3
+    assert first.roots == (3,)
+    assert (first.sent_id, first.number, first.first_line, first.newline) == ("dev-s1", 1, 1, "\n")
+    assert (second.sent_id, second.number, second.first_line) == (None, 2, 12)
+    assert (first.name, second.name) == ("sentence dev-s1", "sentence 2")
+    assert first.source.endswith("hu.conllu")
+
+
+def test_sentences_are_immutable_and_compared_by_identity(read):
+    first, second = read(tree(0) * 2)
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        first.forms = ("x",)
+    assert first != second
+    assert len({first, second}) == 2
+
+
+def test_errors_about_a_sentence_are_located(read):
+    (sentence,) = read(EXAMPLE)
+    assert str(sentence.error("is odd")).endswith("hu.conllu:1: sentence dev-s1: is odd")
+    assert str(sentence.error("is odd", 3)).endswith("hu.conllu:9: sentence dev-s1: is odd")
+
+
+def test_missing_heads_are_minus_one(read):
+    (sentence,) = read(tree("_", 0, "_"))
+    assert sentence.heads.tolist() == [-1, -1, 0, -1]
+    assert sentence.roots == (2,)
+
+
+def test_several_roots_are_accepted_and_listed(read):
+    (sentence,) = read(tree(0, 1, 0), gold=True)
+    assert sentence.roots == (1, 3)
+
+
+def test_parsing_does_not_need_a_tree(read):
+    (sentence,) = read(tree(2, 1, 3))
+    assert sentence.heads.tolist() == [-1, 2, 1, 3]
+
+
+# Round trips.
+
+
+@pytest.mark.skipif(not DEV_FILES, reason="no Universal Dependencies files beside the repository")
+def test_real_treebanks_come_out_as_they_were_read():
+    words = 0
+    for path in DEV_FILES:
+        sentences = list(read_treebank(path, gold=True))
+        words += sum(map(len, sentences))
+        assert rendered(sentences) == path.read_bytes(), path
+    assert words > 10_000
+
+
+@pytest.mark.skipif(not DEV_FILES, reason="no Universal Dependencies files beside the repository")
+def test_real_treebanks_with_windows_line_ends(write):
+    content = DEV_FILES[0].read_bytes().replace(b"\n", b"\r\n")
+    sentences = list(read_treebank(write(content), gold=True))
+    assert {sentence.newline for sentence in sentences} == {"\r\n"}
+    assert rendered(sentences) == content
+
+
+@pytest.mark.skipif(not DEV_FILES, reason="no Universal Dependencies files beside the repository")
+def test_columns_agree_with_the_conllu_library():
+    with open(DEV_FILES[0], encoding="utf-8") as stream:
+        for ours, theirs in zip(read_treebank(DEV_FILES[0], gold=True), conllu.parse_incr(stream), strict=True):
+            words = theirs.filter(id=lambda i: isinstance(i, int))
+            assert list(ours.forms) == [token["form"] for token in words]
+            assert list(ours.upos) == [token["upos"] for token in words]
+            assert list(ours.relations) == [token["deprel"] for token in words]
+            assert ours.heads[1:].tolist() == [token["head"] for token in words]
+            assert ours.sent_id == theirs.metadata.get("sent_id")
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(EXAMPLE, id="plain"),
+        pytest.param(EXAMPLE * 3, id="three sentences"),
+        pytest.param(EXAMPLE.replace("\n", "\r\n") * 2, id="windows line ends"),
+        pytest.param(EXAMPLE.replace("\n", "\r\n", 4), id="mixed line ends"),
+        pytest.param(EXAMPLE[:-1] + "\r\n" + EXAMPLE, id="mixed blank line"),
+        pytest.param("\ufeff" + EXAMPLE * 2, id="byte order mark"),
+        pytest.param(EXAMPLE + "\ufeff" + EXAMPLE, id="byte order mark of a second file"),
+        pytest.param("\ufeff\n" + EXAMPLE, id="byte order mark alone on a line"),
+        pytest.param("\n\n" + EXAMPLE, id="blank lines first"),
+        pytest.param(EXAMPLE + "\n\r\n  \n" + EXAMPLE, id="blank lines between"),
+        pytest.param(EXAMPLE[:-1] + "   \n" + EXAMPLE, id="spaces on the blank line"),
+        pytest.param(word(1, "a\u2028b\x0b\x85c\x1cd") + "\n", id="separators that are no line ends"),
+        pytest.param(word(1, "\u3000") + "\n", id="ideographic space"),
+        pytest.param(word(1, "#") + "\n", id="number sign"),
+        pytest.param(word(1) + "# between\n" + word(2) + "\n", id="comment between words"),
+        pytest.param("0.1" + word(1)[1:] + word(1) + "\n", id="empty node before the first word"),
+    ],
+)
+def test_unusual_files_come_out_as_they_were_read(read, content):
+    assert rendered(read(content)) == content.encode()
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize("ending", ["", "{}", "{} ", "{}{}{}"])
+def test_the_end_of_a_file_is_normalised_to_one_blank_line(read, newline, ending):
+    content = EXAMPLE.replace("\n", newline)
+    body = content.removesuffix(newline * 2)
+    assert rendered(read(body + ending.replace("{}", newline))) == content.encode()
+
+
+def test_blank_lines_alone_hold_no_sentence(read):
+    assert read("") == read("\n\n \r\n") == read("\ufeff") == []
+
+
+# No line ends, no tabs; surrogates have no UTF-8 form.
+FREE_TEXT = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), max_size=8)
+VALUES = FREE_TEXT.filter(lambda text: text.strip(" "))
+
+
+@st.composite
+def sentence_texts(draw, newline):
+    n = draw(st.integers(1, 5))
+    lines = ["#" + draw(FREE_TEXT) for _ in range(draw(st.integers(0, 2)))]
+    for i in range(1, n + 1):
+        if i < n and draw(st.booleans()) and not any(line.startswith(f"{i - 1}-") for line in lines):
+            lines.append("\t".join([f"{i}-{i + 1}", *(draw(FREE_TEXT) for _ in range(9))]))
+        fields = [str(i), *(draw(VALUES) for _ in range(5)), draw(st.sampled_from(["_", *map(str, range(n + 1))]))]
+        lines.append("\t".join([*fields, *(draw(VALUES) for _ in range(3))]))
+        if draw(st.booleans()):
+            lines.append("\t".join([f"{i}.1", *(draw(FREE_TEXT) for _ in range(9))]))
+    lead = draw(st.sampled_from(["", "", newline, " " + newline, "\ufeff"]))
+    return lead + newline.join(lines) + newline * 2
+
+
+@given(st.sampled_from(["\n", "\r\n"]).flatmap(lambda newline: st.lists(sentence_texts(newline), max_size=3)))
+def test_any_valid_file_comes_out_as_it_was_read(texts):
+    content = "".join(texts).encode()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        sentences = list(read_treebank("-", gold=False))
+    assert len(sentences) == len(texts)
+    assert rendered(sentences) == content
+    for sentence in sentences:
+        new = sentence.render(heads=sentence.heads, relations=sentence.relations, upos=sentence.upos)
+        assert new == sentence.render()
+
+
+@given(st.binary(max_size=60) | st.text("1-. \t\n\r_#w", max_size=60).map(str.encode))
+def test_any_bytes_are_read_or_refused(content):
+    skipped = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
+        sentences = list(read_treebank("-", gold=False, skip_bad=True, on_skip=skipped.append))
+    if content.strip(b" \r\n").removeprefix(b"\xef\xbb\xbf").strip(b" \r\n"):
+        assert sentences or skipped
+    assert all(isinstance(error, DataError) for error in skipped)
+
+
+# Writing predictions.
+
+
+def test_only_the_given_columns_of_words_are_replaced(read):
+    (sentence,) = read(EXAMPLE)
+    lines = EXAMPLE.split("\n")
+    lines[6] = lines[6].replace("\t3\taux", "\t0\troot").replace("AUX\tVB", "X1\tY1")
+    lines[7] = lines[7].replace("\t3\tadvmod", "\t1\tdep").replace("PART\tRB", "X2\tY2")
+    lines[8] = lines[8].replace("\t0\troot", "\t_\tflat", 1).replace("VERB\tVB", "X3\tY3")
+    result = sentence.render(
+        heads=np.array([-1, 0, 1, -1], dtype=np.int32),
+        relations=["root", "dep", "flat"],
+        upos=["X1", "X2", "X3"],
+        xpos=("Y1", "Y2", "Y3"),
+    )
+    assert result == "\n".join(lines).encode()
+    assert sentence.render() == EXAMPLE.encode()
+
+
+def test_windows_line_ends_stay_where_a_column_is_replaced(read):
+    content = tree(0, 1).replace("\n", "\r\n")
+    (sentence,) = read(content)
+    assert sentence.render(heads=[-1, 2, 0]) == tree(2, 0).replace("\n", "\r\n").encode()
+
+
+def test_mixed_line_ends_stay_where_a_column_is_replaced(read):
+    (sentence,) = read(tree(0, 1).replace("\n", "\r\n", 1))
+    assert sentence.render(heads=[-1, 2, 0]) == tree(2, 0).replace("\n", "\r\n", 1).encode()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"heads": [-1, 0]}, "3 integers"),
+        ({"heads": [-1.0, 0.0, 1.0]}, "3 integers"),
+        ({"heads": [-1, 0, 3]}, "-1…2"),
+        ({"heads": [-1, 0, -2]}, "-1…2"),
+        ({"relations": ["root"]}, "DEPREL needs one value for each of 2 words"),
+        ({"upos": "NV"}, "UPOS needs one value"),
+        ({"upos": ["", "X"]}, "UPOS may not be ''"),
+        ({"xpos": ["A", "B\tC"]}, "XPOS may not be"),
+        ({"relations": ["root", "dep\n"]}, "DEPREL may not be"),
+    ],
+)
+def test_columns_that_would_break_the_file_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Sentence.from_tokens(["a", "b"]).render(**options)
+
+
+def test_from_tokens(read):
+    sentence = Sentence.from_tokens(["Der", "Hund\u00a0X", "New York"])
+    text = word(1, "Der") + word(2, "Hund\u00a0X") + word(3, "New York") + "\n"
+    assert sentence.render() == text.encode()
+    assert sentence.heads.tolist() == [-1] * 4
+    (again,) = read(text)
+    for field in ("lines", "newline", "forms", "lemmas", "upos", "xpos", "feats", "relations", "rows", "sent_id"):
+        assert getattr(sentence, field) == getattr(again, field)
+    assert b"1\tDer\t_\t_\t_\t_\t2\t_\t_\t_\n" in sentence.render(heads=[-1, 2, 0, 2])
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ([], "tokens: sentence 1: holds no tokens"),
+        (["a", ""], r"token 2 \(''\) is empty"),
+        (["  "], "is empty"),
+        (["a\tb"], "holds a tab or a line break"),
+        (["a\n"], "holds a tab or a line break"),
+        (["a\rb"], "holds a tab or a line break"),
+        (["\ud800"], "is not valid Unicode"),
+    ],
+)
+def test_bad_tokens_are_refused(tokens, message):
+    with pytest.raises(DataError, match=message):
+        Sentence.from_tokens(tokens)
+
+
+def test_from_tokens_locates_its_errors():
+    with pytest.raises(DataError, match=r"^raw.txt: sentence 7: token 1"):
+        Sentence.from_tokens([""], source="raw.txt", number=7)
+
+
+def test_from_tokens_refuses_one_string():
+    with pytest.raises(TypeError, match="sequence of tokens"):
+        Sentence.from_tokens("Hund")
+
+
+# Bad files. Line 12 is the first line of the second sentence.
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (tree(0, 3), "13: sentence 2: HEAD 3 of word 2 is out of range 0…2"),
+        (tree(0, 3, comments="# sent_id = x\n")[:-1], "14: sentence x: HEAD 3 of word 2 is out of range 0…2"),
+        (tree(-1), "12: sentence 2: HEAD -1 of word 1 is out of range 0…1"),
+        (tree("1" * 30), "12: sentence 2: HEAD 11111111111… of word 1 is out of range 0…1"),
+        (tree("1" * 5000), f"12: sentence 2: HEAD '{'1' * 39}…' of word 1 is neither a number nor \"_\""),
+        (tree("root"), "12: sentence 2: HEAD 'root' of word 1 is neither a number nor \"_\""),
+        (tree("0 "), "12: sentence 2: HEAD '0 ' of word 1 is neither a number nor \"_\""),
+        (tree("１"), "12: sentence 2: HEAD '１' of word 1 is neither a number nor \"_\""),  # noqa: RUF001
+        (tree(""), "12: sentence 2: HEAD '' of word 1 is neither a number nor \"_\""),
+        (word(1, ""), "12: sentence 2: FORM of word 1 is empty (an unknown value is _)"),
+        (word(1, relation=""), "12: sentence 2: DEPREL of word 1 is empty (an unknown value is _)"),
+        (
+            "1\tw\t_\t_\t_\t_\t0\t_\t_\n",
+            "12: sentence 2: 9 tab-separated columns instead of 10 (an unknown value is _)",
+        ),
+        (word(1)[:-1] + "\t_\n", "12: sentence 2: 11 tab-separated columns instead of 10 (an unknown value is _)"),
+        (
+            word(1).replace("\t", "  "),
+            "12: sentence 2: 1 tab-separated column instead of 10 (columns are separated by tabs, not spaces)",
+        ),
+        (
+            tree(0, 1).replace("\n", "\r"),
+            "12: sentence 2: 19 tab-separated columns instead of 10 (lines end with LF or CR LF, not with CR alone)",
+        ),
+        (word(2), "12: sentence 2: ID 2 where word 1 is expected (ids count 1, 2, 3, …)"),
+        (word(1) + word(1), "13: sentence 2: ID 1 where word 2 is expected (ids count 1, 2, 3, …)"),
+        (word(1) + word(3), "13: sentence 2: ID 3 where word 2 is expected (ids count 1, 2, 3, …)"),
+        (word("x"), "12: sentence 2: ID 'x' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
+        (word("01"), "12: sentence 2: ID '01' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
+        (word("_"), "12: sentence 2: ID '_' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
+        (word("2-1"), "12: sentence 2: ID '2-1' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
+        (word("2-3") + word(1), "12: sentence 2: multiword token 2-3 does not stand before word 2"),
+        (word("1-3") + word(1) + word("2-3"), "14: sentence 2: multiword token 2-3 overlaps the one before it"),
+        (word("1-2") + word(1), "12: sentence 2: multiword token 1-2 reaches beyond the last word, 1"),
+        (word("1.1") + word(1), "12: sentence 2: empty node 1.1 does not stand after word 1"),
+        (
+            "# sent_id = none\n# text = x\n",
+            "12: sentence none: holds no words, only comments, multiword tokens or empty nodes (remove it)",
+        ),
+        (word("1-1"), "12: sentence 2: holds no words, only comments, multiword tokens or empty nodes (remove it)"),
+    ],
+    ids=lambda value: value[:40].strip(),
+)
+@pytest.mark.parametrize("gold", [False, True])
+def test_messages_name_the_place_and_the_problem(error, bad, message, gold):
+    assert error(EXAMPLE + bad, gold) == f"hu.conllu:{message}"
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (tree(0, "_"), "13: sentence 2: HEAD of word 2 is missing (a gold tree needs every head)"),
+        (tree(0, 2), "13: sentence 2: word 2 ('w2') is its own head"),
+        (
+            tree(0, 4, 2, 3, 4),
+            "13: sentence 2: the heads of words 2 ('w2') → 4 ('w4') → 3 ('w3') → 2 ('w2') form a cycle",
+        ),
+        (
+            tree(2, 1),
+            "12: sentence 2: no word has HEAD 0, and the heads of words 1 ('w1') → 2 ('w2') → 1 ('w1') form a cycle",
+        ),
+    ],
+)
+def test_gold_trees_are_checked(read, error, bad, message):
+    assert error(EXAMPLE + bad, gold=True) == f"hu.conllu:{message}"
+    assert len(read(EXAMPLE + bad)) == 2
+
+
+def test_the_message_of_a_long_cycle_is_abridged(error):
+    message = error(tree(*range(2, 101), 1), gold=True)
+    assert "6 ('w6') → … → 97 ('w97') → 98 ('w98') → 99 ('w99') → 100 ('w100') → 1 ('w1')" in message
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_cycles_are_found_in_every_small_graph(n):
+    for heads in itertools.product(range(n + 1), repeat=n):
+        ancestors = [{k} for k in range(n + 1)]  # by following n heads from every word
+        in_cycle = set()
+        for start in range(1, n + 1):
+            k = start
+            for _ in range(n):
+                k = heads[k - 1] if k else 0
+                if k == start:
+                    in_cycle.add(start)
+                ancestors[start].add(k)
+        cycle = treebank._find_cycle([-1, *heads])
+        assert bool(cycle) == bool(in_cycle)
+        assert set(cycle) <= in_cycle
+        assert len(set(cycle)) == len(cycle)
+        if cycle:
+            assert cycle[0] == min(cycle)
+            assert all(heads[cycle[i - 1] - 1] == cycle[i] for i in range(len(cycle)))
+            assert in_cycle & ancestors[cycle[0]] == set(cycle)
+
+
+@pytest.mark.parametrize(
+    ("bad", "message"),
+    [
+        (b"# sent_id = s2\n" + word(1).encode() + b"2\tcaf\xe9\n", "14: sentence s2: byte 0xE9 at position 6"),
+        (b"# \xff\n# sent_id = s2\n", "12: sentence s2: byte 0xFF at position 3"),
+        (b"1\t\xc3\n\xa9\n", "12: sentence 2: byte 0xC3 at position 3"),
+        (b"1\tw\xed\xa0\x80\n", "12: sentence 2: byte 0xED at position 4"),
+    ],
+)
+def test_bytes_that_are_not_utf_8_are_located(error, bad, message):
+    assert error(EXAMPLE.encode() + bad) == f"hu.conllu:{message} of the line is not UTF-8 (convert the file to UTF-8)"
+
+
+def test_sentences_before_a_bad_one_are_delivered(write):
+    sentences = read_treebank(write(tree(0) + tree(5) + tree(0)), gold=True)
+    assert next(sentences).number == 1
+    with pytest.raises(DataError, match=":3: sentence 2"):
+        next(sentences)
+
+
+def test_skipping_bad_sentences(read):
+    skipped = []
+    content = (tree(0) + tree(2, 1) + tree(9)).encode() + b"1\t\xff\n\n" + b"# only\n\n" + tree(0, 1).encode()
+    sentences = read(content, gold=True, skip_bad=True, on_skip=skipped.append)
+    assert [(sentence.number, sentence.first_line) for sentence in sentences] == [(1, 1), (6, 12)]
+    places = [str(error).split("hu.conllu:")[1].split(": ")[:2] for error in skipped]
+    assert places == [["3", "sentence 2"], ["6", "sentence 3"], ["8", "sentence 4"], ["10", "sentence 5"]]
+
+
+def test_skipping_without_a_callback_warns(read):
+    with pytest.warns(UserWarning, match=r"hu.conllu:3: sentence 2: HEAD 7 .* sentence left out") as record:
+        assert len(read(tree(0) + tree(7), skip_bad=True)) == 1
+    assert len(record) == 1
+
+
+def test_an_empty_file(read, error):
+    for content in ("", "\n\n"):
+        assert read(content) == []
+        assert error(content, gold=True) == "hu.conllu: holds no sentences (a CoNLL-U file with trees is needed)"
+
+
+def test_a_file_of_bad_sentences_only(write):
+    path = write(tree(5) + tree(6))
+    with pytest.raises(DataError, match="all of its 2 sentences are bad"):
+        list(read_treebank(path, gold=True, skip_bad=True, on_skip=lambda error: None))
+    assert list(read_treebank(path, gold=False, skip_bad=True, on_skip=lambda error: None)) == []
+
+
+def test_problems_of_the_file_itself_are_never_skipped(tmp_path):
+    with pytest.raises(DataError, match="no such file"):
+        list(read_treebank(tmp_path / "missing.conllu", gold=False, skip_bad=True))
+    with pytest.raises(DataError, match="is a folder"):
+        list(read_treebank(str(tmp_path), gold=True, skip_bad=True))
+
+
+# Streams.
+
+
+def lines_as_stdin(monkeypatch, lines):
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=lines))
+
+
+def test_standard_input_and_its_name(monkeypatch):
+    lines_as_stdin(monkeypatch, io.BytesIO((tree(0) + tree(4)).encode()))
+    with pytest.raises(DataError, match=r"^standard input:3: sentence 2: HEAD 4"):
+        list(read_treebank("-", gold=False))
+
+
+def test_a_sentence_is_delivered_when_its_blank_line_arrives(monkeypatch):
+    taken = []
+
+    def lines():
+        for line in (tree(0) + tree(0)).encode().splitlines(keepends=True):
+            taken.append(line)
+            yield line
+
+    lines_as_stdin(monkeypatch, lines())
+    next(read_treebank("-", gold=False))
+    assert len(taken) == 2
+
+
+def test_memory_does_not_grow_with_the_stream(monkeypatch):
+    block = [word(i, f"w{i}", i - 1).encode() for i in range(1, 21)]
+    size = 0
+
+    def lines():
+        nonlocal size
+        for number in range(2500):
+            for line in [f"# sent_id = s{number}\n".encode(), *block, b"\n"]:
+                size += len(line)
+                yield line
+
+    lines_as_stdin(monkeypatch, lines())
+    sentences = read_treebank("-", gold=True)
+    next(itertools.islice(sentences, 499, None))  # fills the bounded caches
+    tracemalloc.start()
+    try:
+        count = 500 + sum(1 for _ in sentences)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert count == 2500
+    assert size > 1_000_000
+    assert peak < 100_000
+
+
+def test_equal_strings_are_shared(read):
+    first, second = read(tree(0) + tree(0))
+    assert first.forms[0] is second.forms[0]

@@ -1,0 +1,230 @@
+"""Drawings: every arc can be read off the text, and is in the picture once; exactly the crossed arcs are marked."""
+
+from __future__ import annotations
+
+import itertools
+import xml.etree.ElementTree as ElementTree
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from paths import ROOT
+from rich.cells import cell_len
+from rich.text import Text
+
+from mh4.data.conllu import read_treebank
+from mh4.data.drawing import draw_svg, draw_text
+from mh4.data.sample import write_sample
+from mh4.decoders.trees import crossed_arcs
+
+SVG = "{http://www.w3.org/2000/svg}"
+
+FORMS = ["Te", "nofe", "hivon", "mihevode", "takomero", ",", "kve", "yeni", "zafante", "."]
+HEADS = np.array([-1, 2, 4, 5, 0, 4, 9, 9, 9, 2, 4])
+RELATIONS = ["det", "nsubj", "obj", "root", "xcomp", "punct", "nsubj", "obj", "acl:relcl", "punct"]
+DRAWING = """\
+    ╭───▶ Te        det
+  ╒═╪═══▶ nofe      nsubj
+  │ │ ╒═▶ hivon     obj
+●═╪═│═│═▶ mihevode  root
+  ├─│─┴─▶ takomero  xcomp
+  │ │ ╭─▶ ,         punct
+  │ │ ├─▶ kve       nsubj
+  │ │ ├─▶ yeni      obj
+  │ ╘═╧═▶ zafante   acl:relcl
+  ╘═════▶ .         punct"""
+
+
+@st.composite
+def trees(draw, longest=14):
+    """Any tree: words are attached in a random order to the root or to a word attached before."""
+    n = draw(st.integers(1, longest))
+    order = draw(st.permutations(range(1, n + 1)))
+    heads = np.full(n + 1, -1)
+    for i, d in enumerate(order):
+        heads[d] = draw(st.sampled_from([0, *order[:i]]))
+    return heads
+
+
+def _read(drawing: str, n: int) -> tuple[list[int], list[bool]]:
+    """Heads and double lines, by following the lines of the drawing with the eyes of a reader."""
+    lines = drawing.split("\n")
+    assert len(lines) == n
+    heads, double = [-1], [False]
+    for row, line in enumerate(lines):
+        column = line.index("▶") - 1
+        double.append(line[column] in "═╤╧╪")
+        while line[column] in "─═│┬┴┼╤╧╪":
+            column -= 1
+        if line[column] == "●":
+            heads.append(0)
+            continue
+        steps = {"╭": [1], "╒": [1], "╰": [-1], "╘": [-1], "├": [-1, 1], "╞": [-1, 1]}[line[column]]
+        found = []
+        for step in steps:
+            at = row + step
+            while lines[at][column] in "│├╞":
+                at += step
+            if lines[at][column] in "┬┴┼╤╧╪":
+                found.append(at + 1)
+            else:
+                assert lines[at][column] in "╭╰╒╘"
+        assert len(found) == 1
+        heads.extend(found)
+    return heads, double
+
+
+def _words(n: int) -> list[str]:
+    return [f"w{d}" for d in range(1, n + 1)]
+
+
+def test_golden_drawing():
+    assert draw_text(FORMS, HEADS, RELATIONS) == DRAWING
+
+
+@settings(max_examples=300, deadline=None)
+@given(trees(), st.sampled_from([None, 1]))
+def test_tree_can_be_read_off_the_text(heads, width):
+    n = len(heads) - 1
+    read, double = _read(draw_text(_words(n), heads, width=width), n)
+    assert read == heads.tolist()
+    assert double == crossed_arcs(heads).tolist()
+
+
+def test_single_word():
+    assert draw_text(["Nekoda"], [-1, 0], ["root"]) == "●─▶ Nekoda  root"
+
+
+def test_several_words_under_the_root():
+    assert draw_text(["a", "b", "c"], [-1, 0, 1, 0]) == "●─┬─▶ a\n  ╰─▶ b\n●───▶ c"
+
+
+def test_width_is_kept():
+    long_forms = [form * 5 for form in FORMS]
+    for width in (60, 40, 30, 24):
+        lines = draw_text(long_forms, HEADS, RELATIONS, width=width).split("\n")
+        assert max(map(len, lines)) <= width
+    assert "…" in draw_text(long_forms, HEADS, RELATIONS, width=30)
+    assert "…" not in draw_text(long_forms, HEADS, RELATIONS)
+    assert draw_text(FORMS, HEADS, RELATIONS, width=80) == DRAWING
+
+
+def test_wide_characters_keep_the_columns():
+    lines = draw_text(["猫", "cats"], [-1, 2, 0], ["nsubj", "root"]).split("\n")
+    assert [line.partition("▶")[2] for line in lines] == [" 猫    nsubj", " cats  root"]
+
+
+@pytest.mark.parametrize("forms", [["หนังสือ", "ที่", "ดี"], ["किताबें", "अच्छी", "हैं"], ["👍🏽", "x", "می‌خواهم"]])
+def test_marks_take_no_columns(forms):
+    lines = draw_text(forms, [-1, 0, 1, 1], ["root", "dep", "dep"]).split("\n")
+    assert len({cell_len(line) - cell_len(line.split()[-1]) for line in lines}) == 1  # where relations begin
+
+
+def test_joiners_and_spaces_stay():
+    lines = draw_text(["क्\u200dष", "10\u00a0000", "a\tb"], [-1, 2, 0, 2]).split("\n")
+    assert [line.partition("▶ ")[2] for line in lines] == ["क्\u200dष", "10 000", "a\N{REPLACEMENT CHARACTER}b"]
+
+
+def test_markup_shows_the_same_text():
+    forms = ["[bold]", "nofe", "[/]", "\\", *FORMS[4:]]
+    marked = draw_text(forms, HEADS, RELATIONS, markup=True)
+    parsed = Text.from_markup(marked)
+    assert parsed.plain == draw_text(forms, HEADS, RELATIONS)
+    coloured = [span for span in parsed.spans if "magenta" in str(span.style)]
+    assert len(coloured) == crossed_arcs(HEADS).sum()
+
+
+def test_markup_of_a_backslash_before_a_line_end():
+    forms = ["a\\", "[b]\\"]
+    marked = draw_text(forms, [-1, 2, 0], markup=True)
+    assert Text.from_markup(marked).plain == draw_text(forms, [-1, 2, 0])
+
+
+def _picture(*arguments) -> ElementTree.Element:
+    return ElementTree.fromstring(draw_svg(*arguments))
+
+
+def _with_class(picture: ElementTree.Element, name: str) -> list[ElementTree.Element]:
+    return [element for element in picture.iter() if name in element.get("class", "").split()]
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees(40))
+def test_picture_holds_words_and_arcs_once(heads):
+    n = len(heads) - 1
+    labels = [f"r{d}" for d in range(1, n + 1)]
+    picture = _picture(_words(n), heads, labels)
+    assert [text.text for text in _with_class(picture, "word")] == _words(n)
+    assert [text.text for text in _with_class(picture, "label")] == labels
+    arcs = [arc for arc in _with_class(picture, "arc") if arc.get("data-head")]
+    assert [(int(arc.get("data-head")), int(arc.get("data-dependent"))) for arc in arcs] == [
+        (heads[d], d) for d in range(1, n + 1)
+    ]
+    crossed = crossed_arcs(heads)
+    assert ["crossed" in arc.get("class") for arc in arcs] == crossed[1:].tolist()
+    assert ["crossed" in head.get("class") for head in _with_class(picture, "head")] == crossed[1:].tolist()
+    assert len(_with_class(picture, "legend")) == crossed.any()
+
+
+@settings(max_examples=60, deadline=None)
+@given(trees(25))
+def test_picture_stays_inside_its_frame_and_words_apart(heads):
+    picture = _picture(_words(len(heads) - 1), heads, ["relation"] * (len(heads) - 1))
+    width, height = float(picture.get("width")), float(picture.get("height"))
+    assert picture.get("viewBox") == f"0 0 {width:.0f} {height:.0f}"
+    for text in picture.iter(f"{SVG}text"):
+        assert 0 < float(text.get("x")) < width
+        assert 0 < float(text.get("y")) < height
+    places = [float(text.get("x")) for text in _with_class(picture, "word")]
+    assert all(b - a > 20 for a, b in itertools.pairwise(places))
+
+
+def test_legend_only_where_arcs_cross():
+    assert "crossed by another arc" in draw_svg(FORMS, HEADS)
+    assert "crossed by another arc" not in draw_svg(["a", "b"], [-1, 0, 1])
+
+
+def test_picture_without_relations_has_no_labels():
+    assert not _with_class(_picture(FORMS, HEADS), "label")
+
+
+def test_special_characters_in_pictures():
+    forms, relations = ["<a&b>", '"q"', "c\x00\n\x1b", "]]>"], ["x<y", "&amp;", "root", "'"]
+    picture = _picture(forms, [-1, 3, 3, 0, 3], relations)
+    assert [text.text for text in _with_class(picture, "word")] == [
+        "<a&b>",
+        '"q"',
+        "c\N{REPLACEMENT CHARACTER}" + "\N{REPLACEMENT CHARACTER}" * 2,
+        "]]>",
+    ]
+    assert {text.text for text in _with_class(picture, "label")} == set(relations)
+    assert picture.get("aria-label").startswith('<a&b> "q"')
+
+
+def test_control_characters_do_not_break_lines():
+    assert draw_text(["a\nb", "\x1b[31m"], [-1, 2, 0]).count("\n") == 1
+    assert "\x1b" not in draw_text(["a\nb", "\x1b[31m"], [-1, 2, 0])
+
+
+@pytest.mark.parametrize("draw", [draw_text, draw_svg])
+@pytest.mark.parametrize(
+    ("forms", "heads", "relations", "message"),
+    [
+        ([], [-1], None, "at least one word"),
+        (["a", "b"], [-1, 0], None, "2 words need heads of shape"),
+        (["a", "b"], [-1, 0, 1], ["root"], "2 words but 1 relations"),
+        (["a", "b"], [-1, 2, 1], None, "not a tree"),
+    ],
+)
+def test_errors(draw, forms, heads, relations, message):
+    with pytest.raises(ValueError, match=message):
+        draw(forms, heads, relations)
+
+
+def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
+    """docs/tree.svg is what the code draws today."""
+    sentence = list(read_treebank(write_sample(tmp_path)["test"], gold=True))[92]
+    assert list(sentence.forms) == FORMS
+    drawn = draw_svg(sentence.forms, sentence.heads, sentence.relations)
+    assert (ROOT / "docs" / "tree.svg").read_text(encoding="utf-8") == drawn

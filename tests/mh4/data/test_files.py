@@ -1,0 +1,260 @@
+import io
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from mh4.data.files import DataError, atomic_output, open_input
+
+posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
+not_superuser = pytest.mark.skipif(
+    hasattr(os, "geteuid") and os.geteuid() == 0, reason="the superuser may read and write everything"
+)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def write_and_raise(path, exception):
+    with atomic_output(path) as stream:
+        stream.write(b"half of the n" * 100_000)
+        stream.flush()
+        raise exception
+
+
+def test_output_appears_only_when_the_block_ends(tmp_path):
+    path = tmp_path / "out.conllu"
+    with atomic_output(path) as stream:
+        stream.write(b"new")
+        stream.flush()
+        assert not path.exists()
+    assert path.read_bytes() == b"new"
+    assert names(tmp_path) == ["out.conllu"]
+
+
+@pytest.mark.parametrize("exception", [ValueError, KeyboardInterrupt, SystemExit])
+def test_an_exception_leaves_the_old_file_and_nothing_else(tmp_path, exception):
+    path = tmp_path / "out.conllu"
+    path.write_bytes(b"old")
+    with pytest.raises(exception):
+        write_and_raise(str(path), exception)
+    assert path.read_bytes() == b"old"
+    assert names(tmp_path) == ["out.conllu"]
+
+
+def test_an_exception_leaves_no_new_file(tmp_path):
+    with pytest.raises(ZeroDivisionError):
+        write_and_raise(tmp_path / "out.conllu", ZeroDivisionError)
+    assert names(tmp_path) == []
+
+
+def test_a_failing_rename_removes_the_temporary_file(tmp_path, monkeypatch):
+    def fail(*_):
+        raise OSError("no space")
+
+    monkeypatch.setattr(os, "replace", fail)
+    with pytest.raises(OSError, match="no space"), atomic_output(tmp_path / "out.conllu") as stream:
+        stream.write(b"new")
+    assert names(tmp_path) == []
+
+
+@posix
+def test_a_process_killed_while_writing_leaves_the_old_file_whole(tmp_path):
+    path = tmp_path / "out.conllu"
+    path.write_bytes(b"old")
+    script = (
+        "import sys, time\n"
+        "from mh4.data.files import atomic_output\n"
+        "with atomic_output(sys.argv[1]) as stream:\n"
+        "    stream.write(b'half of the n')\n"
+        "    stream.flush()\n"
+        "    print('written', flush=True)\n"
+        "    time.sleep(600)\n"
+    )
+    process = subprocess.Popen([sys.executable, "-c", script, str(path)], stdout=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == b"written\n"
+    finally:
+        process.send_signal(signal.SIGKILL)
+        process.communicate()
+    assert process.returncode == -signal.SIGKILL
+    assert path.read_bytes() == b"old"
+
+
+def test_a_file_can_be_rewritten_from_itself(tmp_path):
+    path = tmp_path / "both.conllu"
+    path.write_bytes(b"one\ntwo\n")
+    with open_input(path) as source, atomic_output(path) as target:
+        for line in source:
+            target.write(line.upper())
+    assert path.read_bytes() == b"ONE\nTWO\n"
+
+
+@posix
+@pytest.mark.parametrize("mode", [0o600, 0o664, 0o755])
+def test_a_replaced_file_keeps_its_permissions(tmp_path, mode):
+    path = tmp_path / "out.conllu"
+    path.write_bytes(b"old")
+    path.chmod(mode)
+    with atomic_output(path) as stream:
+        stream.write(b"new")
+    assert path.read_bytes() == b"new"
+    assert stat.S_IMODE(path.stat().st_mode) == mode
+
+
+@posix
+@pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
+def test_a_new_file_gets_the_permissions_of_the_umask(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        with atomic_output(tmp_path / "out.conllu") as stream:
+            stream.write(b"new")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "out.conllu").stat().st_mode) == 0o666 & ~umask
+
+
+@posix
+def test_a_symbolic_link_stays_a_link(tmp_path):
+    (tmp_path / "there").mkdir()
+    target, link = tmp_path / "there" / "target.conllu", tmp_path / "link.conllu"
+    target.write_bytes(b"old")
+    link.symlink_to(target)
+    with atomic_output(link) as stream:
+        stream.write(b"new")
+    assert link.is_symlink()
+    assert target.read_bytes() == b"new"
+    assert names(tmp_path / "there") == ["target.conllu"]
+
+
+@posix
+def test_a_device_is_written_directly():
+    with atomic_output("/dev/null") as stream:
+        stream.write(b"gone")
+    assert stat.S_ISCHR(os.stat("/dev/null").st_mode)
+
+
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd on this system")
+def test_a_pipe_given_by_its_descriptor_is_written_directly():
+    reader, writer = os.pipe()
+    with os.fdopen(reader, "rb") as result:
+        with atomic_output(f"/dev/fd/{writer}") as stream:
+            stream.write(b"through a pipe")
+        os.close(writer)
+        assert result.read() == b"through a pipe"
+
+
+@posix
+@pytest.mark.skipif(not os.path.isdir("/dev/fd"), reason="no /dev/fd on this system")
+def test_a_file_given_by_its_descriptor_is_added_to(tmp_path):
+    path = tmp_path / "log"
+    path.write_bytes(b"precious\n")
+    with open(path, "ab") as log, atomic_output(f"/dev/fd/{log.fileno()}") as stream:
+        stream.write(b"and more\n")
+    assert path.read_bytes() == b"precious\nand more\n"
+    with pytest.raises(DataError, match="cannot be written"), atomic_output("/dev/fd/999"):
+        pass
+
+
+def test_a_dangling_link_creates_its_target(tmp_path):
+    (tmp_path / "link.conllu").symlink_to(tmp_path / "target.conllu")
+    with atomic_output(tmp_path / "link.conllu") as stream:
+        stream.write(b"new")
+    assert (tmp_path / "target.conllu").read_bytes() == b"new"
+    assert names(tmp_path) == ["link.conllu", "target.conllu"]
+
+
+def test_a_very_long_file_name(tmp_path):
+    path = tmp_path / ("a" * 240 + ".conllu")
+    with atomic_output(path) as stream:
+        stream.write(b"new")
+    assert path.read_bytes() == b"new"
+
+
+@pytest.mark.parametrize("path", ["-", "/dev/stdout"])
+def test_standard_output_stays_open(monkeypatch, path):
+    raw = io.BytesIO()
+    fake = io.TextIOWrapper(raw, encoding="utf-8")
+    monkeypatch.setattr(sys, "stdout", fake)
+    fake.write("before ")
+    with atomic_output(path) as stream:
+        stream.write(b"inside ")
+    fake.write("after")
+    fake.flush()
+    assert raw.getvalue() == b"before inside after"
+
+
+def test_dash_is_standard_input_and_stays_open(monkeypatch):
+    raw = io.BytesIO(b"text")
+    monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=raw))
+    with open_input("-") as stream:
+        assert stream.read() == b"text"
+    assert not raw.closed
+
+
+def test_input_is_closed_afterwards(tmp_path):
+    path = tmp_path / "in.conllu"
+    path.write_bytes(b"text")
+    with open_input(path) as stream:
+        assert stream.read() == b"text"
+    assert stream.closed
+
+
+def test_an_error_of_the_block_is_not_taken_for_one_of_the_file(tmp_path):
+    path = tmp_path / "in.conllu"
+    path.write_bytes(b"text")
+    with pytest.raises(FileNotFoundError), open_input(path):
+        raise FileNotFoundError
+
+
+def message_of(operation, path) -> str:
+    with pytest.raises(DataError) as caught, operation(path):
+        pass
+    message = str(caught.value)
+    assert message.startswith(f"{path}: ")
+    assert "\n" not in message
+    return message
+
+
+def test_input_messages(tmp_path):
+    assert "no such file" in message_of(open_input, tmp_path / "missing.conllu")
+    assert "is a folder" in message_of(open_input, tmp_path)
+    (tmp_path / "file").write_bytes(b"")
+    assert "cannot be read: not a directory" in message_of(open_input, tmp_path / "file" / "inside.conllu")
+
+
+def test_output_messages(tmp_path):
+    assert "is a folder" in message_of(atomic_output, tmp_path)
+    assert f"{tmp_path / 'missing'} does not exist" in message_of(atomic_output, tmp_path / "missing" / "out.conllu")
+    assert "cannot be written: file name too long" in message_of(atomic_output, tmp_path / ("x" * 300))
+    assert names(tmp_path) == []
+
+
+@posix
+@not_superuser
+def test_permissions_are_respected(tmp_path):
+    path = tmp_path / "protected.conllu"
+    path.write_bytes(b"old")
+    path.chmod(0o400)
+    assert "write-protected" in message_of(atomic_output, path)
+    assert path.read_bytes() == b"old"
+    path.chmod(0o000)
+    assert "cannot be read: permission denied" in message_of(open_input, path)
+
+
+def test_write_protection_is_asked_for_before_writing(tmp_path, monkeypatch):
+    path = tmp_path / "protected.conllu"
+    path.write_bytes(b"old")
+    monkeypatch.setattr(os, "access", lambda target, mode: False)
+    assert "write-protected" in message_of(atomic_output, path)
+    assert path.read_bytes() == b"old"
+
+
+def test_data_errors_are_one_printable_line():
+    assert str(DataError("a\u2028b\x1b[31mc\r\nd")) == "a b [31mc  d"

@@ -1,0 +1,306 @@
+"""The parser as a Python object: files in, files out, known heads, sentences of every length."""
+
+import json
+import logging
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from small import small_config
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.files import DataError
+from mh4.decoders import InfeasibleError, decoder_names, get_decoder
+from mh4.decoders.trees import is_tree
+from mh4.parsers import network as network_parser
+from mh4.parsers.base import Count
+from mh4.parsers.chart import ChartParser, known_heads_bonus
+from mh4.parsers.folder import CONFIG, VOCABULARY, WEIGHTS
+from mh4.parsers.network import choose_device, prediction_batches
+from mh4.parsers.vocabulary import Vocabulary
+
+
+@pytest.fixture(scope="module")
+def parser(small_model):
+    return ChartParser.load(small_model, device="cpu")
+
+
+@pytest.fixture(scope="module")
+def dev(small_treebanks):
+    return list(read_treebank(small_treebanks[1], gold=True))
+
+
+def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_path):
+    parser.parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
+    before = small_treebanks[1].read_text(encoding="utf-8").splitlines()
+    after = (tmp_path / "out.conllu").read_text(encoding="utf-8").splitlines()
+    assert len(before) == len(after)
+    changed = 0
+    for one, other in zip(before, after, strict=True):
+        if not one.partition("\t")[0].isdigit():
+            assert one == other
+            continue
+        columns, others = one.split("\t"), other.split("\t")
+        assert columns[:6] + columns[8:] == others[:6] + others[8:]
+        changed += columns[6:8] != others[6:8]
+    assert changed
+    assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
+
+
+def test_batching_does_not_change_trees(parser, dev):
+    together = parser.predict(dev)
+    for sentence, prediction in zip(dev, together, strict=True):
+        np.testing.assert_array_equal(parser.predict([sentence])[0].heads, prediction.heads)
+
+
+@pytest.mark.parametrize("ahead", [1, 3])
+def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
+    monkeypatch.setattr(network_parser, "BATCH_WORDS", 30)
+    order = []
+    monkeypatch.setattr(parser, "_score_batch", noted(parser._score_batch, order, "scores"))
+    monkeypatch.setattr(parser, "_find_trees", noted(parser._find_trees, order, "trees"))
+    expected = parser.predict(dev)
+    batches = len(order) // 2
+    assert order == ["scores", "trees"] * batches
+    assert batches > ahead
+    order.clear()
+    monkeypatch.setattr(parser, "ahead", ahead)
+    for one, other in zip(parser.predict(dev), expected, strict=True):
+        np.testing.assert_array_equal(one.heads, other.heads)
+        assert one.relations == other.relations
+    rest = ["scores", "trees"] * (batches - ahead)
+    assert order == ["scores"] * ahead + rest + ["trees"] * ahead
+
+
+def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeypatch):
+    monkeypatch.setattr(parser, "ahead", 1)
+    impossible = replace(dev[0], heads=np.array([-1, *[-1] * (len(dev[0]) - 2), 0, 0], np.int32))
+    with pytest.raises(DataError, match="both have HEAD 0"):
+        parser.predict([*(Sentence.from_tokens(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
+
+
+def noted(function, order, name):
+    def call(*arguments):
+        order.append(name)
+        return function(*arguments)
+
+    return call
+
+
+def test_prediction_batches_cover_everything_once():
+    lengths = [5, 300, 1, 7, 2000, 7, 40] * 40
+    batches = list(prediction_batches(lengths))
+    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
+    for batch in batches:
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 1500
+
+
+def test_root_relation_belongs_to_the_root(parser, dev):
+    for prediction in parser.predict(dev):
+        for head, relation in zip(prediction.heads[1:], prediction.relations, strict=True):
+            assert (head == 0) == (relation == "root")
+
+
+def test_tokens(parser):
+    one, other = parser.parse_tokens([["Topebon", "rupo"], ["ju"]])
+    assert is_tree(one.heads, single_root=True)
+    np.testing.assert_array_equal(other.heads, [-1, 0])
+    assert other.relations == ("root",)
+    with pytest.raises(TypeError):
+        parser.parse_tokens(["not", "lists"])
+
+
+def test_nothing_in_nothing_out(parser, tmp_path):
+    (tmp_path / "empty.conllu").write_text("")
+    parser.parse_to_file(tmp_path / "empty.conllu", tmp_path / "out.conllu")
+    assert (tmp_path / "out.conllu").read_bytes() == b""
+    assert parser.parse_tokens([]) == []
+
+
+def test_all_heads_given_come_back(small_treebanks, dev):
+    """With mst every tree is possible, so keeping all heads reproduces the gold trees and their relations."""
+    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(dev), device="cpu")
+    for sentence, prediction in zip(dev, parser.predict(dev, keep_heads=True), strict=True):
+        np.testing.assert_array_equal(prediction.heads, sentence.heads)
+        assert prediction.relations == sentence.relations
+
+
+@pytest.mark.parametrize("decoder", decoder_names())
+def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
+    parser = ChartParser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
+    generator = np.random.default_rng(1)
+    for sentence in dev:
+        tree = get_decoder(decoder).closest_tree(sentence.heads)
+        known = np.where(generator.random(len(tree)) < 0.3, tree, -1)
+        partial = Sentence.from_tokens(sentence.forms)
+        object.__setattr__(partial, "heads", known.astype(np.int32))
+        heads = parser.predict([partial], keep_heads=True)[0].heads
+        assert (heads[known >= 0] == known[known >= 0]).all()
+        assert is_tree(heads, single_root=True)
+
+
+def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parser, tmp_path):
+    path = tmp_path / "cycle.conllu"
+    fine = "1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+    cycle = "# sent_id = bad\n1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t1\t_\t_\t_\n\n"
+    path.write_text(fine + cycle)
+    with pytest.raises(DataError, match=r"cycle\.conllu:4: sentence bad: .* 1 \('a'\) → 2 .* form a cycle"):
+        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
+    assert not (tmp_path / "out.conllu").exists()
+    assert parser.parse_to_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
+    skipped = []
+    arguments = {"keep_heads": True, "skip_bad": True, "on_skip": skipped.append}
+    assert parser.parse_to_file(path, tmp_path / "out.conllu", **arguments) == Count(sentences=1, words=1)
+    (error,) = skipped
+    assert "sentence bad: no word has HEAD 0, and the heads of words 1 ('a') → 2 ('b') → 1 ('a')" in str(error)
+
+
+def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, tmp_path):
+    rows = "".join(f"{d}\tw\t_\t_\t_\t_\t{h}\t_\t_\t_\n" for d, h in enumerate([2, 3, 1, 0], start=1))
+    path = tmp_path / "several.conllu"
+    path.write_text(f"# sent_id = long\n{rows}\n# sent_id = short\n1\ta\t_\t_\t_\t_\t1\t_\t_\t_\n\n")
+    with pytest.raises(DataError, match=r"sentence long: the heads of words 1 .* form a cycle"):
+        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
+    with pytest.raises(DataError, match=r"sentence short: word 1 .* is its own head"):
+        parser.predict([Sentence.from_tokens(["a"]), list(read_treebank(path, gold=False))[1]], keep_heads=True)
+    both = parser.attempt(list(read_treebank(path, gold=False)), keep_heads=True)
+    assert [type(result) for result in both] == [DataError, DataError]
+
+
+def given(forms, heads):
+    """A sentence with some heads, −1 where there is none."""
+    return replace(Sentence.from_tokens(forms), heads=np.array(heads, np.int32))
+
+
+def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
+    crossing = given(["a"] * 4, [-1, 3, 4, 0, 3])
+    with pytest.raises(DataError, match="cannot all be kept: no mh3 derivation"):
+        ChartParser(small_config("mh3"), ChartParser.load(small_model).vocabulary, device="cpu").predict(
+            [crossing], True
+        )
+
+
+@pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
+def test_given_heads_are_kept_where_only_a_beam_fits(share, dev):
+    """In a beam that knows nothing of what is to come configurations survive that cannot lead to the given heads."""
+    parser = ChartParser(small_config("mh4-hybrid"), Vocabulary.from_sentences(dev), device="cpu")
+    rng = np.random.default_rng(1)
+    tree = get_decoder("eisner").decode(rng.normal(size=(1, 82, 82)).astype(np.float32)).heads
+    known = np.where(rng.random(81) < share, tree, -1)
+    sentence = given(["Topebon"] * 80, known)
+    parser.decoder.memory_limit = parser.decoder.chart_bytes(40)
+    found = parser.predict([sentence], keep_heads=True)[0].heads
+    assert (found[known >= 0] == known[known >= 0]).all()
+    assert is_tree(found, single_root=True)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam:2"])
+def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model, dev):
+    parser, exact = (
+        ChartParser.load(small_model, device="cpu", search=search),
+        ChartParser.load(small_model, device="cpu"),
+    )
+    lost = 0
+    for sentence in dev:
+        partial = replace(sentence, heads=exact.decoder.closest_tree(sentence.heads))
+        scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
+        try:
+            parser.decoder.decode(scores, known_heads_bonus([partial], len(sentence) + 2)[0])
+        except InfeasibleError:
+            lost += 1
+        assert (parser.predict([partial], keep_heads=True)[0].heads == partial.heads).all()
+    assert lost
+
+
+@pytest.mark.parametrize(
+    ("decoder", "instead"), [("mh4-hybrid", "beam:16"), ("mh3", "beam:16"), ("1ec", "mst"), ("1ec-first-order", "mst")]
+)
+def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, dev, caplog):
+    parser = ChartParser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
+    parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
+    sentence = Sentence.from_tokens(["Topebon", "rupo"] * 60, source="long.txt", number=7)
+    with caplog.at_level(logging.WARNING):
+        heads = parser.predict([Sentence.from_tokens(["ju"]), sentence])[1].heads
+    assert is_tree(heads, single_root=True)
+    assert [record.message for record in caplog.records] == [
+        f"long.txt: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; parsed with {instead}"
+    ]
+
+
+@pytest.mark.parametrize("length", [1, 300, 2000])
+def test_any_length(parser, length):
+    prediction = parser.parse_tokens([["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"]])[0]
+    assert is_tree(prediction.heads, single_root=True)
+
+
+@pytest.mark.parametrize("search", ["greedy", "beam:4"])
+def test_approximate_search(small_model, dev, search):
+    parser = ChartParser.load(small_model, device="cpu", search=search)
+    assert parser.decoder.fits(100_000)  # no chart
+    assert all(is_tree(prediction.heads, single_root=True) for prediction in parser.predict(dev))
+
+
+def test_damaged_model_folders(small_model, tmp_path):
+    with pytest.raises(DataError, match="model folder"):
+        ChartParser.load(tmp_path)
+    for name in (CONFIG, VOCABULARY, WEIGHTS):
+        (tmp_path / name).write_bytes((small_model / name).read_bytes())
+    (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes()[:5000])
+    with pytest.raises(DataError, match=r"weights\.safetensors: not a whole"):
+        ChartParser.load(tmp_path)
+    (tmp_path / CONFIG).write_text((small_model / CONFIG).read_text().replace('"hidden": 24', '"hidden": 30'))
+    (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes())
+    with pytest.raises(DataError, match="does not fit"):
+        ChartParser.load(tmp_path)
+    (tmp_path / CONFIG).write_text('{"format": 99}')
+    with pytest.raises(DataError, match="format 99"):
+        ChartParser.load(tmp_path)
+    for config, message in {
+        '{"format": 1, "decoders": "mst"}': "unknown option decoders; known: decoder",
+        '{"format": 1, "decoder": "mh5"}': "unknown decoder 'mh5'",
+        '{"format": 1, "network": {"hidden": "12"}}': "hidden must be of type int",
+        '{"format": 1, "network": 3}': "config.json: ",
+        "[]": "config.json: not a JSON object",
+    }.items():
+        (tmp_path / CONFIG).write_text(config)
+        with pytest.raises(DataError, match=re.escape(message)):
+            ChartParser.load(tmp_path)
+    (tmp_path / CONFIG).write_bytes((small_model / CONFIG).read_bytes())
+    vocabulary = json.loads((small_model / VOCABULARY).read_bytes())
+    for change, message in (
+        ({"words": ["a"]}, "words must be an object of counts"),
+        ({"characters": {"a": "many"}}, "characters must be an object of counts"),
+        ({"relations": 3}, "relations must be a list of names"),
+        ({"relations": [None]}, "relations must be a list of names"),
+        ({"tags": ["a\tb"]}, "without tabs"),
+    ):
+        (tmp_path / VOCABULARY).write_text(json.dumps(vocabulary | change))
+        with pytest.raises(DataError, match=rf"vocab\.json: .*{message}"):
+            ChartParser.load(tmp_path)
+    for text in ("[" * 100_000, f'{{"words": {"9" * 5000}}}', "{"):
+        (tmp_path / VOCABULARY).write_text(text)
+        with pytest.raises(DataError, match=r"vocab\.json: not valid JSON"):
+            ChartParser.load(tmp_path)
+    (tmp_path / VOCABULARY).write_bytes((small_model / VOCABULARY).read_bytes())
+    tensors = load_file(small_model / WEIGHTS)
+    tensors["labeler.output.bias"][0] = torch.nan
+    save_file(tensors, tmp_path / WEIGHTS)
+    with pytest.raises(DataError, match=r"weights\.safetensors: labeler\.output\.bias holds .* no numbers"):
+        ChartParser.load(tmp_path)
+    with pytest.raises(DataError, match=r"config\.json/config\.json: cannot be read"):
+        ChartParser.load(tmp_path / CONFIG)
+
+
+def test_one_long_word_does_not_make_others_long(parser):
+    sentences = [Sentence.from_tokens(["a" * 20_000]), *(Sentence.from_tokens([f"w{i}"]) for i in range(5_000))]
+    batch = parser.vocabulary.batch(sentences)
+    assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
+
+
+def test_devices():
+    assert choose_device("cpu").type == "cpu"
+    with pytest.raises(ValueError, match="known: auto, cpu, cuda"):
+        choose_device("tpu")

@@ -1,0 +1,235 @@
+"""Ensembles: votes are counted exactly, and the result is always a tree of the decoder's class."""
+
+import itertools
+import logging
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from small import small_config
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.files import DataError
+from mh4.decoders import get_decoder
+from mh4.decoders.trees import is_tree
+from mh4.parsers.base import Prediction, TreebankParser
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
+from mh4.parsers.vocabulary import Vocabulary
+
+DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
+
+
+class Fixed(TreebankParser):
+    """Proposes trees made beforehand."""
+
+    def __init__(self, *trees, relations=None):
+        self.trees = [np.array(tree, np.int32) for tree in trees]
+        self.relations = relations
+
+    def attempt(self, sentences, keep_heads=False):
+        return [
+            Prediction(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
+            for tree in self.trees
+        ]
+
+
+def words(n):
+    return Sentence.from_tokens(["w"] * n)
+
+
+def trees_of(n):
+    """All trees of n words with one root child."""
+    for heads in itertools.product(range(n + 1), repeat=n):
+        tree = np.array((-1, *heads), np.int32)
+        if is_tree(tree, single_root=True):
+            yield tree
+
+
+def shared(one, other):
+    return int((one[1:] == other[1:]).sum())
+
+
+def combined(decoder, *trees):
+    return EnsembleParser([Fixed(tree) for tree in trees], decoder).predict([words(len(trees[0]) - 1)])[0].heads
+
+
+ALL = {n: list(trees_of(n)) for n in range(1, 6)}
+SOME_TREES = st.integers(1, 5).flatmap(lambda n: st.lists(st.sampled_from(ALL[n]), min_size=1, max_size=4))
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+@given(trees=SOME_TREES)
+def test_most_votes_then_closest_to_the_first(decoder, trees):
+    """Beside all trees of the class: none has more votes, and of those with as many none is closer to the first."""
+    chart = get_decoder(decoder)
+    in_class = [tree for tree in ALL[len(trees[0]) - 1] if (chart.closest_tree(tree) == tree).all()]
+    heads = combined(decoder, *trees)
+    assert any((heads == tree).all() for tree in in_class)
+
+    def worth(tree):
+        return sum(shared(tree, other) for other in trees), shared(tree, trees[0])
+
+    assert worth(heads) == max(map(worth, in_class))
+
+
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_one_member_is_followed_as_far_as_the_class_goes(decoder, small_treebanks):
+    chart = get_decoder(decoder)
+    for sentence in read_treebank(small_treebanks[0], gold=True):
+        heads = combined(decoder, sentence.heads)
+        assert shared(heads, sentence.heads) == shared(chart.closest_tree(sentence.heads), sentence.heads)
+
+
+def test_a_majority_wins_and_a_tie_goes_to_the_first():
+    one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
+    for first, second, third, expected in ((one, other, other, other), (other, one, one, one)):
+        assert combined("mst", np.array(first), np.array(second), np.array(third)).tolist() == expected
+    assert combined("mst", np.array(one), np.array(other)).tolist() == one
+    assert combined("mst", np.array(other), np.array(one)).tolist() == other
+
+
+def test_relations_are_voted_on_by_those_who_have_the_arc():
+    heads = np.array([-1, 0, 1, 1], np.int32)
+    trees = [
+        Prediction(np.array([-1, 0, 1, 2]), ("root", "nsubj", "obj")),
+        Prediction(np.array([-1, 0, 1, 1]), ("root", "obj", "obl")),
+        Prediction(np.array([-1, 2, 0, 2]), ("nsubj", "root", "obj")),
+    ]
+    assert vote_on_relations(heads, trees) == ("root", "nsubj", "obl")
+    assert vote_on_relations(heads, trees[::-1]) == ("root", "obj", "obl")
+    majority = [*trees, Prediction(np.array([-1, 0, 1, 1]), ("root", "obj", "iobj"))]
+    assert vote_on_relations(heads, majority) == ("root", "obj", "obl")
+
+
+def test_relations_of_arcs_that_nobody_has():
+    trees = [Prediction(np.array([-1, 0, 1]), ("root", "x")), Prediction(np.array([-1, 0, 1]), ("root", "x"))]
+    assert vote_on_relations(np.array([-1, 2, 0]), trees) == ("dep", "root")
+    other = Prediction(np.array([-1, 0, 1, 1]), ("root", "x", "y"))
+    assert vote_on_relations(np.array([-1, 0, 3, 1]), [other]) == ("root", "x", "y")
+
+
+@pytest.fixture(scope="module")
+def dev(small_treebanks):
+    return list(read_treebank(small_treebanks[1], gold=True))
+
+
+@pytest.fixture(scope="module")
+def members(small_treebanks):
+    """Untrained parsers: they agree on little."""
+    vocabulary = Vocabulary.from_sentences(read_treebank(small_treebanks[0], gold=True))
+    return [ChartParser(small_config(decoder), vocabulary, device="cpu") for decoder in ("mst", "mh4-hybrid", "1ec")]
+
+
+@pytest.mark.parametrize("combine", ["votes", "scores"])
+@pytest.mark.parametrize("decoder", DECODERS)
+def test_always_a_tree_of_the_class_with_one_root_child(decoder, combine, members, dev):
+    chart = get_decoder(decoder)
+    ensemble = EnsembleParser(members, decoder, combine)
+    proposals = [member.predict(dev) for member in members]
+    for i, prediction in enumerate(ensemble.predict(dev)):
+        heads = prediction.heads
+        assert is_tree(heads, single_root=True)
+        np.testing.assert_array_equal(chart.closest_tree(heads), heads)
+        assert [relation == "root" for relation in prediction.relations] == [head == 0 for head in heads[1:]]
+        if combine == "votes" and decoder == "mst":
+            trees = [predicted[i].heads for predicted in proposals]
+            votes = [sum(shared(one, other) for other in trees) for one in trees]
+            assert sum(shared(heads, tree) for tree in trees) >= max(votes)
+
+
+def test_an_ensemble_of_one_is_its_member(small_model, dev):
+    parser = ChartParser.load(small_model, device="cpu")
+    for decoder in ("mst", "mh4-hybrid"):
+        ensemble = EnsembleParser.load([small_model], decoder, device="cpu")
+        for alone, together in zip(parser.predict(dev), ensemble.predict(dev), strict=True):
+            np.testing.assert_array_equal(alone.heads, together.heads)
+            assert alone.relations == together.relations
+
+
+def test_scores_of_arc_factored_members(members, dev):
+    """Probabilities of heads; an ensemble of one takes the tree with the highest sum of them."""
+    mst = members[0]
+    for sentence, matrix in zip(dev, arc_probabilities(mst, dev), strict=True):
+        n = len(sentence)
+        np.testing.assert_allclose(matrix.sum(0)[1 : n + 1], 1.0, atol=1e-5)
+        assert matrix.min() >= 0.0
+        assert not matrix.diagonal().any()
+        assert not matrix[n + 1].any()
+        heads = EnsembleParser([mst], combine="scores").predict([sentence])[0].heads
+        expected = get_decoder("mst").decode(matrix[None]).heads
+        np.testing.assert_array_equal(heads, expected)
+
+
+def test_scores_of_the_best_head_are_those_of_the_scorer(members, dev):
+    """Where a word's head is clear, the split vote goes where the member's own scores are highest."""
+    mst = members[0]
+    batch = mst.vocabulary.batch(dev[:1])
+    scores = mst.network.scorer(mst.network.encode(batch).roles)[0, 0].detach().numpy()
+    n = len(dev[0])
+    scores = scores[: n + 1, 1 : n + 1].copy()
+    scores[np.arange(1, n + 1), np.arange(n)] = -np.inf
+    matrix = arc_probabilities(mst, dev[:1])[0]
+    np.testing.assert_array_equal(matrix[: n + 1, 1 : n + 1].argmax(0), scores.argmax(0))
+
+
+def test_members_without_arc_scores_vote_when_scores_are_combined(dev):
+    tree = dev[0].heads
+    ensemble = EnsembleParser([Fixed(tree), Fixed(tree)], combine="scores")
+    np.testing.assert_array_equal(ensemble.predict(dev[:1])[0].heads, tree)
+
+
+def test_given_heads_are_kept(members, dev):
+    generator = np.random.default_rng(1)
+    ensemble = EnsembleParser(members)
+    for sentence in dev:
+        known = np.where(generator.random(len(sentence.heads)) < 0.3, sentence.heads, -1).astype(np.int32)
+        partial = Sentence.from_tokens(sentence.forms)
+        object.__setattr__(partial, "heads", known)
+        heads = ensemble.predict([partial], keep_heads=True)[0].heads
+        assert (heads[known >= 0] == known[known >= 0]).all()
+        assert is_tree(heads, single_root=True)
+    for sentence, prediction in zip(dev, ensemble.predict(dev, keep_heads=True), strict=True):
+        np.testing.assert_array_equal(prediction.heads, sentence.heads)
+        assert prediction.relations == sentence.relations
+
+
+def test_several_roots_where_a_member_has_them():
+    member = Fixed([-1, 0, 0])
+    assert EnsembleParser([member]).decoder.single_root
+    member.single_root = False
+    np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [-1, 0, 0])
+    assert EnsembleParser([member], single_root=True).decoder.single_root
+
+
+def test_given_heads_that_no_tree_has():
+    cycle = words(2)
+    object.__setattr__(cycle, "heads", np.array([-1, 2, 1], np.int32))
+    with pytest.raises(DataError, match=r"sentence 1: .* form a cycle"):
+        EnsembleParser([Fixed([-1, 0, 1])]).predict([cycle], keep_heads=True)
+
+
+def test_too_long_for_the_chart(caplog):
+    n = 50
+    tree = np.arange(-1, n, dtype=np.int32)
+    ensemble = EnsembleParser([Fixed(tree)], "mh4-two")
+    ensemble.decoder.memory_limit = ensemble.decoder.chart_bytes(n - 1)
+    with caplog.at_level(logging.WARNING):
+        heads = ensemble.predict([words(n)])[0].heads
+    np.testing.assert_array_equal(heads, tree)
+    assert "mh4-two chart of 50 words would not fit into memory; combined with mst" in caplog.text
+
+
+def test_files(members, small_treebanks, tmp_path):
+    EnsembleParser(members).parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
+    assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
+
+
+def test_wrong_arguments():
+    with pytest.raises(ValueError, match="at least one model"):
+        EnsembleParser([])
+    with pytest.raises(ValueError, match="known: votes, scores"):
+        EnsembleParser([Fixed()], combine="mean")
+    with pytest.raises(ValueError, match="unknown decoder"):
+        EnsembleParser([Fixed()], "cky")

@@ -1,0 +1,127 @@
+"""Greedy parsers with the network's scores, from training to parsing."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+from small import SMALL_NETWORK, small_config
+
+from mh4.data.conllu import read_treebank
+from mh4.data.files import DataError
+from mh4.decoders.trees import is_tree
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.loading import load_parser
+from mh4.parsers.systems import SYSTEMS
+from mh4.parsers.transition_config import OracleConfig, TransitionConfig, make_transition_config
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.trainer import Trainer, read_gold, train
+
+
+def small_transition_config(system, oracle="", form="", **training):
+    chart = small_config(**training)
+    return TransitionConfig(OracleConfig(system, oracle, form=form), SMALL_NETWORK, chart.training)
+
+
+def same_weights(one, other):
+    one, other = load_file(one / "weights.safetensors"), load_file(other / "weights.safetensors")
+    return one.keys() == other.keys() and all(torch.equal(one[name], other[name]) for name in one)
+
+
+@pytest.fixture(scope="module")
+def arc_hybrid(small_treebanks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("greedy") / "arc-hybrid"
+    train(*small_treebanks, folder, small_transition_config("arc-hybrid", max_steps=16), device="cpu")
+    return folder
+
+
+@pytest.mark.parametrize(("system", "form"), [*((system, "") for system in SYSTEMS), ("arc-hybrid", "concatenated")])
+def test_every_system_learns(system, form, small_treebanks, tmp_path):
+    config = small_transition_config(system, form=form, max_steps=120, evaluation_steps=60, learning_rate=0.02)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    first, last = (json.loads(line) for line in (tmp_path / "m" / "log.jsonl").read_text().splitlines())
+    assert last["loss"] < 0.9 * first["loss"]
+    assert last["dev_uas"] > 20
+    parser = load_parser(tmp_path / "m", device="cpu")
+    assert isinstance(parser, GreedyParser)
+    for sentence, prediction in parser.parse(small_treebanks[1]):
+        assert len(prediction.heads) == len(sentence) + 1
+        assert len(prediction.relations) == len(sentence)
+        assert is_tree(prediction.heads, single_root=True)
+
+
+def test_trees_do_not_depend_on_the_batch(arc_hybrid, small_treebanks):
+    parser = GreedyParser.load(arc_hybrid, device="cpu")
+    sentences = list(read_treebank(small_treebanks[1], gold=False))
+    for sentence, together in zip(sentences, parser.predict(sentences), strict=True):
+        np.testing.assert_array_equal(together.heads, parser.predict([sentence])[0].heads)
+
+
+def test_resumed_training_equals_an_uninterrupted_one(arc_hybrid, small_treebanks, tmp_path):
+    """With a dynamic oracle and exploration, whose random choices go on where they were."""
+    config = small_transition_config("arc-hybrid", max_steps=16)
+    assert config.transitions.exploration_at(1) > 0
+
+    def interrupt(progress, _):
+        if progress.step == 10:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "m", config, device="cpu", on_step=interrupt)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu", resume=True)
+    assert same_weights(tmp_path / "m", arc_hybrid)
+
+
+def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = GreedyParser(small_transition_config("arc-hybrid"), Vocabulary.from_sentences(sentences), "cpu")
+    caplog.set_level("INFO", logger="mh4")
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    replaced = [example for example in trainer.examples if (example.heads != example.gold_heads).any()]
+    assert 0 < len(replaced) < len(sentences)
+    assert f"{len(replaced)} of {len(sentences)} training trees cannot be built by arc-hybrid" in caplog.text
+
+
+def test_a_model_is_loaded_as_what_it_is(arc_hybrid, small_model, small_treebanks):
+    assert isinstance(load_parser(small_model, device="cpu"), ChartParser)
+    with pytest.raises(DataError, match=r"config\.json: not a model of ChartParser"):
+        ChartParser.load(arc_hybrid, device="cpu")
+    with pytest.raises(DataError, match=r"config\.json: not a model of GreedyParser"):
+        GreedyParser.load(small_model, device="cpu")
+    with pytest.raises(ValueError, match="beam:4 does not apply"):
+        load_parser(arc_hybrid, search="beam:4")
+    with pytest.raises(ValueError, match="cannot keep given heads"):
+        list(load_parser(arc_hybrid, device="cpu").parse(small_treebanks[1], keep_heads=True))
+
+
+def test_configurations_are_read_back_and_checked():
+    config = make_transition_config(["system=mh4", "positions=s2,s1,s0,b0", "exploration=0.5", "mlp=64", "seed=7"])
+    assert config.transitions.position_names == ["s2", "s1", "s0", "b0"]
+    assert (config.network.mlp, config.training.seed) == (64, 7)
+    assert TransitionConfig.from_dict(json.loads(json.dumps(config.as_dict()))) == config
+    assert OracleConfig("covington").oracle == "dynamic"
+    assert OracleConfig("mh4").oracle == "static"
+    assert OracleConfig("mh4").exploration_at(9) == 0.0
+    assert replace(config.transitions, positions="").positions == "s1,s0,b0"
+    assert OracleConfig("arc-hybrid").form == "biaffine"
+    for system, positions in (("mh4", ""), ("mh4", "s0,b0"), ("arc-hybrid", "s1,s0,b0")):
+        assert OracleConfig(system, positions=positions).form == "concatenated"
+    for setting, message in (
+        ("system=arc-cubic", "unknown system 'arc-cubic'; known: arc-standard"),
+        ("oracle=magic", "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),
+        ("positions=s0,s9", "unknown positions s9; arc-hybrid has: s0, b0"),
+        ("exploration=2", "probability"),
+        ("form=bilinear", "unknown form 'bilinear'; known: concatenated, biaffine"),
+        ("mlpp=3", "unknown setting 'mlpp'; known: "),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_transition_config([setting])
+    with pytest.raises(ValueError, match="of two positions, not of s2,s1"):
+        make_transition_config(["system=mh4", "positions=s2,s1,s0,b0", "form=biaffine"])
+    data = config.as_dict()
+    data["transitions"]["systm"] = "mh4"
+    with pytest.raises(ValueError, match="unknown option systm"):
+        TransitionConfig.from_dict(data)

@@ -1,0 +1,175 @@
+"""Parsing on a cluster gives the files that one process gives, whatever happens to the workers."""
+
+import os
+import signal
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mh4.data.files import DataError
+from mh4.data.sample import generate_sample
+from mh4.parsers.chart import ChartParser
+from mh4.service import cluster
+from mh4.service.cluster import _load, check_files, connect, parse_files
+
+SHARD_WORDS = 100
+BAD = "1\tA\ta\tDET\tDT\t_\t2\tdet\t_\n\n"
+
+
+@pytest.fixture(scope="module")
+def local_cluster(tmp_path_factory):
+    """Two worker processes."""
+    distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    with distributed.LocalCluster(
+        n_workers=2,
+        threads_per_worker=1,
+        dashboard_address="127.0.0.1:0",
+        local_directory=str(tmp_path_factory.mktemp("dask")),
+    ) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """Three files: several shards, none, one."""
+    folder = tmp_path_factory.mktemp("inputs")
+    sentences = generate_sample(2)["train"]
+    for name, part in (("long", sentences[:80]), ("empty", []), ("short", sentences[80:83])):
+        (folder / f"{name}.conllu").write_text("".join(part), encoding="utf-8")
+    return [folder / f"{name}.conllu" for name in ("long", "empty", "short")]
+
+
+@pytest.fixture
+def parser(small_model, monkeypatch):
+    """One process, which reads as far ahead as a shard is long."""
+    monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", SHARD_WORDS)
+    return ChartParser.load(small_model, "cpu")
+
+
+def parse(model, inputs, folder, address, **options):
+    return parse_files(model, inputs, folder, address, device="cpu", shard_words=SHARD_WORDS, **options)
+
+
+def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, local_cluster, tmp_path):
+    victim, process = next(iter(local_cluster.get_client().run(os.getpid).items()))
+    workers, progress = local_cluster.scheduler.workers, []
+
+    def kill_at_work():
+        deadline = time.monotonic() + 100
+        while not workers[victim].processing:
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process, signal.SIGKILL)
+
+    os.kill(process, signal.SIGSTOP)  # what the scheduler gives to it now, it cannot finish
+    with ThreadPoolExecutor(1) as pool:
+        killed = pool.submit(kill_at_work)
+        count = parse(
+            small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, on_progress=progress.append
+        )
+        killed.result()
+    for path in inputs:
+        parser.parse_to_file(path, tmp_path / path.name)
+        assert (tmp_path / "out" / path.name).read_bytes() == (tmp_path / path.name).read_bytes()
+    assert len(progress) > 5
+    assert progress[-1] == count
+    assert count.sentences == 83
+    assert sorted(os.listdir(tmp_path / "out")) == sorted(path.name for path in inputs)
+
+
+def test_a_worker_process_loads_the_model_once(small_model, inputs, local_cluster, tmp_path):
+    client = local_cluster.get_client()
+    client.run(_load.cache_clear)
+    parse(small_model, inputs, tmp_path, local_cluster.scheduler_address, threads=1)
+    counts = client.run(_load.cache_info).values()
+    assert all(count.misses <= 1 for count in counts)
+    assert sum(count.hits + count.misses for count in counts) > len(counts)
+
+
+def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parser, local_cluster, tmp_path):
+    bad = tmp_path / "bad.conllu"
+    good = inputs[0].read_text(encoding="utf-8").split("\n\n")
+    bad.write_text("\n\n".join([*good[:50], BAD.strip(), *good[50:60], BAD.strip(), *good[60:]]), encoding="utf-8")
+    address = local_cluster.scheduler_address
+    with pytest.raises(DataError) as expected:
+        parser.parse_to_file(bad, tmp_path / "expected.conllu")
+    with pytest.raises(DataError) as error:
+        parse(small_model, [inputs[2], bad], tmp_path / "out", address)
+    assert str(error.value) == str(expected.value)
+    assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
+
+    expected_errors, errors = [], []
+    parser.parse_to_file(bad, tmp_path / "expected.conllu", skip_bad=True, on_skip=expected_errors.append)
+    parse(small_model, [bad], tmp_path / "out", address, skip_bad=True, on_skip=errors.append)
+    assert list(map(str, errors)) == list(map(str, expected_errors))
+    assert len(errors) == 2
+    forms = [
+        [line.split("\t")[1] for line in path.read_text(encoding="utf-8").splitlines() if line[:1].isdigit()]
+        for path in (tmp_path / "out" / "bad.conllu", tmp_path / "expected.conllu")
+    ]
+    assert forms[0] == forms[1]
+
+
+def test_a_shard_that_kills_every_worker_is_named(small_model, inputs, local_cluster, tmp_path, monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+
+    class Lost:
+        def result(self):
+            raise distributed.KilledWorker("task", None, 3)
+
+    monkeypatch.setattr(distributed.Client, "submit", lambda *_, **__: Lost())
+    monkeypatch.setattr(distributed.Client, "cancel", lambda *_, **__: None)
+    with pytest.raises(ValueError, match=r"long\.conllu: sentences 1 to \d+: 4 workers died"):
+        parse(small_model, inputs, tmp_path, local_cluster.scheduler_address)
+    assert os.listdir(tmp_path) == []
+
+
+def test_local_workers_are_started_and_stopped(small_model, inputs, parser, tmp_path, monkeypatch):
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    monkeypatch.setattr("os.cpu_count", lambda: 1)
+    parse(small_model, inputs[2:], tmp_path / "new" / "out", "local")
+    parser.parse_to_file(inputs[2], tmp_path / "expected.conllu")
+    assert (tmp_path / "new" / "out" / inputs[2].name).read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+
+
+@pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://somewhere"])
+def test_an_address_without_scheduler(address, monkeypatch):
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    with pytest.raises(ValueError, match="no Dask scheduler"), connect(address):
+        pass
+
+
+def test_a_scheduler_without_workers(monkeypatch):
+    distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    monkeypatch.setattr(cluster, "CONNECT_SECONDS", 1)
+    with (
+        distributed.LocalCluster(n_workers=0, dashboard_address="127.0.0.1:0") as empty,
+        pytest.raises(ValueError, match="has no workers"),
+        connect(empty.scheduler_address),
+    ):
+        pass
+
+
+def test_without_dask_one_line_says_what_to_install(small_model, inputs, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "distributed", None)
+    with pytest.raises(ValueError, match=r"pip install 'mh4\[cluster\]'"):
+        parse_files(small_model, inputs, tmp_path)
+    assert os.listdir(tmp_path) == []
+
+
+def test_files_that_cannot_go_together(inputs, tmp_path):
+    twin = tmp_path / inputs[0].name
+    twin.write_bytes(b"")
+    assert check_files(inputs, tmp_path / "out") == [tmp_path / "out" / path.name for path in inputs]
+    for files, folder, message in (
+        ([inputs[0], twin], "out", "would both be written"),
+        ([twin], ".", "is an input and would be replaced"),
+        (["-"], "out", "standard input"),
+        ([tmp_path / "none.conllu"], "out", "no such file"),
+        ([inputs[0]], twin.name, "is a file, not a folder"),
+    ):
+        with pytest.raises(DataError, match=message):
+            check_files(files, tmp_path / folder)

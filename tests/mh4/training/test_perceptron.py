@@ -1,0 +1,277 @@
+import json
+
+import numpy as np
+import pytest
+
+from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.files import DataError
+from mh4.data.sample import generate_sample
+from mh4.parsers.folder import read_scorer
+from mh4.parsers.perceptron.config import PerceptronConfig, make_config
+from mh4.parsers.perceptron.loops import score_contexts
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
+from mh4.parsers.systems import apply, find_costs, initialize, list_candidates, prepare
+from mh4.training.perceptron import PerceptronTrainer, fit, train
+from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, DEPENDENT, DYNAMIC, HEAD, STATIC, TRANSITION
+from mh4.trees.evaluation import attachment_scores
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory):
+    """Sentences of the sample: (train, dev)."""
+    folder = tmp_path_factory.mktemp("sample")
+    parts = []
+    for part in ("train", "dev"):
+        path = folder / part
+        path.write_text("".join(generate_sample(1)[part]), encoding="utf-8")
+        parts.append(list(read_treebank(path, gold=True)))
+    return parts
+
+
+class NaiveTrainer:
+    """The training loop over plain dictionaries; the mean of the weights is taken by adding them up at each step."""
+
+    def __init__(self, trainer):
+        self.trainer = trainer
+        self.weights, self.sums, self.steps = {}, {}, 0
+
+    def actions(self, row):
+        """(action, relation) of a candidate that the root rule allows."""
+        first, stop = self.trainer._actions.first[row[TRANSITION]], self.trainer._actions.first[row[TRANSITION] + 1]
+        root = self.trainer._actions.root_relation
+        for action in range(first, stop):
+            labelled = row[DEPENDENT] >= 0
+            if not labelled or root < 0 or (action - first == root) == (row[HEAD] == 0):
+                yield action, (action - first if labelled else -1)
+
+    def epoch(self, order, oracle):
+        trainer = self.trainer
+        room, text, gold = trainer._room, trainer._text, trainer._gold
+        wrong = 0
+        for s in order:
+            start, stop = text.offsets[s], text.offsets[s + 1]
+            heads, relations = gold.heads[start:stop], gold.relations[start:stop]
+            initialize(trainer._code, room.state, len(heads) - 1)
+            prepare(trainer._code, room.state, oracle, heads)
+            while True:
+                count, contexts = list_candidates(trainer._code, room.state, room.candidates)
+                if not count:
+                    break
+                score_contexts(trainer._weights, trainer._templates, text.words, start, contexts, room)
+                find_costs(trainer._code, room.state, oracle, heads, room.candidates, count)
+                least = min(room.candidates.costs[:count])
+                choices, optimal = [], []
+                for c, row in enumerate(room.candidates.rows[:count]):
+                    keys = room.keys[row[CONTEXT], : room.counts[row[CONTEXT]]].tolist()
+                    for action, relation in self.actions(row):
+                        score = sum(self.weights.get((key, int(action)), 0) for key in keys)
+                        choice = (score, -c, -int(action), keys, int(relation))
+                        choices.append(choice)
+                        free = relation < 0 or heads[row[DEPENDENT]] != row[HEAD] or relations[row[DEPENDENT]] < 0
+                        if room.candidates.costs[c] == least and (free or relation == relations[row[DEPENDENT]]):
+                            optimal.append(choice)
+                predicted, best = max(choices, key=lambda x: x[:3]), max(optimal, key=lambda x: x[:3])
+                self.steps += 1
+                if predicted != best:
+                    wrong += 1
+                    for (_, _, action, keys, _), change in ((best, 1), (predicted, -1)):
+                        for key in keys:
+                            self.weights[key, -action] = self.weights.get((key, -action), 0) + change
+                for cell, weight in self.weights.items():
+                    self.sums[cell] = self.sums.get(cell, 0) + weight
+                row = room.candidates.rows[-best[1]]
+                apply(trainer._code, room.state, row[TRANSITION], row[ARGUMENT], best[4])
+        return wrong
+
+
+@pytest.mark.parametrize("system", ["arc-standard", "arc-eager"])
+@pytest.mark.parametrize("oracle", ["static", "dynamic"])
+def test_training_equals_a_naive_perceptron_with_naive_averages(system, oracle, sample):
+    sentences = [sentence for sentence in sample[0] if len(sentence) < 9][:6]
+    config = PerceptronConfig(system, oracle, exploration=0.0)
+    trainer, naive = PerceptronTrainer(config, sentences), NaiveTrainer(PerceptronTrainer(config, sentences))
+    for epoch in range(2):
+        share = trainer.train_epoch()
+        before = naive.steps
+        order = np.random.default_rng([config.seed, epoch]).permutation(len(sentences))
+        wrong = naive.epoch(order, DYNAMIC if oracle == "dynamic" else STATIC)
+        assert share == wrong / (naive.steps - before)
+    assert trainer.decisions == naive.steps
+    keys, offsets, actions, values = trainer.parser().lists
+    found = {
+        (int(keys[f]), int(actions[i])): values[i] for f in range(len(keys)) for i in range(offsets[f], offsets[f + 1])
+    }
+    expected = {cell: total / naive.steps for cell, total in naive.sums.items() if total}
+    assert found.keys() == expected.keys()
+    assert all(found[cell] == pytest.approx(expected[cell], rel=1e-5) for cell in found)
+
+
+def test_equal_seeds_give_equal_models(sample):
+    sentences = sample[0][:60]
+    config = PerceptronConfig("arc-eager", "dynamic", iterations=3)
+    first, second = fit(config, sentences), fit(config, sentences)
+    assert all((a == b).all() for a, b in zip(first.lists, second.lists, strict=True))
+    other = fit(PerceptronConfig("arc-eager", "dynamic", iterations=3, seed=2), sentences)
+    assert len(other.lists[3]) != len(first.lists[3]) or (other.lists[3] != first.lists[3]).any()
+
+
+def test_exploration_changes_training(sample):
+    sentences = sample[0][:60]
+    runs = [
+        fit(PerceptronConfig("arc-eager", "dynamic", iterations=2, exploration=p), sentences).lists[3] for p in (0, 0.9)
+    ]
+    assert len(runs[0]) != len(runs[1])
+
+
+@pytest.mark.parametrize(("system", "oracle"), [("arc-standard", "static"), ("arc-eager", "dynamic")])
+def test_it_learns_the_sample(system, oracle, sample):
+    reports = []
+    parser = fit(PerceptronConfig(system, oracle, iterations=4), *sample, lambda report, _: reports.append(report))
+    assert reports[-1]["wrong"] < reports[0]["wrong"] / 2
+    assert reports[-1]["dev_las"] > 86
+    assert attachment_scores(sample[1], parser.predict(sample[1]))[1] == max(report["dev_las"] for report in reports)
+    assert attachment_scores(sample[0], parser.predict(sample[0]))[1] > 92
+
+
+def test_model_folder(sample, small_treebanks, tmp_path):
+    folder, lines = tmp_path / "model", []
+    config = PerceptronConfig("arc-eager", iterations=2)
+    parser = train(*small_treebanks, folder, config, on_evaluation=lines.append)
+    assert read_scorer(folder) == "perceptron"
+    assert [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] == lines
+    loaded = PerceptronParser.load(folder)
+    assert loaded.config == config
+    assert loaded.vocabulary == parser.vocabulary
+    sentences = sample[1][:40]
+    for a, b in zip(parser.predict(sentences), loaded.predict(sentences), strict=True):
+        assert a.heads.tolist() == b.heads.tolist()
+        assert a.relations == b.relations
+    assert loaded.contexts_per_decision == 1
+    with pytest.raises(DataError, match="holds a model already"):
+        train(*small_treebanks, folder, config)
+    train(*small_treebanks, folder, config, overwrite=True)
+
+    output = tmp_path / "parsed.conllu"
+    loaded.parse_to_file(small_treebanks[1], output)
+    parsed = list(read_treebank(output, gold=True))
+    expected = loaded.predict(parsed)
+    assert [s.heads.tolist() for s in parsed] == [p.heads.tolist() for p in expected]
+    pairs = list(loaded.parse(parsed))
+    assert [pair[1].relations for pair in pairs] == [s.relations for s in parsed]
+    with pytest.raises(ValueError, match="cannot keep given heads"):
+        loaded.predict(parsed, keep_heads=True)
+
+
+def test_arcs_from_the_root_are_roots(sample):
+    parser = fit(PerceptronConfig("arc-standard", "static", iterations=1), sample[0][:80])
+    for sentence, prediction in parser.parse(sample[1][:60]):
+        for head, relation in zip(prediction.heads[1:], prediction.relations, strict=True):
+            assert (head == 0) == (relation == "root"), sentence.name
+
+
+@pytest.mark.parametrize("damage", ["config.json", "vocab.json", "weights.safetensors"])
+def test_damaged_folders(damage, small_treebanks, tmp_path):
+    folder = tmp_path / "model"
+    train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=1))
+    (folder / damage).write_text("{}")
+    with pytest.raises(DataError, match=damage):
+        PerceptronParser.load(folder)
+
+
+@pytest.mark.parametrize(
+    "change", [{"forms": "ab"}, {"relations": [1]}, {"tag_column": "heads"}, {"single_root": "yes"}, {"root_only": 1}]
+)
+def test_damaged_vocabulary(change, small_treebanks, tmp_path):
+    folder = tmp_path / "model"
+    train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=1))
+    vocabulary = json.loads((folder / "vocab.json").read_bytes())
+    (folder / "vocab.json").write_text(json.dumps(vocabulary | change))
+    with pytest.raises(DataError, match=rf"vocab\.json: .*{next(iter(change))[:3]}"):
+        PerceptronParser.load(folder)
+
+
+def test_an_older_model_stays_until_there_is_a_new_one(small_treebanks, tmp_path, monkeypatch):
+    folder = tmp_path / "model"
+    train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=2))
+    (folder / "training.safetensors").write_bytes(b"of a network")
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+
+    def interrupted(self):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(PerceptronTrainer, "train_epoch", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
+    assert {path.name for path in folder.iterdir()} == {"config.json", "vocab.json", "weights.safetensors", "log.jsonl"}
+    assert len((folder / "log.jsonl").read_text().splitlines()) == 1
+
+
+def test_weights_of_another_model_are_refused(small_treebanks, tmp_path):
+    folders = [tmp_path / system for system in ("arc-eager", "arc-standard")]
+    for folder in folders:
+        train(*small_treebanks, folder, PerceptronConfig(folder.name, iterations=1))
+    (folders[1] / "weights.safetensors").write_bytes((folders[0] / "weights.safetensors").read_bytes())
+    with pytest.raises(DataError, match=r"weights.safetensors: does not fit"):
+        PerceptronParser.load(folders[1])
+
+
+def test_no_sentences():
+    parser_error = pytest.raises(ValueError, match="no training sentences")
+    with parser_error:
+        fit(PerceptronConfig(), [])
+
+
+def test_unknown_words_and_long_sentences(sample):
+    parser = fit(PerceptronConfig("arc-eager", iterations=1), sample[0][:50])
+    assert parser.predict([]) == []
+    for n in (1, 2, 300):
+        (prediction,) = parser.predict([Sentence.from_tokens(["?"] * n)])
+        assert prediction.heads.shape == (n + 1,)
+        assert prediction.heads[0] == -1
+        assert prediction.heads[1:].min() == 0
+
+
+def test_vocabulary(sample):
+    vocabulary = PerceptronVocabulary.from_sentences(sample[0])
+    assert PerceptronVocabulary.from_dict(json.loads(json.dumps(vocabulary.as_dict()))) == vocabulary
+    assert vocabulary.root_relation == "root"
+    assert vocabulary.root_only
+    text = vocabulary.text(sample[0][:3])
+    assert text.words[:, text.offsets[:-1]].tolist() == [[1, 1, 1], [1, 1, 1]]
+    assert text.words.min() == 1
+    trees = [sample[0][0].heads.copy()]
+    root = sample[0][0].roots[0]
+    trees[0][root], trees[0][1 if root != 1 else 2] = 1 if root != 1 else 2, 0
+    relations = vocabulary.gold(sample[0][:1], trees).relations
+    assert relations[root] == -1
+    with pytest.raises(ValueError, match="unknown tag column 'x'; known: upos, xpos"):
+        PerceptronVocabulary.from_sentences(sample[0], "x")
+
+
+def test_settings():
+    config = make_config(["system=arc-standard", "oracle=static", "iterations=3", "exploration=0.5"])
+    assert config == PerceptronConfig("arc-standard", "static", iterations=3, exploration=0.5)
+    assert PerceptronConfig.from_dict(config.as_dict()) == config
+    assert config.exploration_at(9) == 0
+    assert [PerceptronConfig(exploration_start=2).exploration_at(e) for e in range(3)] == [0, 0, 0.9]
+    for settings, message in (
+        (["speed=1"], "unknown setting 'speed'; known: exploration"),
+        (["iterations=many"], "must be of type int"),
+        (["system=x"], "unknown system 'x'; known: arc-standard"),
+        (["oracle=x"], "unknown oracle 'x' of arc-eager; known: static, dynamic"),
+        (["exploration=2"], "a probability"),
+        (["iterations=0"], "1 or more"),
+        (["tag_column=x"], "unknown tag column"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            make_config(settings)
+    with pytest.raises(ValueError, match="unknown option x; known: exploration"):
+        PerceptronConfig.from_dict(config.as_dict() | {"x": 1})
+    with pytest.raises(ValueError, match="model format 9"):
+        PerceptronConfig.from_dict(config.as_dict() | {"format": 9})
+    with pytest.raises(ValueError, match="scorer None"):
+        PerceptronConfig.from_dict({"format": 1})

@@ -1,0 +1,159 @@
+"""Covington parsing on arrays against the system and its oracle, which are proven elsewhere."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from computations import random_tree
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.data.conllu import read_treebank
+from mh4.oracles.covington import optimal_computation, optimal_step
+from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
+from mh4.training.perceptron import fit
+from mh4.transitions.arrays import covington
+from mh4.transitions.arrays.state import (
+    ALL_PAIRS,
+    DEPENDENT,
+    DYNAMIC,
+    HEAD,
+    NONE,
+    STATIC,
+    TRANSITION,
+    new_candidates,
+    new_state,
+    reset,
+)
+from mh4.transitions.covington import SHIFT, TRANSITIONS, Covington
+
+SYSTEM = Covington()
+
+
+def context(configuration):
+    """Gómez-Rodríguez and Fernández-González (2015), Table 1, word by word."""
+    i, j, n = configuration.left, configuration.right, configuration.n
+    head = {d: h for h, d in configuration.arcs}
+    left = {word: sorted(d for h, d in configuration.arcs if h == word and d < h) for word in (i, j)}
+    right = sorted(d for h, d in configuration.arcs if h == i and d > h)
+    between = [word for word in range(i + 1, j) if not i <= head.get(word, 0) <= j]
+    tokens = {
+        "L0": i,
+        "R0": j,
+        "L1": i - 1 if i > 1 else None,
+        "R1": j + 1 if j + 1 <= n else None,
+        "R2": j + 2 if j + 2 <= n else None,
+        "L0h": head.get(i),
+        "L0h2": head.get(head.get(i)),
+        "L0l": left[i][0] if left[i] else None,
+        "L0l'": left[i][-1] if left[i] else None,
+        "L0r": right[-1] if right else None,
+        "L0r'": right[0] if right else None,
+        "R0l": left[j][0] if left[j] else None,
+        "R0l'": left[j][-1] if left[j] else None,
+        "CL": between[0] if between else None,
+        "CR": between[-1] if between else None,
+    }
+    return [NONE if tokens[name] is None else tokens[name] for name in covington.TOKENS]
+
+
+def with_words_read(configuration):
+    """After the shifts that are not asked for."""
+    while configuration.left == 0 and not SYSTEM.is_final(configuration):
+        configuration = SYSTEM.apply(configuration, SHIFT)
+    return configuration
+
+
+@given(n=st.integers(1, 10), seed=st.integers(0, 2**32 - 1), oracle=st.sampled_from([STATIC, DYNAMIC, ALL_PAIRS]))
+def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
+    """The static oracles are followed; with the dynamic one, half of the steps are arbitrary."""
+    rng = np.random.default_rng(seed)
+    tree = random_tree(rng, n)
+    state, room = new_state(12), new_candidates(covington.SYSTEM, 12)
+    state.own[:], state.oracle[:] = 99, 99  # left behind by another sentence
+    reset(state, n)
+    covington.initialize(state)
+    covington.prepare(state, oracle, tree)
+    configuration, steps = with_words_read(SYSTEM.initial(n)), []
+    while True:
+        count, contexts = covington.list_candidates(state, room)
+        names = tuple(TRANSITIONS[row[TRANSITION]] for row in room.rows[:count])
+        assert names == SYSTEM.legal(configuration)
+        if not count:
+            break
+        assert contexts == 1
+        assert room.tokens[0].tolist() == context(configuration)
+        covington.costs(state, oracle, tree, room, count)
+        costs = dict(zip(names, room.costs[:count].tolist(), strict=True))
+        step = optimal_step(configuration, tree)
+        if oracle == DYNAMIC:
+            loss = n - step.score
+            assert costs == {name: n - loss - step.scores[name] for name in names}
+            best = [name for name in names if costs[name] == 0]
+        else:
+            best = [name for name in names if costs[name] == 0]
+            assert len(best) == 1
+            assert best[0] in step.best
+            steps.append(best[0])
+        options = names if oracle == DYNAMIC and rng.random() < 0.5 else best
+        transition = options[rng.integers(len(options))]
+        number = TRANSITIONS.index(transition)
+        row = room.rows[names.index(transition)].tolist()
+        following = SYSTEM.apply(configuration, transition)
+        assert [*following.arcs - configuration.arcs] == ([(row[HEAD], row[DEPENDENT])] if number > 1 else [])
+        covington.apply(state, number, 0, 3)
+        configuration = with_words_read(following)
+        assert state.heads[: n + 1].tolist() == configuration.heads().tolist()
+    if oracle != DYNAMIC:
+        assert SYSTEM.heads(configuration).tolist() == tree.tolist()
+    if oracle == ALL_PAIRS:
+        assert len(steps) == n * (n - 1) // 2
+        assert SHIFT not in steps
+    if oracle == STATIC:
+        configuration, without_asking = SYSTEM.initial(n), []
+        for transition in optimal_computation(tree):
+            if configuration.left > 0:
+                without_asking.append(transition)
+            configuration = SYSTEM.apply(configuration, transition)
+        assert steps == without_asking
+
+
+@pytest.mark.parametrize("oracle", ["static", "dynamic", "all-pairs"])
+def test_a_trained_parser_learns_crossing_arcs(oracle, small_treebanks):
+    sentences = list(read_treebank(small_treebanks[0], gold=True))
+    parser = fit(PerceptronConfig("covington", oracle, iterations=12, exploration_start=3), sentences)
+    predictions = parser.predict(sentences)
+    right = [
+        sentence.heads[1:].tolist() == prediction.heads[1:].tolist()
+        for sentence, prediction in zip(sentences, predictions, strict=True)
+    ]
+    assert sum(right) >= 0.9 * len(right)
+
+
+def test_words_without_a_head_go_below_the_first_one(small_treebanks):
+    """In a treebank with one word below the root in every sentence; else below the root."""
+    train, dev = (list(read_treebank(path, gold=True)) for path in small_treebanks)
+    parser = fit(PerceptronConfig("covington", "static", iterations=1), train[:40])
+    assert parser.vocabulary.single_root
+    as_published = PerceptronParser(parser.config, replace(parser.vocabulary, single_root=False), parser.lists)
+    several = 0
+    for one, other in zip(parser.predict(dev), as_published.predict(dev), strict=True):
+        first, *others = np.flatnonzero(other.heads == 0).tolist()
+        several += bool(others)
+        expected = other.heads.copy()
+        expected[others] = first
+        assert one.heads.tolist() == expected.tolist()
+        assert all(one.relations[word - 1] != parser.vocabulary.root_relation for word in others)
+        kept = [word - 1 for word in range(1, len(one.heads)) if word not in others]
+        assert [one.relations[i] for i in kept] == [other.relations[i] for i in kept]
+    assert several > 3
+
+
+def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_treebanks):
+    sentences = list(read_treebank(small_treebanks[0], gold=True))[:20]
+    heads = sentences[0].heads.copy()
+    heads[1:] = 0
+    vocabulary = PerceptronVocabulary.from_sentences([replace(sentences[0], heads=heads), *sentences[1:]])
+    assert not vocabulary.single_root

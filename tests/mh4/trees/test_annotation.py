@@ -1,0 +1,88 @@
+"""Optimal computations of whole treebanks."""
+
+import numpy as np
+import pytest
+
+from mh4.data.conllu import read_treebank
+from mh4.data.files import DataError
+from mh4.data.sample import write_sample
+from mh4.decoders.projectivization import projectivize
+from mh4.oracles.mh4 import closest_derivable
+from mh4.oracles.registry import ORACLES, get_oracle, optimal_computation
+from mh4.transitions.lr_spine import Transition
+from mh4.trees.annotation import annotate_file
+
+CHOICES = [(name, policy) for name, oracle in ORACLES.items() for policy in oracle.policies]
+
+
+@pytest.fixture(scope="module")
+def treebank(tmp_path_factory):
+    return write_sample(tmp_path_factory.mktemp("sample"))["dev"]
+
+
+@pytest.mark.parametrize(("system", "policy"), CHOICES)
+def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
+    """The closest projective tree; for Covington the tree itself, for MH4 that or the chart's closest."""
+    transition_system = ORACLES[system].system
+    for sentence in read_treebank(treebank, gold=True):
+        transitions, arcs = optimal_computation(sentence.heads, system, policy)
+        if system == "lr-spine":
+            transitions = [spine_transition(transition) for transition in transitions]
+        *_, last = transition_system.run(len(sentence), transitions)
+        assert transition_system.is_final(last)
+        assert arcs == np.count_nonzero(transition_system.heads(last)[1:] == sentence.heads[1:])
+        closest = {"covington": np.array, "mh4": closest_derivable}.get(system, projectivize)(sentence.heads)
+        assert arcs == np.count_nonzero(closest[1:] == sentence.heads[1:])
+
+
+def spine_transition(name):
+    """The transition that is written so."""
+    kind, _, k = name.rstrip(")").partition("(")
+    return Transition(kind, int(k or 0))
+
+
+def test_annotation_adds_two_comments_and_nothing_else(treebank, tmp_path):
+    target = tmp_path / "annotated.conllu"
+    totals = annotate_file(treebank, target, "arc-eager")
+    lines = target.read_text(encoding="utf-8").splitlines()
+    added = [line for line in lines if line.startswith(("# transitions = ", "# attainable_arcs = "))]
+    assert len(added) == 2 * totals.sentences
+    assert [line for line in lines if line not in added] == treebank.read_text(encoding="utf-8").splitlines()
+    assert sum(int(line.split(" = ")[1]) for line in added[1::2]) == totals.attainable_arcs
+    again = tmp_path / "again.conllu"
+    annotate_file(target, again, "arc-eager")
+    assert again.read_bytes() == target.read_bytes()
+
+
+def test_windows_line_ends_stay(treebank, tmp_path):
+    source, target = tmp_path / "source.conllu", tmp_path / "target.conllu"
+    source.write_bytes(treebank.read_bytes().replace(b"\n", b"\r\n"))
+    annotate_file(source, target, "shift-reduce")
+    written = target.read_bytes()
+    assert written.count(b"\r\n") == written.count(b"\n")
+
+
+def test_sequences_only(treebank, tmp_path):
+    target = tmp_path / "sequences.tsv"
+    totals = annotate_file(treebank, target, "shift-reduce", sequences_only=True)
+    rows = [line.split("\t") for line in target.read_text(encoding="utf-8").splitlines()]
+    assert len(rows) == totals.sentences
+    for (_, arcs, words, transitions), sentence in zip(rows, read_treebank(treebank, gold=True), strict=True):
+        assert int(words) == len(sentence)
+        assert int(arcs) <= len(sentence)
+        assert transitions.split().count("shift") == len(sentence)
+
+
+def test_unknown_names_list_the_known_ones(treebank, tmp_path):
+    with pytest.raises(ValueError, match="arc-eager-normalized"):
+        get_oracle("arc-lazy", None)
+    with pytest.raises(ValueError, match="right-before-left"):
+        annotate_file(treebank, tmp_path / "out", "shift-reduce", "shift-before-reduce")
+    assert not (tmp_path / "out").exists()
+
+
+def test_bad_trees_are_named(tmp_path):
+    source = tmp_path / "bad.conllu"
+    source.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n")
+    with pytest.raises(DataError, match=r"bad\.conllu"):
+        annotate_file(source, tmp_path / "out", "shift-reduce")
