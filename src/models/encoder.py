@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -13,6 +16,25 @@ from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
+
+
+class WordIds(NamedTuple):
+    """The words of a sentence as a `WordEncoder` sees them.
+
+    Attributes
+    ----------
+    forms : sequence of str
+    words : int64 (n,)
+        Vocabulary index of each word, `UNKNOWN` for unknown words.
+    characters : int64 (M,)
+        Characters of the words one after the other, `BEGIN` and `END` included.
+    character_lengths : int64 (n,), of sum M
+    """
+
+    forms: Sequence[str]
+    words: np.ndarray
+    characters: np.ndarray
+    character_lengths: np.ndarray
 
 
 @dataclass(frozen=True)
@@ -48,6 +70,22 @@ class WordBatch:
     def mask(self) -> Tensor:
         """bool (B, T): True at words, False at padding."""
         return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
+
+
+def collate(sentences: Sequence[WordIds]) -> WordBatch:
+    """The words of some sentences as padded tensors."""
+    lengths = np.array([len(sentence.words) for sentence in sentences])
+    inside = np.arange(lengths.max()) < lengths[:, None]
+    seen: dict[str, int] = {}
+    form_of = np.array([seen.setdefault(form, len(seen)) for sentence in sentences for form in sentence.forms])
+    new = np.diff(np.maximum.accumulate(form_of), prepend=-1) > 0
+    character_lengths = np.concatenate([sentence.character_lengths for sentence in sentences])
+    characters = np.concatenate([sentence.characters for sentence in sentences])[np.repeat(new, character_lengths)]
+    words, forms = np.full(inside.shape, UNKNOWN), np.zeros(inside.shape, np.int64)
+    words[inside] = np.concatenate([sentence.words for sentence in sentences])
+    forms[inside] = form_of
+    arrays = (lengths, words, forms, characters, character_lengths[new])
+    return WordBatch(*(torch.from_numpy(array) for array in arrays))
 
 
 def _embedding(count: int, size: int) -> nn.Embedding:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import torch
 from torch import Tensor
 
 from mh4.data.conllu import Sentence
-from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch
+from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordIds, collate
 
 MIN_WORD_COUNT = 5  # as published
 _FIRST_CHARACTER = END + 1
@@ -135,26 +136,25 @@ class Vocabulary:
         probabilities = np.concatenate([np.zeros(_FIRST_CHARACTER), strength / (strength + counts)])
         return torch.from_numpy(probabilities.astype(np.float32))
 
-    def batch(self, sentences: Sequence[Sentence]) -> WordBatch:
-        """The words of some sentences as padded tensors."""
-        lengths = np.array([len(sentence) for sentence in sentences])
-        words = np.full((len(sentences), lengths.max()), UNKNOWN)
-        forms = np.zeros_like(words)
-        seen: dict[str, int] = {}
-        for b, sentence in enumerate(sentences):
-            n = len(sentence)
-            words[b, :n] = [self._word_index.get(normalise(form), UNKNOWN) for form in sentence.forms]
-            forms[b, :n] = [seen.setdefault(form, len(seen)) for form in sentence.forms]
-        character_lengths = np.array([len(form) + 2 for form in seen])
-        characters = np.array(
-            [
-                index
-                for form in seen
-                for index in (BEGIN, *(self._character_index.get(character, UNKNOWN) for character in form), END)
-            ]
+    def ids(self, sentence: Sentence) -> WordIds:
+        """What an encoder sees of a sentence; `collate` makes a batch of several."""
+        words, characters, unknown = self._word_index.get, self._character_index.get, repeat(UNKNOWN)
+        forms = sentence.forms
+        return WordIds(
+            forms,
+            np.array([words(normalise(form), UNKNOWN) for form in forms]),
+            np.array([index for form in forms for index in (BEGIN, *map(characters, form, unknown), END)]),
+            np.array([len(form) + 2 for form in forms]),
         )
-        arrays = (lengths, words, forms, characters, character_lengths)
-        return WordBatch(*(torch.from_numpy(array) for array in arrays))
+
+    @staticmethod
+    def collate(ids: Sequence[WordIds]) -> WordBatch:
+        """A batch of sentences, given by their ids."""
+        return collate(ids)
+
+    def batch(self, sentences: Sequence[Sentence]) -> WordBatch:
+        """A batch of sentences."""
+        return self.collate([self.ids(sentence) for sentence in sentences])
 
 
 def _read_counts(data: dict[str, Any], name: str) -> dict[str, int]:
