@@ -21,8 +21,8 @@ def coverage(
 ) -> None:
     """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
     from mh4.data.files import DataError
+    from mh4.trees.closest import TREE_CLASSES
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
-    from mh4.trees.transform import TREE_CLASSES
 
     skipped: list[DataError] = []
     if per_sentence:

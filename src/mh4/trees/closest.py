@@ -1,14 +1,93 @@
-"""The tree that a system is trained on: the gold tree, or a close one that it can build."""
+"""The closest tree: of a class, or that a transition system can build, for trees that are outside."""
 
 from __future__ import annotations
+
+import threading
+from functools import cache
 
 import numpy as np
 
 from mh4.data.conllu import Sentence
+from mh4.decoders import get_decoder
+from mh4.decoders.decoder import Decoder
+from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.projectivization import projectivize
+from mh4.decoders.trees import is_projective
 from mh4.oracles.mh4 import closest_derivable
 from mh4.transitions.arrays.state import System
 from mh4.transitions.mh4 import MH4
+
+# For each class of trees the decoder that finds the closest one at the least cost.
+TREE_CLASSES = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order"}
+LARGE_CHART = 1 << 28  # bytes; a chart above it is filled while no other large one is
+_one_large_chart = threading.Lock()
+
+
+def check_tree_class(name: str) -> None:
+    """ValueError unless there is a class of this name."""
+    if name not in TREE_CLASSES:
+        raise ValueError(f"unknown class of trees {name!r}; known: {', '.join(TREE_CLASSES)}")
+
+
+@cache
+def _decoder(tree_class: str, single_root: bool) -> Decoder:
+    check_tree_class(tree_class)
+    return get_decoder(TREE_CLASSES[tree_class], single_root=single_root)
+
+
+def _tie_bonus(heads: np.ndarray) -> np.ndarray:
+    """1 on the arcs of the tree, and less than 1 in all on arcs from an ancestor of the old head."""
+    n = len(heads) - 1
+    bonus = np.zeros((n + 2, n + 2), np.float32)
+    # A power of two, and none for sentences so long that float32 sums would be rounded.
+    lift = np.float32(0.5) ** (n.bit_length() + 1) if n < 2048 else np.float32(0)
+    above = heads.tolist()
+    for d in range(1, n + 1):
+        h = above[d]
+        bonus[h, d] = 1
+        while h > 0 and (h := above[h]) > 0:
+            bonus[h, d] = lift
+    return bonus
+
+
+def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.ndarray:
+    """The tree of a class that keeps most arcs of a tree.
+
+    Among several such trees it is one that attaches most of the changed words to a word above their old head, as
+    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+        A tree.
+    tree_class : str
+        "projective", "mh4" or "1ec"; arcs from the root count in all of them.
+    single_root : bool
+        The result has exactly one word attached to the root, or at least one.
+
+    Returns
+    -------
+    int (n + 1,)
+
+    Raises
+    ------
+    ChartTooLargeError
+        The tree is not in the class, and the chart would take more than the decoder's memory limit.
+    ValueError
+        ``heads`` is not a tree, or the class is unknown.
+    """
+    heads = np.asarray(heads)
+    decoder = _decoder(tree_class, single_root)
+    # Projective trees are in all classes. Whether a tree is in MH4 only its decoder can tell.
+    within = is_projective(heads) or (tree_class == "1ec" and is_one_endpoint_crossing(heads))
+    if within and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
+        return heads
+    n = len(heads) - 1
+    scores = np.zeros((len(decoder.channels), n + 2, n + 2), np.float32)
+    if decoder.chart_bytes(n) <= LARGE_CHART:
+        return decoder.decode(scores, _tie_bonus(heads)).heads
+    with _one_large_chart:
+        return decoder.decode(scores, _tie_bonus(heads)).heads
 
 
 def training_tree(sentence: Sentence, system: System) -> np.ndarray:

@@ -15,7 +15,8 @@ from mh4.data.files import DataError
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
 
-from .transform import TREE_CLASSES, closest_tree, map_in_order
+from .closest import TREE_CLASSES, closest_tree
+from .transform import map_in_order
 
 __all__ = [
     "STRUCTURES",

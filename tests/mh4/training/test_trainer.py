@@ -29,7 +29,7 @@ RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
 from small import small_config
-from mh4.training import train
+from mh4.training.trainer import train
 train(sys.argv[2], sys.argv[3], sys.argv[4], small_config(max_steps=40), device="cpu", resume=True,
       on_step=lambda *_: time.sleep(float(sys.argv[5])))
 """

@@ -14,7 +14,8 @@ from mh4.data.files import DataError
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing.third_order import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
-from mh4.trees.transform import TREE_CLASSES, closest_tree, transform_file, transform_sentence
+from mh4.trees.closest import TREE_CLASSES, closest_tree
+from mh4.trees.transform import transform_file, transform_sentence
 
 # hearing → on crosses two arcs of "is": that from the root and is → today.
 HEARING = """# newpar
