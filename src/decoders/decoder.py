@@ -12,7 +12,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import ClassVar, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -129,9 +129,9 @@ class Decoder(ABC):
         What the rows and the columns of each matrix stand for: head, dependent, s1, s0, b0, …
     """
 
-    name: ClassVar[str]
-    channels: ClassVar[tuple[str, ...]]
-    roles: ClassVar[tuple[tuple[str, str], ...]]
+    name: str
+    channels: tuple[str, ...]
+    roles: tuple[tuple[str, str], ...]
 
     def __init__(self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self.single_root = single_root
@@ -230,7 +230,7 @@ class Decoder(ABC):
         Raises
         ------
         InfeasibleError, ChartTooLargeError, ValueError
-            As of `decode`, for any of the sentences; shapes and lengths that do not fit each other; no threads.
+            See `decode`, for any of the sentences; shapes and lengths that do not fit each other; no threads.
         TypeError
             Lengths that are no integers.
         """
@@ -274,14 +274,14 @@ class Decoder(ABC):
         Parameters
         ----------
         scores, threads
-            As of `decode_batch`.
+            See `decode_batch`.
         trees : B arrays int (n + 1,)
             Of this decoder's class.
 
         Raises
         ------
         InfeasibleError, ChartTooLargeError, ValueError
-            As of `decode_batch`.
+            See `decode_batch`.
         """
         lengths = [len(heads) - 1 for heads in trees]
         scores = self._checked_batch(scores, lengths)

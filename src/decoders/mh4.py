@@ -36,9 +36,7 @@ from numba.extending import register_jitable
 
 from .decoder import Decoder, check_numbers, derivation_score
 from .lanes import add, broadcast, gather, lane_max, load, scratch, splat, store, vmax
-
-REDUCES = ("ra2", "ra", "la", "ra'", "la'", "la2")
-RA2, RA, LA, RA1, LA1, LA2 = range(6)  # RA1 and LA1 are ra' and la'
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, REDUCES
 
 SHIFT = 6  # behind the six reduces in A
 SLOTS = 8  # vectors in a group of A, B and links
@@ -401,14 +399,7 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
                 stack[size] = (s2, 0, s1)
                 stack[size + 1] = (s1, s0, l)
             size += 2
-        if move in (RA2, RA1):
-            heads[gone] = s2
-        elif move == RA:
-            heads[gone] = s1
-        elif move == LA1:
-            heads[gone] = s0
-        else:
-            heads[gone] = l
+        heads[gone] = (s2, s1, s0, l)[REDUCES[move, 0]]
         if hybrid:
             count = _emit(parts, count, 1 + move, s1, s0)
         count = _emit(parts, count, (7 if hybrid else 1) + move, s0, l)
@@ -462,7 +453,7 @@ class MH4Two(MH4):
     """MH4 with every move scored by (s0, b0): the paper's two-feature model."""
 
     name = "mh4-two"
-    channels = ("shift", *REDUCES)
+    channels = ("shift", *REDUCE_NAMES)
     roles = (("s0", "b0"),) * 7
 
 
@@ -472,7 +463,7 @@ class MH4Hybrid(MH4):
     name = "mh4-hybrid"
     channels = (
         "shift",
-        *(f"{t}[s1,s0]" for t in REDUCES),
-        *(f"{t}[s0,b0]" for t in REDUCES),
+        *(f"{t}[s1,s0]" for t in REDUCE_NAMES),
+        *(f"{t}[s0,b0]" for t in REDUCE_NAMES),
     )
     roles = (("s0", "b0"), *(("s1", "s0"),) * 6, *(("s0", "b0"),) * 6)

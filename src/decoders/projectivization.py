@@ -85,7 +85,7 @@ def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
 def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[int, int]:
     """How many arcs of a tree the closest projective trees keep, and how many closest projective trees there are.
 
-    Parameters and errors as of `projectivize`.
+    For parameters and errors see `projectivize`.
 
     Returns
     -------

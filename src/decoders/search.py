@@ -12,16 +12,21 @@ from numba import njit
 
 from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
 from .mh3 import MH3
-from .mh4 import LA, LA1, RA, RA1, RA2, REDUCES, SHIFT, MH4Hybrid, MH4Two
+from .mh4 import MH4Hybrid, MH4Two
+from .mh4_transitions import LA, REDUCE_NAMES, REDUCES
 
+SHIFT = len(REDUCES)  # behind the reduces
 SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
 
 
 def _reduce_channels(chart: type[Decoder]) -> np.ndarray:
-    """Of each of `REDUCES` the channel over [s0, b0] and the channel over [s1, s0]; −1: there is none."""
+    """Of each reduce the channel over [s0, b0] and the channel over [s1, s0]; −1: there is none."""
     channel = {name: c for c, name in enumerate(chart.channels)}
     return np.array(
-        [[channel.get(f"{name}[s0,b0]", channel.get(name, -1)), channel.get(f"{name}[s1,s0]", -1)] for name in REDUCES]
+        [
+            [channel.get(f"{name}[s0,b0]", channel.get(name, -1)), channel.get(f"{name}[s1,s0]", -1)]
+            for name in REDUCE_NAMES
+        ]
     )
 
 
@@ -31,17 +36,8 @@ _CHANNELS = {chart.name: _reduce_channels(chart) for chart in (MH3, MH4Two, MH4H
 @njit(cache=True, nogil=True, inline="always")
 def _arc(reduce, s2, s1, s0, b0):
     """Head and dependent of a reduce; the dependent leaves the stack."""
-    if reduce == RA2:
-        return s2, s0
-    if reduce == RA:
-        return s1, s0
-    if reduce == LA:
-        return b0, s0
-    if reduce == RA1:
-        return s2, s1
-    if reduce == LA1:
-        return s0, s1
-    return b0, s1
+    window = (np.int64(s2), np.int64(s1), np.int64(s0), np.int64(b0))
+    return window[REDUCES[reduce, 0]], window[REDUCES[reduce, 1]]
 
 
 @njit(cache=True, nogil=True, inline="always")
@@ -258,9 +254,7 @@ class BeamSearch(Decoder):
         if width < 1:
             raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
         super().__init__(single_root, memory_limit)
-        self.name = chart.name  # type: ignore[misc]  # one class serves all charts
-        self.channels = chart.channels  # type: ignore[misc]
-        self.roles = chart.roles  # type: ignore[misc]
+        self.name, self.channels, self.roles = chart.name, chart.channels, chart.roles
         self.width = width
         self.chart = chart(single_root, memory_limit)
         self._reduces = _CHANNELS[chart.name]

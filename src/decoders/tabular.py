@@ -226,7 +226,7 @@ def _filled(grammar, string, weights):
 
 @njit(cache=True, nogil=True)
 def inside_score(grammar, string, weights):
-    """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments as of `best_score`, unchecked."""
+    """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments: see `best_score`, unchecked."""
     return _whole(_filled(grammar, string, weights)[0])
 
 
@@ -234,7 +234,7 @@ def inside_score(grammar, string, weights):
 def inside_count(grammar, string, weights, modulus):
     """Largest total weight of a tree (`FORBIDDEN`: there is none), and how many derivations have it, up to a modulus.
 
-    Arguments as of `count_best`, unchecked. The count is the remainder for ``modulus``, at most `LARGEST_MODULUS`.
+    For the arguments, unchecked, see `count_best`; the count is the remainder for ``modulus`` (≤ `LARGEST_MODULUS`).
     """
     left_slots = _slots(grammar.left_states, string)
     right_slots = _slots(grammar.right_states, string)
@@ -268,7 +268,7 @@ def _position(slots, slot):
 def inside_tree(grammar, string, weights, heads):
     """Fill heads, int32 (m,), with a tree of largest total weight; return that, or `FORBIDDEN` if there is none.
 
-    Arguments as of `best_tree`, unchecked.
+    For the arguments, unchecked, see `best_tree`.
     """
     score, left_slots, right_slots, scores = _filled(grammar, string, weights)
     if score == -np.inf:
@@ -378,7 +378,7 @@ def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -
 
 
 def best_tree(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A tree of largest total weight; parameters and errors as of `best_score`.
+    """A tree of largest total weight; for parameters and errors see `best_score`.
 
     Returns
     -------
@@ -408,7 +408,7 @@ def count_best(
     Parameters
     ----------
     grammar, string, weights
-        As of `best_score`.
+        See `best_score`.
     bound : int, optional
         A number that the count cannot exceed. A small one saves time; by default a number that holds for all weights.
 

@@ -11,9 +11,8 @@ import numpy as np
 
 from mh4.data.conllu import Sentence, check_no_cycle
 from mh4.data.files import DataError
-from mh4.decoders import Decoder, InfeasibleError, get_decoder
-from mh4.decoders.search import BeamSearch
-from mh4.decoders.trees import arc_matrix
+from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
+from mh4.decoders.fallback import Fallback
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 from mh4.models.transfer import HostCopy
@@ -26,8 +25,6 @@ from .vocabulary import Vocabulary
 __all__ = ["ChartParser", "Prediction"]
 
 log = logging.getLogger("mh4")
-
-FALLBACK_SEARCH = "beam:16"  # for sentences whose exact chart would not fit into memory
 
 
 class ChartParser(NetworkParser[Config, ChannelScorer]):
@@ -50,6 +47,7 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
             lambda sizes: ChannelScorer(sizes.hidden, decoder.roles, sizes.mlp, sizes.mlp_dropout),
         )
         self.decoder: Decoder = decoder
+        self.fallback = Fallback(decoder)
         self.single_root = config.single_root
 
     @classmethod
@@ -71,55 +69,41 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
 
     def find_heads(
         self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> Sequence[np.ndarray | DataError]:
+    ) -> Sequence[Derivation | DataError]:
         """As of `NetworkParser`."""
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
         bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None
-        if all(map(self.decoder.fits, lengths)):
-            try:
-                return [d.heads for d in self.decoder.decode_batch(matrices, lengths, bonus, self.threads)]
-            except InfeasibleError:
-                if bonus is None:
-                    raise
-        # One by one, for the sentence that is too long for the chart or has no tree with the given heads.
-        trees: list[np.ndarray | DataError] = []
-        for b, sentence in enumerate(sentences):
-            size = len(sentence) + 2
-            known = None if bonus is None else bonus[b, :size, :size]
-            trees.append(self._decode_one(matrices[b, :, :size, :size], sentence, known))
-        return trees
+        for sentence in sentences:
+            if instead := self.fallback.instead(len(sentence)):
+                warn_of_size(self.decoder, sentence, f"parsed with {instead}")
+        try:
+            return self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
+        except InfeasibleError:
+            if bonus is None:
+                raise
+        # One by one, for the sentence that has no tree with the given heads.
+        cut = [(slice(len(sentence) + 2), sentence) for sentence in sentences]
+        return [
+            decode_sentence(self.fallback, own[:, size, size], known[size, size], sentence)
+            for own, known, (size, sentence) in zip(matrices, bonus, cut, strict=True)
+        ]
 
-    def _decode_one(self, scores: np.ndarray, sentence: Sentence, bonus: np.ndarray | None) -> np.ndarray | DataError:
-        decoder = self.decoder
-        if not decoder.fits(len(sentence)):
-            if "arc" in decoder.channels:  # no transition system: any tree, by its arc scores alone
-                instead, search = "mst", "exact"
-                scores = scores[decoder.channels.index("arc") :][:1]
-            else:
-                instead, search = decoder.name, FALLBACK_SEARCH
-            log.warning(
-                "%s: %s: the exact %s chart of %d words would not fit into memory; parsed with %s",
-                *(sentence.source, sentence.name, decoder.name, len(sentence)),
-                search if instead == decoder.name else instead,
-            )
-            decoder = get_decoder(instead, single_root=decoder.single_root, search=search)
-        heads = decode_sentence(decoder, scores, bonus, sentence)
-        if isinstance(heads, DataError) and isinstance(decoder, BeamSearch):  # perhaps only the beam has lost them
-            if decoder.chart.fits(len(sentence)):
-                return decode_sentence(decoder.chart, scores, bonus, sentence)
-            closest = bonus + arc_matrix(decoder.decode(scores).heads)
-            mst = get_decoder("mst", single_root=decoder.single_root)
-            return decode_sentence(mst, np.zeros((1, *closest.shape), np.float32), closest, sentence)
-        return heads
+
+def warn_of_size(decoder: Decoder, sentence: Sentence, instead: str) -> None:
+    """Log that the chart of a sentence would be too large, and what happened instead."""
+    log.warning(
+        "%s: %s: the exact %s chart of %d words would not fit into memory; %s",
+        *(sentence.source, sentence.name, decoder.name, len(sentence), instead),
+    )
 
 
 def decode_sentence(
     decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence
-) -> np.ndarray | DataError:
-    """The best heads of a sentence, or the error of given ones, by the bonus, that are not those of any tree."""
+) -> Derivation | DataError:
+    """The best derivation of a sentence, or the error of given heads, by the bonus, that are not those of any tree."""
     try:
-        return decoder.decode(scores, bonus).heads
+        return decoder.decode(scores, bonus)
     except InfeasibleError as error:
         if bonus is None:
             raise

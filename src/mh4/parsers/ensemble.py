@@ -6,7 +6,6 @@ tree of the decoder's class with one root child, whatever the members propose.
 
 from __future__ import annotations
 
-import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -17,15 +16,14 @@ import torch
 
 from mh4.data.conllu import Sentence
 from mh4.data.files import DataError
-from mh4.decoders import get_decoder
+from mh4.decoders import Derivation, get_decoder
+from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix
 
 from .base import ROOT_RELATION, Prediction, TreebankParser
-from .chart import ChartParser, decode_sentence, known_heads_bonus
+from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
 from .loading import load_parser
 from .network import keep_relations, prediction_batches
-
-log = logging.getLogger("mh4")
 
 COMBINATIONS = ("votes", "scores")
 ANY_RELATION = "dep"  # UD's relation for want of a better one
@@ -74,6 +72,7 @@ class EnsembleParser(TreebankParser):
         if single_root is None:
             single_root = all(member.single_root for member in members)
         self.decoder = get_decoder(decoder, single_root=single_root)
+        self.fallback = Fallback(self.decoder, by_arcs=True)
         self.combine = combine
 
     @classmethod
@@ -103,11 +102,11 @@ class EnsembleParser(TreebankParser):
             bonus = self._arc_weights(trees, [None if own is None else own[i] for own in weights])
             if keep_heads:
                 bonus += known_heads_bonus([sentence], len(sentence) + 2)[0]
-            heads = self._decode(bonus, sentence)
-            if isinstance(heads, DataError):
-                predictions.append(heads)
+            found = self._decode(bonus, sentence)
+            if isinstance(found, DataError):
+                predictions.append(found)
                 continue
-            prediction = Prediction(heads, vote_on_relations(heads, trees))
+            prediction = Prediction(found.heads, vote_on_relations(found.heads, trees))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
         return predictions
 
@@ -126,15 +125,11 @@ class EnsembleParser(TreebankParser):
             total = total * np.float32(len(trees[0].heads)) + arc_matrix(trees[0].heads)
         return total
 
-    def _decode(self, bonus: np.ndarray, sentence: Sentence) -> np.ndarray | DataError:
-        decoder = self.decoder
-        if not decoder.fits(len(sentence)):
-            log.warning(
-                "%s: %s: the exact %s chart of %d words would not fit into memory; combined with mst",
-                *(sentence.source, sentence.name, decoder.name, len(sentence)),
-            )
-            decoder = get_decoder("mst", single_root=decoder.single_root)
-        return decode_sentence(decoder, np.zeros((len(decoder.channels), *bonus.shape), np.float32), bonus, sentence)
+    def _decode(self, bonus: np.ndarray, sentence: Sentence) -> Derivation | DataError:
+        if instead := self.fallback.instead(len(sentence)):
+            warn_of_size(self.decoder, sentence, f"combined with {instead}")
+        scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
+        return decode_sentence(self.fallback, scores, bonus, sentence)
 
 
 @torch.inference_mode()

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from mh4.data.conllu import Sentence
+from mh4.decoders import Derivation
 from mh4.models.network import Encoded
 from mh4.models.network_config import NetworkConfig
 from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
@@ -19,6 +20,7 @@ from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
 _SHORTEST_ROOM = 64
+_NO_PARTS = np.empty((0, 3), np.int32)
 
 
 class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTransitionScorer]):
@@ -64,7 +66,7 @@ class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTr
 
     def find_heads(
         self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> list[np.ndarray]:
+    ) -> list[Derivation]:
         """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
         if keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
@@ -77,5 +79,5 @@ class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTr
             roots = np.flatnonzero(heads[1:] <= 0) + 1
             heads[roots] = roots[0]
             heads[roots[0]] = 0
-            trees.append(heads)
+            trees.append(Derivation(heads, _NO_PARTS, np.nan))
         return trees

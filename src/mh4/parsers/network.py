@@ -15,6 +15,7 @@ import torch
 
 from mh4.data.conllu import Sentence
 from mh4.data.files import DataError
+from mh4.decoders import Derivation
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.network_config import NetworkConfig
 from mh4.models.transfer import HostCopy, send
@@ -47,12 +48,12 @@ def choose_device(device: str) -> torch.device:
 
 
 class ScoredBatch(NamedTuple):
-    """Sentences between scores and trees: their indices, and what yields their heads, perhaps found by then."""
+    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then."""
 
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
-    find_heads: Callable[[], Sequence[np.ndarray | DataError]]
+    find_heads: Callable[[], Sequence[Derivation | DataError]]
 
 
 class LabelledBatch(NamedTuple):
@@ -60,7 +61,7 @@ class LabelledBatch(NamedTuple):
 
     indices: list[int]
     sentences: list[Sentence]
-    trees: Sequence[np.ndarray | DataError]
+    trees: Sequence[Derivation | DataError]
     relations: HostCopy
 
 
@@ -107,8 +108,11 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     @abstractmethod
     def find_heads(
         self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> Sequence[np.ndarray | DataError]:
-        """Heads int32 (n + 1,) of each sentence of a batch, or its error; by one thread at a time, whichever."""
+    ) -> Sequence[Derivation | DataError]:
+        """The tree of each sentence of a batch, or its error; by one thread at a time, whichever.
+
+        Where trees have no score, it is NaN, and there are no parts.
+        """
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
@@ -194,7 +198,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.times.start()
         trees = batch.find_heads()
         self.times.stop("decode")
-        found = [(b, heads) for b, heads in enumerate(trees) if not isinstance(heads, DataError)]
+        found = [(b, tree.heads) for b, tree in enumerate(trees) if not isinstance(tree, DataError)]
         arcs = (
             np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
             np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
@@ -215,7 +219,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             if isinstance(tree, DataError):
                 predictions.append(tree)
                 continue
-            prediction = Prediction(tree, tuple(names[start : start + len(sentence)]))
+            prediction = Prediction(tree.heads, tuple(names[start : start + len(sentence)]))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
             start += len(sentence)
         self.times.stop("label")

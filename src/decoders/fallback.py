@@ -1,0 +1,83 @@
+"""A decoder for sentences of any length: approximate where the exact chart would not fit into memory."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .decoder import Decoder, derivation_score
+from .mst import MST
+from .search import BeamSearch
+from .trees import arc_matrix
+
+WIDTH = 16  # of the beam that stands in for a chart
+
+
+class Fallback(Decoder):
+    """Another decoder, and what takes its place where its chart would not fit or its beam dies out.
+
+    A beam of `WIDTH` stands in for the chart of a transition system, `MST` on the arc scores alone for all others.
+    Where a beam finds no derivation without forbidden parts, the chart does; where that does not fit, the tree of
+    allowed arcs is taken that is closest to the one the beam finds if no arc is forbidden. Such a tree has no parts.
+
+    Parameters
+    ----------
+    decoder : Decoder
+        Exact, or a beam; name, channels and roles are taken over.
+    by_arcs : bool
+        `MST` stands in for every chart: for scores that are all in the arc bonus.
+    """
+
+    def __init__(self, decoder: Decoder, by_arcs: bool = False) -> None:
+        super().__init__(decoder.single_root)
+        self.name, self.channels, self.roles = decoder.name, decoder.channels, decoder.roles
+        self.decoder = decoder
+        self._chart = decoder.chart if isinstance(decoder, BeamSearch) else decoder
+        self._mst = MST(decoder.single_root)
+        self._instead: Decoder = self._mst
+        if not by_arcs and "arc" not in decoder.channels:
+            self._instead = BeamSearch(type(self._chart), WIDTH, decoder.single_root)
+
+    def instead(self, n: int) -> str | None:
+        """What decodes a sentence of n words: "mst" or "beam:16", or None if the decoder itself does."""
+        if self.decoder.fits(n):
+            return None
+        return f"beam:{WIDTH}" if isinstance(self._instead, BeamSearch) else self._instead.name
+
+    def _chosen(self, n: int) -> Decoder:
+        return self.decoder if self.decoder.fits(n) else self._instead
+
+    def chart_bytes(self, n: int) -> int:
+        return self._chosen(n).chart_bytes(n)
+
+    def fits(self, n: int) -> bool:
+        return self._chosen(n).fits(n)
+
+    def _run(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        n = len(heads) - 1
+        chosen = self._chosen(n)
+        if chosen is self._mst:
+            return self._best_by_arcs(scores, arc_bonus, heads, parts)
+        count, score = chosen._run(scores, arc_bonus, heads, parts)
+        if count >= 0 or not isinstance(chosen, BeamSearch):
+            return count, score
+        if self._chart.fits(n):
+            return self._chart._run(scores, arc_bonus, heads, parts)
+        count, _ = chosen._run(scores, np.zeros_like(arc_bonus), heads, parts)
+        if count < 0:
+            return count, score
+        closest = arc_bonus + arc_matrix(heads)
+        count = min(self._mst._run(np.zeros_like(closest)[None], closest, heads, parts)[0], 0)
+        return count, derivation_score(scores, arc_bonus, heads, parts, count)
+
+    def _best_by_arcs(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
+    ) -> tuple[int, float]:
+        if "arc" not in self.channels:
+            count, score = self._mst._run(np.zeros_like(arc_bonus)[None], arc_bonus, heads, parts)
+            return min(count, 0), score
+        arc = self.channels.index("arc")
+        count, score = self._mst._run(scores[arc : arc + 1], arc_bonus, heads, parts)
+        parts[:, 0] = arc
+        return count, score

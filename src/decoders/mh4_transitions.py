@@ -1,0 +1,12 @@
+"""The reduces of the MH4 transition system as a table, for all that run it; MH3 has two of them, ``ra`` and ``la``.
+
+They look at a window of three words on top of the stack, s0 the topmost, and the next one in the buffer, b0.
+"""
+
+import numpy as np
+
+WINDOW = ("s2", "s1", "s0", "b0")
+REDUCE_NAMES = ("ra2", "ra", "la", "ra'", "la'", "la2")
+RA2, RA, LA, RA1, LA1, LA2 = range(6)  # RA1 and LA1 are ra' and la'
+REDUCES = np.array([(0, 2), (1, 2), (3, 2), (0, 1), (2, 1), (3, 1)])
+"""Head and dependent of each reduce, as indices into the window; the dependent leaves the stack."""

@@ -1,0 +1,110 @@
+"""What stands in for a chart that is too large, and for a beam that has lost the allowed arcs."""
+
+import numpy as np
+import pytest
+
+from mh4.decoders import ChartTooLargeError, InfeasibleError, decoder_names, get_decoder
+from mh4.decoders.fallback import Fallback
+from mh4.decoders.trees import is_tree, mark_arcs
+
+CHARTS = [name for name in decoder_names() if name != "mst"]
+
+
+def problem(decoder, n, seed=0, known=0.0):
+    """Scores, an arc bonus that leaves a share of the words one head only, and these heads, −1 elsewhere."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(len(decoder.channels), n + 2, n + 2)).astype(np.float32)
+    tree = get_decoder("eisner").decode(rng.normal(size=(1, n + 2, n + 2))).heads
+    fixed = rng.random(n + 1) < known
+    fixed[0] = False
+    bonus = np.zeros((n + 2, n + 2), np.float32)
+    only = np.full_like(bonus, -np.inf)
+    mark_arcs(only, tree, 0.0)
+    bonus[:, : n + 1][:, fixed] = only[:, : n + 1][:, fixed]
+    return scores, bonus, np.where(fixed, tree, -1)
+
+
+def without_room(name, n, search="exact"):
+    """A decoder whose chart does not take n words."""
+    decoder = get_decoder(name, search=search)
+    chart = decoder.chart if search != "exact" else decoder
+    chart.memory_limit = chart.chart_bytes(n) - 1
+    return decoder
+
+
+@pytest.mark.parametrize("name", decoder_names())
+def test_nothing_changes_where_the_chart_fits(name):
+    decoder = get_decoder(name)
+    fallback = Fallback(decoder)
+    scores, bonus, _ = problem(decoder, 12, known=0.3)
+    found, expected = fallback.decode(scores, bonus), decoder.decode(scores, bonus)
+    assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
+    assert fallback.instead(12) is None
+    assert fallback.chart_bytes(12) == decoder.chart_bytes(12)
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_too_long_for_the_chart(name):
+    decoder = without_room(name, 20)
+    scores, bonus, _ = problem(decoder, 20)
+    with pytest.raises(ChartTooLargeError):
+        decoder.decode(scores, bonus)
+    fallback = Fallback(decoder)
+    found = fallback.decode(scores, bonus)
+    if "arc" in decoder.channels:
+        assert fallback.instead(20) == "mst"
+        expected = get_decoder("mst").decode(scores[:1], bonus)
+    else:
+        assert fallback.instead(20) == "beam:16"
+        expected = get_decoder(name, search="beam:16").decode(scores, bonus)
+    assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
+    assert (fallback.decode_batch(scores[None], [20], bonus[None])[0].heads == found.heads).all()
+
+
+@pytest.mark.parametrize("name", ["mh3", "mh4-hybrid"])
+def test_by_arcs(name):
+    decoder = without_room(name, 20)
+    fallback = Fallback(decoder, by_arcs=True)
+    scores, _, _ = problem(decoder, 20)
+    arcs = scores[0]
+    found = fallback.decode(np.zeros_like(scores), arcs)
+    expected = get_decoder("mst").decode(arcs[None])
+    assert fallback.instead(20) == "mst"
+    assert (found.heads == expected.heads).all()
+    assert found.score == expected.score
+    assert len(found.parts) == 0
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_beam_that_dies_out_leaves_it_to_the_chart(seed):
+    beam = get_decoder("mh4-hybrid", search="greedy")
+    scores, bonus, _ = problem(beam, 20, seed, known=1.0)
+    with pytest.raises(InfeasibleError):
+        beam.decode(scores, bonus)
+    found, expected = Fallback(beam).decode(scores, bonus), beam.chart.decode(scores, bonus)
+    assert (found.parts.tolist(), found.score) == (expected.parts.tolist(), expected.score)
+
+
+@pytest.mark.parametrize("search", ["exact", "greedy"])
+@pytest.mark.parametrize("known", [0.5, 1.0])
+def test_where_not_even_the_chart_fits_the_allowed_arcs_are_kept(search, known):
+    decoder = without_room("mh4-hybrid", 60, search)
+    scores, bonus, heads = problem(decoder, 60, known=known)
+    with pytest.raises(InfeasibleError):
+        get_decoder("mh4-hybrid", search=search if search == "greedy" else "beam:16").decode(scores, bonus)
+    found = Fallback(decoder).decode(scores, bonus)
+    assert (found.heads[heads >= 0] == heads[heads >= 0]).all()
+    assert is_tree(found.heads, single_root=True)
+    assert len(found.parts) == found.score == 0
+
+
+@pytest.mark.parametrize("search", ["exact", "greedy"])
+@pytest.mark.parametrize("room", [True, False])
+def test_no_tree_of_allowed_arcs(search, room):
+    decoder = get_decoder("mh4-two", search=search) if room else without_room("mh4-two", 9, search)
+    scores, bonus, _ = problem(decoder, 9)
+    bonus[:, 4] = -np.inf
+    with pytest.raises(InfeasibleError, match="mh4-two"):
+        Fallback(decoder).decode(scores, bonus)
+    with pytest.raises(InfeasibleError, match="mh4-two"):
+        Fallback(decoder).decode(np.full_like(scores, -np.inf))
