@@ -153,6 +153,20 @@ def test_exploration_leaves_the_path_of_the_oracle_and_repeats_with_its_seed():
     assert positions((0.0, 0.9), 0.0) == positions(nothing, 0.0)  # all are
 
 
+@pytest.mark.parametrize(("behind", "strays"), [(-0.5, True), (0.9, True), (1.1, False), (2.0, False), (8.0, False)])
+def test_a_wrong_candidate_is_followed_if_it_is_behind_by_less_than_the_margin(behind, strays):
+    """Every word is the head of the next one: to shift is always right, an arc to the left is always wrong."""
+    code, system = SYSTEMS["arc-hybrid"]
+    roles = np.array([system.tokens.index(name) for name in ("s1", "s0", "b0")], np.int32)
+    gold = np.array([-1, 0, 1, 2], np.int32)
+    scorer = random_scorer(np.random.default_rng(6), 1, 3, len(roles), len(system.transitions))
+    bias = np.full(len(system.transitions), -50, np.float32)
+    bias[system.transitions.index("shift")], bias[system.transitions.index("la")] = 0.0, -behind
+    scorer = scorer._replace(output=scorer.output * 0, output_bias=bias)
+    (contexts, _, _), decisions = noted(code, DYNAMIC, scorer, gold, roles, (1.0, 1.0), system)
+    assert decisions.positions[:contexts].tolist() == [[0, 1, 2], [0 if strays else 1, 2, 3]]
+
+
 def test_scores_along_the_computation_have_dropout():
     code, system = SYSTEMS["covington"]
     generator = np.random.default_rng(5)

@@ -25,8 +25,8 @@ def test_words_need_five_occurrences(vocabulary):
     unknown = vocabulary.word_unknown(2.5)
     assert unknown.tolist() == pytest.approx([0.0, 2.5 / 8.5])
     characters = vocabulary.character_unknown(0.25)
-    assert characters[:3].tolist() == [0.0, 0.0, 0.0]
-    assert len(characters) == 3 + len(vocabulary.characters)
+    assert vocabulary.characters == {"9": 6} | dict.fromkeys("Teht", 4) | dict.fromkeys("1EHac", 2)
+    assert characters.tolist() == pytest.approx([0] * 3 + [0.25 / 6.25] + [0.25 / 4.25] * 4 + [0.25 / 2.25] * 5)
 
 
 def test_words_may_need_fewer():

@@ -134,6 +134,22 @@ def test_it_learns_the_sample(system, oracle, sample):
     assert attachment_scores(sample[0], parser.predict(sample[0]))[1] > 92
 
 
+def test_of_equally_good_epochs_the_first_is_kept(sample):
+    sentences, reports, parsers = sample[0][:6], [], []
+    parser = fit(
+        PerceptronConfig("arc-standard", "static", iterations=6),
+        *(sentences, sentences),
+        lambda report, own: (reports.append(report), parsers.append(own)),
+    )
+    scores = [(report["dev_las"], report["dev_uas"]) for report in reports]
+    first = scores.index(max(scores))
+    assert scores[first:].count(max(scores)) > 1
+    assert [report["best"] for report in reports] == [
+        score > max(scores[:i], default=(-1.0,)) for i, score in enumerate(scores)
+    ]
+    assert parser is parsers[first]
+
+
 def test_model_folder(sample, small_treebanks, tmp_path):
     folder, lines = tmp_path / "model", []
     config = PerceptronConfig("arc-eager", iterations=2)

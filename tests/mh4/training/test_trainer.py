@@ -153,6 +153,52 @@ def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_p
     assert [[r[k] for k in keys] for r in log_of(folder)] == [[r[k] for k in keys] for r in log_of(tmp_path / "quiet")]
 
 
+def test_moving_averages_are_resumed(small_treebanks, tmp_path):
+    config = small_config("mst", weight_average=0.9)
+    train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
+
+    def interrupt(report):
+        if report["step"] == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "resumed", config, device="cpu", on_evaluation=interrupt)
+    train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
+    quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
+    assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
+    assert same_weights(tmp_path / "quiet", tmp_path / "resumed")
+    weights = load_file(tmp_path / "quiet" / "weights.safetensors")
+    assert any((weights[name] != quiet[f"network.{name}"]).any() for name in weights)  # those of the average
+
+
+def test_gradients_are_clipped(small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    norms = []
+    for limit in (1e6, 0.5):
+        torch.manual_seed(1)
+        config = small_config("mst", gradient_clip=limit)
+        parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+        trainer = Trainer(parser, sentences, [], tmp_path)
+        trainer.step(trainer.collate(range(3)))
+        gradients = [p.grad for p in parser.network.parameters() if p.grad is not None]
+        norms.append(torch.cat([gradient.flatten() for gradient in gradients]).norm().item())
+    assert norms[0] > 1.0
+    assert norms[1] == pytest.approx(0.5, rel=1e-4)
+
+
+@pytest.mark.parametrize(("setting", "quarter"), [(1, True), (9, False)])
+def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting, quarter, small_treebanks, tmp_path):
+    config = small_config("mst", batch_words=16, evaluation_steps=setting, max_steps=20)
+    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, sentences[:2], tmp_path)
+    epoch = len(trainer.batches(0))
+    interval = -(-epoch // 4) if quarter else setting
+    assert epoch // 4 > 1
+    trainer.run()
+    assert [report["step"] for report in log_of(tmp_path)] == [*range(interval, 20, interval), 20]
+
+
 def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks, small_model, tmp_path):
     def interrupt(progress, _):
         if progress.step == 2:  # before the first evaluation

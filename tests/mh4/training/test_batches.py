@@ -1,0 +1,32 @@
+"""What a batch holds."""
+
+import torch
+from small import small_config
+
+from mh4.data.conllu import read_treebank
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.trainer import Trainer
+
+NOT_PROJECTIVE = [2, 0, 1, 1]
+
+
+def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_path):
+    path = tmp_path / "t.conllu"
+    rows = [f"{d}\tw{d}\t_\tX\t_\t_\t{head}\tr{d}\t_\t_\n" for d, head in enumerate(NOT_PROJECTIVE, start=1)]
+    path.write_text("".join([*rows, "\n", *rows[:2], "\n"]), encoding="utf-8")
+    sentences = list(read_treebank(path, gold=True))
+    vocabulary = Vocabulary.from_sentences(sentences)
+    parser = ChartParser(small_config("eisner"), vocabulary, device="cpu")
+    batch = Trainer(parser, sentences, [], tmp_path).collate([1, 0])
+    assert batch.heads[0].tolist() == [-1, 2, 0]
+    assert batch.heads[1].tolist() == parser.decoder.closest_tree(sentences[0].heads).tolist()
+    assert batch.heads[1].tolist() != sentences[0].heads.tolist()
+    assert batch.head_of.tolist() == [2, 0, *NOT_PROJECTIVE]
+    assert batch.sentence_of.tolist() == [0, 0, 1, 1, 1, 1]
+    assert batch.dependent.tolist() == [1, 2, 1, 2, 3, 4]
+    assert [vocabulary.relations[i] for i in batch.relations] == ["r1", "r2", "r1", "r2", "r3", "r4"]
+    assert batch.words.lengths.tolist() == [2, 4]
+    assert batch.tags.tolist() == batch.tag_pairs.tolist() == [0] * 6
+    assert batch.features.shape == (6, 0)
+    assert batch.features.dtype == torch.bool

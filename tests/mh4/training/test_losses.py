@@ -1,0 +1,136 @@
+"""Losses and steps against a trainer that has no decoder: it adds losses up word by word, over all trees."""
+
+import copy
+import json
+import math
+from dataclasses import replace
+
+import naive
+import numpy as np
+import pytest
+import torch
+from small import SMALL_NETWORK, small_config
+
+from mh4.data.conllu import read_treebank
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.trainer import Trainer
+
+# Of 2 to 5 words, so that all trees can be listed; the second tree is not projective.
+TREES = ([0, 1], [2, 0, 1, 1], [2, 0, 2], [0, 1, 2, 3], [3, 1, 0, 3, 4], [2, 0], [2, 0, 4, 2], [3, 3, 0, 3, 4])
+WEIGHTS = {"labeler_weight": 0.7, "tagger_weight": 0.3, "feature_weight": 0.4}
+
+
+@pytest.fixture
+def treebank(tmp_path):
+    generator = np.random.default_rng(3)
+    lines = []
+    for heads in TREES:
+        for d, head in enumerate(heads, start=1):
+            form, tag, case = (str(generator.choice(names)) for names in (list("abcde"), ["N", "V"], ["Case=Nom", "_"]))
+            relation = "root" if head == 0 else str(generator.choice(["nsubj", "obj", "det"]))
+            lines.append(f"{d}\t{form}\t_\t{tag}\t{tag.lower()}{len(case)}\t{case}\t{head}\t{relation}\t_\t_\n")
+        lines.append("\n")
+    path = tmp_path / "short.conllu"
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def hinge(scores, gold):
+    wrong = [score for k, score in enumerate(scores) if k != gold]
+    return torch.relu(1 + max(wrong) - scores[gold])
+
+
+class NaiveTrainer:
+    """The same steps: every tree is scored arc by arc, every word has its own hinge, and the update is plain Adam."""
+
+    def __init__(self, parser, settings):
+        self.parser, self.settings = parser, settings
+        self.network = copy.deepcopy(parser.network)
+        self.adam = torch.optim.Adam(
+            self.network.parameters(),
+            settings.learning_rate,
+            (0.9, 0.999),
+            settings.epsilon,
+            foreach=False,
+            fused=False,
+        )
+        self.norms = []
+
+    def tree_loss(self, scores, gold, projective):
+        def score(heads):
+            return sum(scores[heads[d], d] for d in range(1, len(heads)))
+
+        def cost(heads):
+            return sum(heads[d] != gold[d] for d in range(1, len(heads)))
+
+        trees = naive.all_trees(len(gold) - 1, single_root=True, projective=projective)
+        return max(score(heads) + cost(heads) for heads in trees) - score(gold)
+
+    def loss(self, sentences, trees):
+        parser, network = self.parser, self.network.train()
+        encoded = network.encode(parser.vocabulary.batch(sentences))
+        scores = network.scorer(encoded.roles)[:, 0]
+        total = sum(
+            self.tree_loss(matrix, heads.tolist(), parser.decoder.name == "eisner")
+            for matrix, heads in zip(scores, trees, strict=True)
+        )
+        words = [(b, d) for b, sentence in enumerate(sentences) for d in range(1, len(sentence) + 1)]
+        sentence_of, dependents = torch.tensor(words).unbind(1)
+        heads = torch.tensor([int(sentences[b].heads[d]) for b, d in words])
+        states = encoded.tagger_states[sentence_of, dependents]
+        labels = network.label_scores(encoded.states, sentence_of, heads, dependents)
+        tags, pairs = (tagger(states) for tagger in network.taggers)
+        features = torch.sigmoid(network.features(states))
+        vocabulary = parser.vocabulary
+        for row, (b, d) in enumerate(words):
+            sentence = sentences[b]
+            relation, tag, fine_tag, feats = (
+                column[d - 1] for column in (sentence.relations, sentence.upos, sentence.xpos, sentence.feats)
+            )
+            total = total + WEIGHTS["labeler_weight"] * hinge(labels[row], vocabulary.relations.index(relation))
+            total = total + WEIGHTS["tagger_weight"] * hinge(tags[row], vocabulary.tags.index(tag))
+            pair = vocabulary.tag_pairs.index(f"{tag}|{fine_tag}")
+            total = total + WEIGHTS["tagger_weight"] * hinge(pairs[row], pair)
+            for name, probability in zip(vocabulary.features, features[row], strict=True):
+                right = probability if name in feats.split("|") else 1 - probability
+                total = total - WEIGHTS["feature_weight"] * right.log()
+        return total
+
+    def step(self, sentences, trees):
+        loss = self.loss(sentences, trees)
+        self.adam.zero_grad()
+        (loss / self.settings.batch_words).backward()
+        gradients = [parameter.grad for parameter in self.network.parameters() if parameter.grad is not None]
+        self.norms.append(math.sqrt(sum(float((gradient.double() ** 2).sum()) for gradient in gradients)))
+        for gradient in gradients:
+            gradient *= min(1.0, self.settings.gradient_clip / self.norms[-1])
+        self.adam.step()
+        return float(loss.detach())
+
+
+@pytest.mark.parametrize("decoder", ["mst", "eisner"])
+def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_path):
+    sentences = list(read_treebank(treebank, gold=True))
+    settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.5, "min_word_count": 2}
+    config = small_config(decoder, epsilon=1e-3, **settings)  # rounding errors in a gradient of 0 must not be steps
+    config = replace(config, network=replace(SMALL_NETWORK, **WEIGHTS))
+    torch.manual_seed(4)
+    parser = ChartParser(config, Vocabulary.from_sentences(sentences, min_word_count=2), device="cpu")
+    sums = []
+    trainer = Trainer(parser, sentences, sentences, tmp_path, lambda _, recent: sums.append(recent.loss))
+    twin = NaiveTrainer(parser, config.training)
+    replaced = [(example.heads != example.sentence.heads).any() for example in trainer.examples]
+    assert any(replaced) == (decoder == "eisner")
+    batches = [[trainer.examples[i] for i in batch] for batch in [*trainer.batches(0), *trainer.batches(1)][:5]]
+    torch.manual_seed(5)
+    expected = [twin.step([e.sentence for e in batch], [e.heads for e in batch]) for batch in batches]
+    assert min(twin.norms) < config.training.gradient_clip < max(twin.norms)
+    torch.manual_seed(5)
+    trainer.run()
+    assert np.diff(sums, prepend=0.0) == pytest.approx(expected, rel=1e-4)
+    for own, other in zip(parser.network.parameters(), twin.network.parameters(), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-5)
+    report = json.loads((tmp_path / "log.jsonl").read_text())
+    words = sum(len(e.sentence) for batch in batches for e in batch)
+    assert report["loss"] == pytest.approx(sum(expected) / words, abs=1e-4)

@@ -1,0 +1,54 @@
+"""What the presets stand for."""
+
+from dataclasses import asdict
+
+from mh4.parsers.config import Config, make_config
+from mh4.training.presets import PRESETS
+
+# Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
+PUBLISHED_NETWORK = {
+    "word_size": 128,
+    "character_size": 64,
+    "character_hidden": 128,
+    "character_layers": 2,
+    "hidden": 192,
+    "layers": 2,
+    "mlp": 192,
+    "lstm_dropout": 0.3,
+    "mlp_dropout": 0.3,
+    "block_dropout": 0.1,
+    "tagger_weight": 0.2,
+    "labeler_weight": 1.0,
+    "feature_weight": 0.0,
+    "tagger_layer": 0,
+    "characters": "rare",
+    "spelling_dropout": 0.0,
+}
+PUBLISHED_TRAINING = {
+    "seed": 1,
+    "learning_rate": 0.002,
+    "beta1": 0.9,
+    "beta2": 0.999,
+    "epsilon": 1e-8,
+    "weight_decay": 0.0,
+    "gradient_clip": 5.0,
+    "batch_words": 100,
+    "evaluation_steps": 500,
+    "patience": 5,
+    "decays": 3,
+    "decay_factor": 0.25,
+    "decay_from": "last",
+    "max_steps": 100_000,
+    "min_word_count": 5,
+    "word_unknown": 2.5,
+    "character_unknown": 0.25,
+    "dropout_rise": 0,
+    "weight_average": 0.0,
+}
+
+
+def test_paper_has_the_published_settings():
+    config = make_config("mh4-hybrid", settings=PRESETS["paper"])
+    assert config == Config()
+    assert asdict(config.network) == PUBLISHED_NETWORK
+    assert asdict(config.training) == PUBLISHED_TRAINING
