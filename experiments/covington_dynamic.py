@@ -29,6 +29,7 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import permutation_test
 
+from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.training.perceptron import fit
@@ -44,8 +45,9 @@ Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one a seed
 
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
+    errors: ErrorPolicy = "skip" if options.skip_bad else "raise"
     train, evaluation = (
-        read_gold(part_path(folder, part), options.skip_bad) for part in ("train", scored_part(folder)["scored"])
+        read_gold(part_path(folder, part), errors) for part in ("train", scored_part(folder)["scored"])
     )
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
     start = time.thread_time()

@@ -21,7 +21,7 @@ from figures import new_figure, write_figure, write_numbers
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.oracles.arc_eager import ALGORITHMS, step_scores_batch
 
 
@@ -97,7 +97,7 @@ def main() -> None:
             settings = Settings("arc-eager", options.policy, vector_size=0, seed=options.seed)
             walks.append(visit(path, settings))
         else:
-            golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
+            golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
             walks.append((straying_configurations(golds, options.policy, options.stray, options.seed), golds))
     records = mean_times(*joined(walks), options.policy)
     numbers = write_numbers(records, options.output)

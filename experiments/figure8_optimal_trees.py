@@ -17,14 +17,14 @@ from pathlib import Path
 
 from figures import new_figure, write_figure, write_numbers
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import count_optimal_trees
 
 
 def mean_counts(path: str, width: int) -> list[dict[str, float]]:
     """One record for each range of sentence lengths that occurs: its bounds, sentences, geometric mean."""
     logarithms = defaultdict(list)
-    for sentence in read_treebank(path, gold=True):
+    for sentence in read_conllu(path, trees="required"):
         _, count = count_optimal_trees(sentence.heads)
         logarithms[(len(sentence) - 1) // width].append(math.log(count))
     return [

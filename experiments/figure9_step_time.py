@@ -28,7 +28,7 @@ from deterministic.training import Settings
 from figures import new_figure, write_figure, write_numbers
 from visited_configurations import visit
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import projectivize
 from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
 from mh4.oracles.shift_reduce.projective import components
@@ -148,7 +148,7 @@ def main() -> None:
         if options.stray is None:
             visits += trained_visits(path, Settings("shift-reduce", options.policy, seed=options.seed))
         else:
-            golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
+            golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
             visits += straying_walks(golds, options.policy, options.stray, options.seed)
     records = measure(visits, options.policy)
     options.output.mkdir(parents=True, exist_ok=True)

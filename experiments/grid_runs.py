@@ -14,7 +14,7 @@ from typing import Any
 
 from segmentation import MODEL_SUFFIX, require_udpipe, segment_file
 
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.config import Config, make_config
 from mh4.parsers.folder import LOG

@@ -61,7 +61,7 @@ def read_part(folder: Path, part: str) -> list[Sentence]:
     """The sentences of ``train``, ``dev`` or ``test``, projectivised."""
     return [
         dataclasses.replace(sentence, heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
-        for sentence in read_gold(part_path(folder, part), skip_bad=False)
+        for sentence in read_gold(part_path(folder, part))
     ]
 
 

@@ -18,7 +18,8 @@ from table4_systems import systems_of, treebanks_of
 
 from mh4.cli.bench.report import RESULTS as PERFORMANCE
 from mh4.cli.bench.report import performance_markdown
-from mh4.data.files import DataError, atomic_output
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output
 
 ROOT = Path(__file__).resolve().parents[1]
 LANGUAGES = {"hu": "Hungarian", "got": "Gothic", "cu": "Old Church Slavonic", "el": "Greek"}

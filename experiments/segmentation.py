@@ -16,7 +16,8 @@ from typing import Any
 
 import conllu
 
-from mh4.data.files import DataError, atomic_output
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output
 
 MODEL_SUFFIX = ".udpipe"
 

@@ -23,7 +23,7 @@ from rich.table import Table
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_eager import step_scores_batch
 from mh4.oracles.optimal_step import best_transitions
@@ -138,7 +138,7 @@ def main() -> None:
     console = Console()
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for path in options.treebanks:
-        golds = [sentence.heads for sentence in read_treebank(path, gold=True)]
+        golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
         share = 100 - 100 * sum(map(is_projective, golds)) / len(golds)
         results[Path(path).stem] = {}
         for policy in PUBLISHED:

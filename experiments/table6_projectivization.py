@@ -16,7 +16,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 
@@ -39,7 +39,7 @@ def main() -> None:
     projectivize(np.array([-1, 3, 0, 2]))  # compile
     for path in parser.parse_args().treebanks:
         name = Path(path).stem
-        trees = [sentence.heads for sentence in read_treebank(path, gold=True)]
+        trees = [sentence.heads for sentence in read_conllu(path, trees="required")]
         start = time.perf_counter()
         closest = [projectivize(heads) for heads in trees]
         milliseconds = (time.perf_counter() - start) / len(trees) * 1e3

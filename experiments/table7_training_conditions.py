@@ -80,7 +80,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
     dumping = visited and not dump.exists()
     if not missing and not dumping:
         return
-    train, dev = (read_gold(part_path(folder, part), skip_bad=False) for part in ("train", "dev"))
+    train, dev = (read_gold(part_path(folder, part)) for part in ("train", "dev"))
     firsts: dict[Condition, tuple[DeterministicParser, float]] = {}
 
     def first_pass(condition: Condition) -> tuple[DeterministicParser, float]:

@@ -18,6 +18,6 @@ from mh4.training.trainer import read_gold
 def visit(path: str | Path, settings: Settings) -> tuple[Configurations, list[np.ndarray]]:
     """Train on a treebank and parse it: configurations (stacks, labels, offsets, fronts, sentences) and gold trees."""
     torch.set_num_threads(1)
-    sentences = read_gold(path, skip_bad=False)
+    sentences = read_gold(path)
     parser = train_condition(sentences, CONDITIONS[2], settings)
     return visited_configurations(parser, sentences), [sentence.heads for sentence in sentences]

@@ -6,7 +6,7 @@ from grid_results import RESULTS
 from paths import ROOT
 from readme_sections import accuracy_markdown, replace_section
 
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 
 BEGIN, END = "<!-- accuracy: begin -->", "<!-- accuracy: end -->"
 

@@ -7,8 +7,8 @@ import pytest
 from grid_runs import find_treebank, score_run
 from segmentation import MODEL_SUFFIX, main, raw_text, segment, segment_file, train_segmenter
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.parsers.base import Prediction, TreebankParser
 
@@ -62,7 +62,7 @@ def test_text_is_as_it_was_written(tmp_path):
 def test_a_trained_model_cuts_all_of_a_text_into_words(treebank, tmp_path):
     text = raw_text(treebank.test)
     path = segment_file(treebank.segmented, treebank.test, tmp_path / "cut.conllu")
-    sentences = list(read_treebank(path, gold=False))
+    sentences = list(read_conllu(path))
     assert "".join(form for sentence in sentences for form in sentence.forms) == "".join(text.split())
     assert len(sentences) > 1
     assert path.read_text(encoding="utf-8") == segment(treebank.segmented, text)
@@ -70,8 +70,8 @@ def test_a_trained_model_cuts_all_of_a_text_into_words(treebank, tmp_path):
 
 def test_runs_are_scored_on_what_the_model_cuts(treebank, tmp_path):
     scores = score_run(Chain(), treebank, tmp_path)
-    cut = list(read_treebank(tmp_path / "segmented.conllu", gold=False))
-    parsed = list(read_treebank(tmp_path / "test-segmented.conllu", gold=False))
+    cut = list(read_conllu(tmp_path / "segmented.conllu"))
+    parsed = list(read_conllu(tmp_path / "test-segmented.conllu"))
     assert [sentence.forms for sentence in parsed] == [sentence.forms for sentence in cut]
     assert scores["test"]["f1"]["Sentences"] == 100
     assert 0 < scores["test_segmented"]["f1"]["Sentences"] <= 100

@@ -13,7 +13,7 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.conllu import Sentence, read_conllu
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
@@ -42,7 +42,7 @@ def train_one(
     model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
     train(files["train"], files["dev"], model, config, threads=threads, overwrite=True)
     parser = load_parser(model, threads=threads)
-    sentences = list(read_treebank(files["test"], gold=False))
+    sentences = list(read_conllu(files["test"]))
     parser.predict(sentences)  # warms up
     start = time.perf_counter()
     parser.predict(sentences)
@@ -102,7 +102,7 @@ def run_demo(folder: Path, console: Console) -> None:
 def _example(gold: Path, parsed: Path) -> tuple[Sentence, np.ndarray, tuple[str, ...]]:
     """A short test sentence with crossing arcs in the predicted tree, the best parsed one."""
     candidates = []
-    for truth, guess in zip(read_treebank(gold, gold=True), read_treebank(parsed, gold=True), strict=True):
+    for truth, guess in zip(read_conllu(gold, trees="required"), read_conllu(parsed, trees="required"), strict=True):
         crossing = bool(crossed_arcs(guess.heads).any())
         right = float((truth.heads == guess.heads).mean())
         candidates.append(((len(guess) <= SHOWN_WORDS, crossing, right, len(guess)), guess))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
+from mh4.data.errors import Errors
 from mh4.decoders import decoder_names
 from mh4.training.presets import PRESETS
 
@@ -70,8 +71,12 @@ def set_threads(threads: int | None) -> None:
         torch.set_num_threads(threads)
 
 
-def report_skipped(skipped: list[Any]) -> None:
+def error_policy(skip_bad: bool) -> Errors:
+    """What happens to bad sentences."""
+    return Errors("skip" if skip_bad else "raise")
+
+
+def report_skipped(errors: Errors) -> None:
     """One line on stderr, if sentences were left out: how many, and what is wrong with the first."""
-    if skipped:
-        count = f"{len(skipped)} bad sentence{'s'[: len(skipped) != 1]} skipped"
-        say(f"{count}; the first: {skipped[0]}")
+    if errors.count:
+        say(f"{errors.count} bad sentence{'s'[: errors.count != 1]} skipped; the first: {errors.first}")

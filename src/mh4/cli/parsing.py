@@ -11,7 +11,17 @@ import typer
 
 from mh4 import IMPORTED_AT
 
-from .options import Device, DeviceOption, SkipBadOption, ThreadsOption, output, report_skipped, say, set_threads
+from .options import (
+    Device,
+    DeviceOption,
+    SkipBadOption,
+    ThreadsOption,
+    error_policy,
+    output,
+    report_skipped,
+    say,
+    set_threads,
+)
 
 if TYPE_CHECKING:
     from mh4.parsers.base import TreebankParser
@@ -45,8 +55,6 @@ def parse(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Parse CoNLL-U: HEAD and DEPREL are predicted, all else stays as it was."""
-    from mh4.data.files import DataError
-
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
@@ -59,7 +67,7 @@ def parse(
         raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then one input)")
     if cluster is None and len(sources) > 1:
         raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
-    skipped: list[DataError] = []
+    errors = error_policy(skip_bad)
     if cluster is not None:
         from mh4.service.cluster import parse_files
 
@@ -73,16 +81,15 @@ def parse(
             search=search,
             threads=threads,
             keep_heads=keep_heads,
-            skip_bad=skip_bad,
-            on_skip=skipped.append,
+            errors=errors,
         )
     else:
         set_threads(threads)
         parser = _load(folders, ensemble, search, device, threads)
         ready = time.perf_counter()
-        sentences, words = parser.parse_to_file(sources[0], target, keep_heads, skip_bad, skipped.append)
+        sentences, words = parser.parse_to_file(sources[0], target, keep_heads, errors)
     seconds = time.perf_counter() - ready
-    report_skipped(skipped)
+    report_skipped(errors)
     say(
         f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
     )

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mh4.data.errors import Errors
 from mh4.training.presets import PRESETS
 
 from .options import (
@@ -22,6 +23,7 @@ from .options import (
     SettingOption,
     SkipBadOption,
     ThreadsOption,
+    error_policy,
     messages,
     say,
     set_threads,
@@ -87,7 +89,9 @@ def train(
     if scorer is Scorer.perceptron:
         if max_steps or resume or device is Device.cuda or preset is not PAPER:
             raise ValueError("--max-steps, --resume, --preset and --device cuda do not go with --scorer perceptron")
-        _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, skip_bad)
+        _train_perceptron(
+            treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, error_policy(skip_bad)
+        )
         return
     from mh4.parsers.config import Config, make_config
     from mh4.parsers.folder import STATE, WEIGHTS
@@ -115,7 +119,7 @@ def train(
                 threads,
                 resume,
                 overwrite,
-                skip_bad,
+                error_policy(skip_bad),
                 on_step,
                 on_evaluation,
             )
@@ -131,7 +135,7 @@ def train(
 
 
 def _train_perceptron(
-    treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, skip_bad: bool
+    treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, errors: Errors
 ) -> None:
     from mh4.parsers.perceptron.config import make_config
     from mh4.training.perceptron import train as run
@@ -146,7 +150,7 @@ def _train_perceptron(
         if report["best"]:
             best.update(report)
 
-    run(treebank, dev, folder, make_config(settings), overwrite, skip_bad, on_evaluation)
+    run(treebank, dev, folder, make_config(settings), overwrite, errors, on_evaluation)
     say(
         f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
         f"model in {folder}",

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from .options import DecodingThreadsOption, SkipBadOption, TreeClass, output, report_skipped, say
+from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, output, report_skipped, say
 
 
 def coverage(
@@ -20,30 +20,26 @@ def coverage(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
-    from mh4.data.files import DataError
     from mh4.trees.closest import TREE_CLASSES
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
 
-    skipped: list[DataError] = []
+    errors = error_policy(skip_bad)
     if per_sentence:
         if not as_json:
             typer.echo("\t".join(("treebank", "sentence", "words", *TREE_CLASSES)))
         for path in treebanks:
-            for sentence in iterate_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append):
+            for sentence in iterate_coverage(path, threads=threads, errors=errors):
                 if as_json:
                     typer.echo(json.dumps({"treebank": path, **sentence.as_dict()}, ensure_ascii=False))
                 else:
                     typer.echo("\t".join(map(str, (path, sentence.name, sentence.words, *sentence.kept.values()))))
     else:
-        results = {
-            path: measure_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=skipped.append)
-            for path in treebanks
-        }
+        results = {path: measure_coverage(path, threads=threads, errors=errors) for path in treebanks}
         if as_json:
             typer.echo(json.dumps({path: result.as_dict() for path, result in results.items()}, indent=1))
         else:
             output.print(coverage_table(results))
-    report_skipped(skipped)
+    report_skipped(errors)
 
 
 def transform(
@@ -62,10 +58,9 @@ def transform(
     """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
     from decimal import Decimal
 
-    from mh4.data.files import DataError
     from mh4.trees.transform import transform_file
 
-    skipped: list[DataError] = []
+    errors = error_policy(skip_bad)
     totals = transform_file(
         source,
         target,
@@ -73,10 +68,9 @@ def transform(
         mark_arcs=mark_arcs,
         count_trees=count,
         threads=threads,
-        skip_bad=skip_bad,
-        on_skip=skipped.append,
+        errors=errors,
     )
-    report_skipped(skipped)
+    report_skipped(errors)
     say(
         f"{totals.sentences} sentences, {totals.words} words; "
         f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
@@ -105,14 +99,11 @@ def oracle(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Annotate every gold tree, projective or not, with transitions that build as many of its arcs as can be built."""
-    from mh4.data.files import DataError
     from mh4.trees.annotation import annotate_file
 
-    skipped: list[DataError] = []
-    totals = annotate_file(
-        source, target, system, policy, sequences_only=sequences, skip_bad=skip_bad, on_skip=skipped.append
-    )
-    report_skipped(skipped)
+    errors = error_policy(skip_bad)
+    totals = annotate_file(source, target, system, policy, sequences_only=sequences, errors=errors)
+    report_skipped(errors)
     say(
         f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "
         f"attainable accuracy {totals.accuracy:.2f} %",

@@ -10,20 +10,20 @@ sentence are not kept: a sentence is handed on as soon as its blank line is read
 """
 
 import os
-import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from conllu.exceptions import ParseException
 from conllu.parser import parse_comment_line, parse_id_value, parse_int_value
 
-from .files import STDIN_NAME, DataError, open_input
+from .errors import DataError, ErrorPolicy, Errors
+from .files import STDIN_NAME, open_input
 
-__all__ = ["Block", "DataError", "Sentence", "blocks", "parse_block", "read_treebank"]
+__all__ = ["Block", "Sentence", "blocks", "parse_block", "read_conllu"]
 
 COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
@@ -212,12 +212,11 @@ def _token_problem(form: str) -> str | None:
     return None
 
 
-def read_treebank(
+def read_conllu(
     path: str | Path,
     *,
-    gold: bool,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] | None = None,
+    trees: Literal["any", "required"] = "any",
+    errors: ErrorPolicy = "raise",
 ) -> Iterator[Sentence]:
     """Read the sentences of a CoNLL-U file one by one, in memory that does not grow with the file.
 
@@ -229,46 +228,39 @@ def read_treebank(
     ----------
     path
         A file, or ``-`` for standard input.
-    gold
-        The trees are needed, for training or evaluation: in addition every HEAD must be filled, no word may be its own
-        head, there may be no cycle, and a file without sentences is an error.
-    skip_bad
-        Leave bad sentences out instead of raising.
-    on_skip
-        Called with the error of each sentence left out; without it each gives a Python warning.
+    trees
+        "required" for training and evaluation: every HEAD must be filled, no word may be its own head, there may be no
+        cycle, and a file without sentences is an error. "any" takes whatever heads there are.
+    errors
+        What happens at a bad sentence: "raise", "skip" or a function that takes the error; see `Errors.of`.
 
     Raises
     ------
     DataError
-        The file cannot be read or, unless `skip_bad`, at the first bad sentence. With `gold`, also when the file
-        holds no (good) sentences. Raised while iterating, as everything is read on demand.
+        The file cannot be read or, unless `errors` says otherwise, at the first bad sentence. With required trees,
+        also when the file holds no (good) sentences. Raised while iterating, as everything is read on demand.
+    ValueError
+        `trees` or `errors` is none of the above.
     """
+    if trees not in ("any", "required"):
+        raise ValueError(f'trees must be "any" or "required", not {trees!r}')
+    report = Errors.of(errors)
     source = STDIN_NAME if str(path) == "-" else os.fspath(path)
     good = number = 0
     with open_input(path) as stream:
         for number, block in enumerate(blocks(stream), start=1):
             try:
                 sentence = parse_block(block, source, number)
-                if gold:
+                if trees == "required":
                     _check_tree(sentence)
             except DataError as error:
-                report_skip(error, skip_bad, on_skip)
+                report(error)
                 continue
             good += 1
             yield sentence
-    if gold and not good:
+    if trees == "required" and not good:
         what = f"all of its {number} sentences are bad" if number else "holds no sentences"
         raise DataError(f"{source}: {what} (a CoNLL-U file with trees is needed)")
-
-
-def report_skip(error: DataError, skip_bad: bool, on_skip: Callable[[DataError], None] | None) -> None:
-    """Raise the error of a sentence, or hand it on where such sentences are to be left out."""
-    if not skip_bad:
-        raise error
-    if on_skip is None:
-        warnings.warn(f"{error}; sentence left out", stacklevel=3)
-    else:
-        on_skip(error)
 
 
 class Block(NamedTuple):

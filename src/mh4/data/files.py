@@ -10,23 +10,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
-__all__ = ["STDIN_NAME", "STDOUT_NAME", "DataError", "atomic_output", "failure_reason", "open_input"]
+from .errors import DataError
+
+__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "failure_reason", "open_input"]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
-
-
-class DataError(ValueError):
-    """Something is wrong with a user's file.
-
-    The message is one line, ``FILE:LINE: sentence ID: what is wrong (what to do)``, with as much of the location
-    as is known. It can be shown as it is, without a traceback.
-    """
-
-    def __init__(self, message: str) -> None:
-        # Names from a file may hold line separators such as U+2028, or a terminal's control characters.
-        super().__init__("".join(character if character.isprintable() else " " for character in message))
 
 
 def failure_reason(error: OSError) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .conllu import Sentence, blocks, parse_block, report_skip
-from .files import DataError, open_input
+from .conllu import Sentence, blocks, parse_block
+from .errors import DataError, ErrorPolicy, Errors
+from .files import open_input
 
 WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
 
@@ -68,16 +69,15 @@ def cut_shards(source: str | Path, words: int = WINDOW_WORDS) -> Iterator[Shard]
         yield Shard(*names, start, stop, lines_before, sentences_before, sentences)
 
 
-def read_shard(
-    shard: Shard, skip_bad: bool = False, on_skip: Callable[[DataError], None] = lambda error: None
-) -> Iterator[Sentence]:
+def read_shard(shard: Shard, errors: ErrorPolicy = "raise") -> Iterator[Sentence]:
     """The sentences of a shard; they, and errors, know their line and number in the whole file.
 
     Raises
     ------
     DataError
-        The file cannot be read or is not the one that was cut; unless ``skip_bad``, at the first bad sentence.
+        The file cannot be read or is not the one that was cut; or, with ``errors="raise"``, at the first bad sentence.
     """
+    report = Errors.of(errors)
     with open_input(shard.path) as stream:
         stream.seek(shard.start)
         data = stream.read(shard.stop - shard.start)
@@ -87,7 +87,7 @@ def read_shard(
         try:
             sentence = parse_block(block, shard.source, number)
         except DataError as error:
-            report_skip(error, skip_bad, on_skip)
+            report(error)
         else:
             yield sentence
     if len(data) != shard.stop - shard.start or number != shard.sentences_before + shard.sentences:

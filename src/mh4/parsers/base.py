@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from mh4.data.conllu import Sentence, read_treebank, report_skip
-from mh4.data.files import DataError, atomic_output
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.files import atomic_output
 from mh4.data.shards import WINDOW_WORDS
 
 ROOT_RELATION = "root"
@@ -112,8 +113,7 @@ class TreebankParser(ABC):
         self,
         source: str | Path | Iterable[Sentence],
         keep_heads: bool = False,
-        skip_bad: bool = False,
-        on_skip: Callable[[DataError], None] | None = None,
+        errors: ErrorPolicy = "raise",
     ) -> Iterator[tuple[Sentence, Prediction]]:
         """Parse CoNLL-U; yields every sentence with its tree, in order.
 
@@ -123,20 +123,21 @@ class TreebankParser(ABC):
             A file, ``"-"`` for standard input, or sentences.
         keep_heads : bool
             Keep the heads that the input has and predict the others, exactly, around them.
-        skip_bad : bool
-            Leave out sentences that are not valid, or whose given heads cannot be kept, after a call of ``on_skip``.
+        errors : {"raise", "skip"} or callable
+            What happens at a sentence that is not valid, or whose given heads cannot be kept; see `Errors.of`.
 
         Raises
         ------
         DataError
-            The file cannot be read; unless ``skip_bad``, at the first bad sentence.
+            The file cannot be read; with ``errors="raise"``, at the first bad sentence.
         """
+        report = Errors.of(errors)
         if isinstance(source, (str, Path)):
-            source = read_treebank(source, gold=False, skip_bad=skip_bad, on_skip=on_skip)
+            source = read_conllu(source, errors=report)
         for window in _windows(source):
             for sentence, result in zip(window, self.attempt(window, keep_heads), strict=True):
                 if isinstance(result, DataError):
-                    report_skip(result, skip_bad, on_skip)
+                    report(result)
                 else:
                     yield sentence, result
 
@@ -145,13 +146,12 @@ class TreebankParser(ABC):
         source: str | Path | Iterable[Sentence],
         output: str | Path,
         keep_heads: bool = False,
-        skip_bad: bool = False,
-        on_skip: Callable[[DataError], None] | None = None,
+        errors: ErrorPolicy = "raise",
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole."""
         sentences = words = 0
         with atomic_output(output) as stream:
-            for sentence, prediction in self.parse(source, keep_heads, skip_bad, on_skip):
+            for sentence, prediction in self.parse(source, keep_heads, errors):
                 stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
                 sentences += 1
                 words += len(sentence)

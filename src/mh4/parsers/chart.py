@@ -10,7 +10,7 @@ from typing import Self
 import numpy as np
 
 from mh4.data.conllu import Sentence, check_no_cycle
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.models.network import Encoded

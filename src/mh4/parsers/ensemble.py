@@ -15,7 +15,7 @@ import numpy as np
 import torch
 
 from mh4.data.conllu import Sentence
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.decoders import Derivation, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix

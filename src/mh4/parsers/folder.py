@@ -12,7 +12,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
 
-from mh4.data.files import DataError, atomic_output, failure_reason
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output, failure_reason
 
 from .config import Config
 from .transition_config import SCORER as BILSTM

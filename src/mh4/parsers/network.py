@@ -14,7 +14,7 @@ import numpy as np
 import torch
 
 from mh4.data.conllu import Sentence
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.decoders import Derivation
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.network_config import NetworkConfig
@@ -148,7 +148,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> Self:
         """Train on a treebank and return the model that was best on ``dev``.
 
-        Options are those of `mh4.training.trainer.train`: ``config``, ``device``, ``resume``, ``skip_bad``, …
+        Options are those of `mh4.training.trainer.train`: ``config``, ``device``, ``resume``, ``errors``, …
         """
         from mh4.training.trainer import train as run  # the trainer builds on this class
 

@@ -25,7 +25,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import torch
 
-from mh4.data.files import DataError, atomic_output, open_input
+from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import read_scorer
@@ -52,9 +53,9 @@ class ShardResult:
 
 
 def parse_shard(
-    parser: TreebankParser, shard: Shard, output: str | Path, keep_heads: bool = False, skip_bad: bool = False
+    parser: TreebankParser, shard: Shard, output: str | Path, keep_heads: bool = False, skip: bool = False
 ) -> ShardResult:
-    """Parse a shard into a file of its own, which appears when it is whole.
+    """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
     Raises
     ------
@@ -62,9 +63,8 @@ def parse_shard(
         As `read_shard`; or the output cannot be written.
     """
     skipped: list[DataError] = []
-    sentences, words = parser.parse_to_file(
-        read_shard(shard, skip_bad, skipped.append), output, keep_heads, skip_bad, skipped.append
-    )
+    errors = Errors(skipped.append if skip else "raise")
+    sentences, words = parser.parse_to_file(read_shard(shard, errors), output, keep_heads, errors)
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
     return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))
@@ -80,7 +80,7 @@ class _Job:
     search: str
     threads: int | None
     keep_heads: bool
-    skip_bad: bool
+    skip: bool
 
 
 @lru_cache(maxsize=1)
@@ -98,7 +98,7 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
     if job.threads is None:
         job = replace(job, threads=get_worker().state.nthreads)
     with _one_shard_at_a_time:
-        return parse_shard(_load(job), shard, part, job.keep_heads, job.skip_bad)
+        return parse_shard(_load(job), shard, part, job.keep_heads, job.skip)
 
 
 def require_dask() -> None:
@@ -195,8 +195,7 @@ def parse_files(
     search: str = "exact",
     threads: int | None = None,
     keep_heads: bool = False,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] = lambda error: None,
+    errors: ErrorPolicy = "raise",
     on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
 ) -> Count:
@@ -220,7 +219,7 @@ def parse_files(
         As of `mh4.parsers.loading.load_parser`.
     threads : int, optional
         Of each worker process; by default as many as Dask gives it.
-    keep_heads, skip_bad, on_skip
+    keep_heads, errors
         As of `TreebankParser.parse`; bad sentences come in the order of the input.
     on_progress
         Called with what was parsed so far, after every shard.
@@ -230,7 +229,7 @@ def parse_files(
     Raises
     ------
     DataError
-        See `check_files`; something in the model folder is missing or damaged; unless ``skip_bad``, the first bad
+        See `check_files`; something in the model folder is missing or damaged; with ``errors="raise"``, the first bad
         sentence, after the files before it were written.
     ValueError
         See `connect`; or a shard that no worker survives.
@@ -243,7 +242,8 @@ def parse_files(
     read_scorer(Path(model))
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
-    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads, keep_heads, skip_bad)
+    report = Errors.of(errors)
+    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads, keep_heads, report.skips)
     try:
         with (
             connect(address, threads) as client,
@@ -254,7 +254,7 @@ def parse_files(
                     for part, result in iter(finished.__next__, None):
                         _append(part, result.size, stream)
                         for error in result.skipped:
-                            on_skip(error)
+                            report(error)
                         count = Count(count.sentences + result.sentences, count.words + result.words)
                         on_progress(count)
     finally:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mh4.data.conllu import Sentence
-from mh4.data.files import DataError
+from mh4.data.errors import DataError, ErrorPolicy
 from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
@@ -139,7 +139,7 @@ def train(
     output: str | Path,
     config: PerceptronConfig | None = None,
     overwrite: bool = False,
-    skip_bad: bool = False,
+    errors: ErrorPolicy = "raise",
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
 ) -> PerceptronParser:
     """Train a parser and leave the model that was best on ``dev`` in the folder ``output``; returns it.
@@ -151,8 +151,8 @@ def train(
     config : PerceptronConfig, optional
     overwrite : bool
         Start again in a folder that holds a model.
-    skip_bad : bool
-        Count and leave out sentences that are not valid.
+    errors : {"raise", "skip"} or callable
+        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
     on_evaluation
         Called after every epoch with the line that goes to log.jsonl: epoch, share of decisions that were wrong,
         words_per_second, dev_uas, dev_las, best, seconds.
@@ -166,7 +166,7 @@ def train(
     folder = Path(output)
     if (folder / CONFIG).exists() and not overwrite:
         raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
-    sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+    sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
     folder.mkdir(parents=True, exist_ok=True)
 
     def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:

@@ -19,8 +19,9 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from mh4.data.conllu import Sentence, read_treebank
-from mh4.data.files import DataError, atomic_output
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.files import atomic_output
 from mh4.models.loss import multiclass_hinge
 from mh4.models.network import ParserNetwork
 from mh4.models.network_config import NetworkConfig
@@ -382,12 +383,12 @@ def _digest(sentences: Sequence[Sentence]) -> str:
     return digest.hexdigest()
 
 
-def read_gold(path: str | Path, skip_bad: bool) -> list[Sentence]:
+def read_gold(path: str | Path, errors: ErrorPolicy = "raise") -> list[Sentence]:
     """All sentences of a treebank with gold trees; what is skipped or odd is counted in one warning each."""
-    skipped: list[DataError] = []
-    sentences = list(read_treebank(path, gold=True, skip_bad=skip_bad, on_skip=skipped.append))
-    if skipped:
-        log.warning("%s: %d bad sentences skipped; the first: %s", path, len(skipped), skipped[0])
+    skipped = Errors(errors)
+    sentences = list(read_conllu(path, trees="required", errors=skipped))
+    if skipped.count:
+        log.warning("%s: %d bad sentences skipped; the first: %s", path, skipped.count, skipped.first)
     several = sum(len(sentence.roots) > 1 for sentence in sentences)
     if several:
         log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))
@@ -405,7 +406,7 @@ def train(
     threads: int | None = None,
     resume: bool = False,
     overwrite: bool = False,
-    skip_bad: bool = False,
+    errors: ErrorPolicy = "raise",
     on_step: Callable[[Progress, Recent], None] | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
 ) -> Progress:
@@ -427,8 +428,8 @@ def train(
         Continue from the last evaluation; the result is the same as without the interruption.
     overwrite : bool
         Start again in a folder that holds a model.
-    skip_bad : bool
-        Count and leave out sentences that are not valid.
+    errors : {"raise", "skip"} or callable
+        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
     on_step, on_evaluation
         Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
         with the line that goes to log.jsonl.
@@ -445,7 +446,7 @@ def train(
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
         torch.manual_seed(config.training.seed)
-        sentences, dev_sentences = read_gold(train, skip_bad), read_gold(dev, skip_bad)
+        sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder)

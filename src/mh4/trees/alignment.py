@@ -21,7 +21,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mh4.data.conllu import DataError, Sentence, read_treebank
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 
 __all__ = ["ROOT", "UNALIGNED", "Analysis", "align_words", "read_analysis", "require_same_text"]
 
@@ -91,12 +92,12 @@ def read_analysis(path: str | Path) -> Analysis:
     Raises
     ------
     DataError
-        As `mh4.data.conllu.read_treebank` with ``gold=True``, or a multiword token has an empty form.
+        As `mh4.data.conllu.read_conllu` with ``trees="required"``, or a multiword token has an empty form.
     """
     analysis = Analysis()
     texts: list[str] = []
     end = 0
-    for sentence in read_treebank(path, gold=True):
+    for sentence in read_conllu(path, trees="required"):
         start = end
         for line, form, words in _tokens(sentence):
             place = f"{sentence.source}:{line}: {sentence.name}"

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mh4.data.conllu import Sentence, read_treebank, set_comment
-from mh4.data.files import DataError, atomic_output
+from mh4.data.conllu import Sentence, read_conllu, set_comment
+from mh4.data.errors import ErrorPolicy
+from mh4.data.files import atomic_output
 from mh4.oracles.registry import get_oracle, optimal_computation
 
 TRANSITIONS_COMMENT = "# transitions = "
@@ -36,8 +37,7 @@ def annotate_file(
     policy: str | None = None,
     *,
     sequences_only: bool = False,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] | None = None,
+    errors: ErrorPolicy = "raise",
 ) -> OracleTotals:
     """Write a treebank with the optimal computation of every gold tree in comments.
 
@@ -52,20 +52,20 @@ def annotate_file(
         As for `optimal_computation`.
     sequences_only : bool
         Write one line a sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
-    skip_bad, on_skip
-        As for `read_treebank`.
+    errors
+        As for `read_conllu`.
 
     Raises
     ------
     DataError
-        As `read_treebank` and `atomic_output`.
+        As `read_conllu` and `atomic_output`.
     ValueError
         An unknown system or policy.
     """
     get_oracle(system, policy)
     totals = OracleTotals()
     with atomic_output(target) as stream:
-        for sentence in read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip):
+        for sentence in read_conllu(source, trees="required", errors=errors):
             transitions, arcs = optimal_computation(sentence.heads, system, policy)
             if sequences_only:
                 columns = (sentence.label, arcs, len(sentence), " ".join(transitions))

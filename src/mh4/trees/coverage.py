@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from rich.table import Table
 
-from mh4.data.conllu import Sentence, read_treebank, report_skip
-from mh4.data.files import DataError
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
 
@@ -149,8 +149,7 @@ def iterate_coverage(
     path: str | Path,
     *,
     threads: int | None = None,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] | None = None,
+    errors: ErrorPolicy = "raise",
 ) -> Iterator[SentenceCoverage]:
     """The coverage of each sentence of a treebank with gold trees, in order.
 
@@ -160,18 +159,19 @@ def iterate_coverage(
         A CoNLL-U file, or ``-`` for standard input.
     threads
         By default one a core; the result does not depend on it.
-    skip_bad, on_skip
-        As for `read_treebank`; also for sentences too long for the chart.
+    errors
+        As for `read_conllu`; also for sentences too long for the chart.
 
     Raises
     ------
     DataError
-        As `read_treebank`; or, unless ``skip_bad``, a tree outside a class is too long for its chart.
+        As `read_conllu`; or, with ``errors="raise"``, a tree outside a class is too long for its chart.
     """
-    sentences = read_treebank(path, gold=True, skip_bad=skip_bad, on_skip=on_skip)
+    report = Errors.of(errors)
+    sentences = read_conllu(path, trees="required", errors=report)
     for result in map_in_order(_sentence_coverage, sentences, threads):
         if isinstance(result, DataError):
-            report_skip(result, skip_bad, on_skip)
+            report(result)
         else:
             yield result
 
@@ -180,12 +180,11 @@ def measure_coverage(
     path: str | Path,
     *,
     threads: int | None = None,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] | None = None,
+    errors: ErrorPolicy = "raise",
 ) -> Coverage:
     """The coverage of a treebank; arguments and errors as for `iterate_coverage`."""
     coverage = Coverage()
-    for sentence in iterate_coverage(path, threads=threads, skip_bad=skip_bad, on_skip=on_skip):
+    for sentence in iterate_coverage(path, threads=threads, errors=errors):
         coverage.add(sentence)
     if not coverage.sentences:
         raise DataError(f"{path}: all sentences were left out, nothing to measure")

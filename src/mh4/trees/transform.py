@@ -13,8 +13,9 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mh4.data.conllu import DEPREL, HEAD, MISC, Sentence, read_treebank, report_skip, set_comment
-from mh4.data.files import DataError, atomic_output
+from mh4.data.conllu import DEPREL, HEAD, MISC, Sentence, read_conllu, set_comment
+from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.files import atomic_output
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
 
@@ -170,8 +171,7 @@ def transform_file(
     mark_arcs: bool = False,
     count_trees: bool = False,
     threads: int | None = None,
-    skip_bad: bool = False,
-    on_skip: Callable[[DataError], None] | None = None,
+    errors: ErrorPolicy = "raise",
 ) -> TransformTotals:
     """Write a treebank with every tree changed into the closest one of a class; see `transform_sentence`.
 
@@ -187,13 +187,13 @@ def transform_file(
         Say in a comment of every sentence how many closest projective trees it has.
     threads
         By default one a core; the result does not depend on it.
-    skip_bad, on_skip
-        As for `read_treebank`; also for sentences too long for the chart.
+    errors
+        As for `read_conllu`; also for sentences too long for the chart.
 
     Raises
     ------
     DataError
-        As `read_treebank` and `atomic_output`; or, unless ``skip_bad``, a tree outside the class is too long.
+        As `read_conllu` and `atomic_output`; or, with ``errors="raise"``, a tree outside the class is too long.
     ValueError
         The class is unknown, or trees of a class that is not "projective" are to be counted.
     """
@@ -208,11 +208,12 @@ def transform_file(
     if count_trees:
         _check_countable(tree_class)
     totals = TransformTotals()
-    sentences = read_treebank(source, gold=True, skip_bad=skip_bad, on_skip=on_skip)
+    report = Errors.of(errors)
+    sentences = read_conllu(source, trees="required", errors=report)
     with atomic_output(target) as stream:
         for result in map_in_order(transformed, sentences, threads):
             if isinstance(result, DataError):
-                report_skip(result, skip_bad, on_skip)
+                report(result)
                 continue
             words, (text, changed, trees) = result
             stream.write(text)

@@ -206,7 +206,7 @@ def test_words_and_tags_as_numbers():
 
 @both_systems
 def test_visited_configurations_are_two_a_word(system, small_treebanks):
-    sentences = read_gold(small_treebanks[1], skip_bad=False)
+    sentences = read_gold(small_treebanks[1])
     parser = DeterministicParser(system, Vocabulary.from_sentences(sentences), WordVectors.none())
     configurations = visited_configurations(parser, sentences)
     assert len(configurations.fronts) == 2 * sum(map(len, sentences))

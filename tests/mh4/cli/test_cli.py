@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 
 from mh4.cli import app, main
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
 GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
@@ -151,7 +151,7 @@ def test_sample(tmp_path):
     result = CliRunner().invoke(app, ["sample", str(tmp_path / "s")])
     assert result.exit_code == 0
     assert len(result.output.split()) == 3
-    assert all(len(list(read_treebank(path, gold=True))) >= 100 for path in result.output.split())
+    assert all(len(list(read_conllu(path, trees="required"))) >= 100 for path in result.output.split())
 
 
 def test_bench_decoders():

@@ -13,7 +13,8 @@ from hypothesis import strategies as st
 from paths import UD
 
 from mh4.data import conllu as treebank
-from mh4.data.conllu import DataError, Sentence, read_treebank
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 
 DEV_FILES = sorted(UD.parent.glob("2.*/*/*-dev.conllu"))
 
@@ -53,16 +54,16 @@ def write(tmp_path):
 @pytest.fixture
 def read(write):
     """Read a text as a treebank."""
-    return lambda content, gold=False, **options: list(read_treebank(write(content), gold=gold, **options))
+    return lambda content, **options: list(read_conllu(write(content), **options))
 
 
 @pytest.fixture
 def error(write, tmp_path):
     """The message for a bad text, without the folder's name."""
 
-    def error(content, gold=False):
+    def error(content, trees="any"):
         with pytest.raises(DataError) as caught:
-            list(read_treebank(write(content), gold=gold))
+            list(read_conllu(write(content), trees=trees))
         message = str(caught.value)
         assert message.startswith(f"{tmp_path}/")
         assert "\n" not in message
@@ -79,7 +80,7 @@ def rendered(sentences) -> bytes:
 
 
 def test_columns_and_position(read):
-    first, second = read(EXAMPLE + tree(2, 0), gold=True)
+    first, second = read(EXAMPLE + tree(2, 0), trees="required")
     assert first.forms == ("Do", "n't", "go  away")
     assert first.lemmas == ("do", "not", "go")
     assert first.upos == ("AUX", "PART", "VERB")
@@ -118,7 +119,7 @@ def test_missing_heads_are_minus_one(read):
 
 
 def test_several_roots_are_accepted_and_listed(read):
-    (sentence,) = read(tree(0, 1, 0), gold=True)
+    (sentence,) = read(tree(0, 1, 0), trees="required")
     assert sentence.roots == (1, 3)
 
 
@@ -134,7 +135,7 @@ def test_parsing_does_not_need_a_tree(read):
 def test_real_treebanks_come_out_as_they_were_read():
     words = 0
     for path in DEV_FILES:
-        sentences = list(read_treebank(path, gold=True))
+        sentences = list(read_conllu(path, trees="required"))
         words += sum(map(len, sentences))
         assert rendered(sentences) == path.read_bytes(), path
     assert words > 10_000
@@ -143,7 +144,7 @@ def test_real_treebanks_come_out_as_they_were_read():
 @pytest.mark.skipif(not DEV_FILES, reason="no Universal Dependencies files beside the repository")
 def test_real_treebanks_with_windows_line_ends(write):
     content = DEV_FILES[0].read_bytes().replace(b"\n", b"\r\n")
-    sentences = list(read_treebank(write(content), gold=True))
+    sentences = list(read_conllu(write(content), trees="required"))
     assert {sentence.newline for sentence in sentences} == {"\r\n"}
     assert rendered(sentences) == content
 
@@ -151,7 +152,7 @@ def test_real_treebanks_with_windows_line_ends(write):
 @pytest.mark.skipif(not DEV_FILES, reason="no Universal Dependencies files beside the repository")
 def test_columns_agree_with_the_conllu_library():
     with open(DEV_FILES[0], encoding="utf-8") as stream:
-        for ours, theirs in zip(read_treebank(DEV_FILES[0], gold=True), conllu.parse_incr(stream), strict=True):
+        for ours, theirs in zip(read_conllu(DEV_FILES[0], trees="required"), conllu.parse_incr(stream), strict=True):
             words = theirs.filter(id=lambda i: isinstance(i, int))
             assert list(ours.forms) == [token["form"] for token in words]
             assert list(ours.upos) == [token["upos"] for token in words]
@@ -222,7 +223,7 @@ def test_any_valid_file_comes_out_as_it_was_read(texts):
     content = "".join(texts).encode()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-        sentences = list(read_treebank("-", gold=False))
+        sentences = list(read_conllu("-"))
     assert len(sentences) == len(texts)
     assert rendered(sentences) == content
     for sentence in sentences:
@@ -235,7 +236,7 @@ def test_any_bytes_are_read_or_refused(content):
     skipped = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-        sentences = list(read_treebank("-", gold=False, skip_bad=True, on_skip=skipped.append))
+        sentences = list(read_conllu("-", errors=skipped.append))
     if content.strip(b" \r\n").removeprefix(b"\xef\xbb\xbf").strip(b" \r\n"):
         assert sentences or skipped
     assert all(isinstance(error, DataError) for error in skipped)
@@ -377,9 +378,9 @@ def test_from_tokens_refuses_one_string():
     ],
     ids=lambda value: value[:40].strip(),
 )
-@pytest.mark.parametrize("gold", [False, True])
-def test_messages_name_the_place_and_the_problem(error, bad, message, gold):
-    assert error(EXAMPLE + bad, gold) == f"hu.conllu:{message}"
+@pytest.mark.parametrize("trees", ["any", "required"])
+def test_messages_name_the_place_and_the_problem(error, bad, message, trees):
+    assert error(EXAMPLE + bad, trees) == f"hu.conllu:{message}"
 
 
 @pytest.mark.parametrize(
@@ -398,12 +399,12 @@ def test_messages_name_the_place_and_the_problem(error, bad, message, gold):
     ],
 )
 def test_gold_trees_are_checked(read, error, bad, message):
-    assert error(EXAMPLE + bad, gold=True) == f"hu.conllu:{message}"
+    assert error(EXAMPLE + bad, trees="required") == f"hu.conllu:{message}"
     assert len(read(EXAMPLE + bad)) == 2
 
 
 def test_the_message_of_a_long_cycle_is_abridged(error):
-    message = error(tree(*range(2, 101), 1), gold=True)
+    message = error(tree(*range(2, 101), 1), trees="required")
     assert "6 ('w6') → … → 97 ('w97') → 98 ('w98') → 99 ('w99') → 100 ('w100') → 1 ('w1')" in message
 
 
@@ -443,7 +444,7 @@ def test_bytes_that_are_not_utf_8_are_located(error, bad, message):
 
 
 def test_sentences_before_a_bad_one_are_delivered(write):
-    sentences = read_treebank(write(tree(0) + tree(5) + tree(0)), gold=True)
+    sentences = read_conllu(write(tree(0) + tree(5) + tree(0)), trees="required")
     assert next(sentences).number == 1
     with pytest.raises(DataError, match=":3: sentence 2"):
         next(sentences)
@@ -452,7 +453,7 @@ def test_sentences_before_a_bad_one_are_delivered(write):
 def test_skipping_bad_sentences(read):
     skipped = []
     content = (tree(0) + tree(2, 1) + tree(9)).encode() + b"1\t\xff\n\n" + b"# only\n\n" + tree(0, 1).encode()
-    sentences = read(content, gold=True, skip_bad=True, on_skip=skipped.append)
+    sentences = read(content, trees="required", errors=skipped.append)
     assert [(sentence.number, sentence.first_line) for sentence in sentences] == [(1, 1), (6, 12)]
     places = [str(error).split("hu.conllu:")[1].split(": ")[:2] for error in skipped]
     assert places == [["3", "sentence 2"], ["6", "sentence 3"], ["8", "sentence 4"], ["10", "sentence 5"]]
@@ -460,28 +461,34 @@ def test_skipping_bad_sentences(read):
 
 def test_skipping_without_a_callback_warns(read):
     with pytest.warns(UserWarning, match=r"hu.conllu:3: sentence 2: HEAD 7 .* sentence left out") as record:
-        assert len(read(tree(0) + tree(7), skip_bad=True)) == 1
+        assert len(read(tree(0) + tree(7), errors="skip")) == 1
     assert len(record) == 1
+
+
+@pytest.mark.parametrize("options", [{"trees": "gold"}, {"trees": True}, {"errors": True}])
+def test_unknown_options_are_refused(read, options):
+    with pytest.raises(ValueError, match="must be"):
+        read(tree(0), **options)
 
 
 def test_an_empty_file(read, error):
     for content in ("", "\n\n"):
         assert read(content) == []
-        assert error(content, gold=True) == "hu.conllu: holds no sentences (a CoNLL-U file with trees is needed)"
+        assert error(content, trees="required") == "hu.conllu: holds no sentences (a CoNLL-U file with trees is needed)"
 
 
 def test_a_file_of_bad_sentences_only(write):
     path = write(tree(5) + tree(6))
     with pytest.raises(DataError, match="all of its 2 sentences are bad"):
-        list(read_treebank(path, gold=True, skip_bad=True, on_skip=lambda error: None))
-    assert list(read_treebank(path, gold=False, skip_bad=True, on_skip=lambda error: None)) == []
+        list(read_conllu(path, trees="required", errors=lambda error: None))
+    assert list(read_conllu(path, errors=lambda error: None)) == []
 
 
 def test_problems_of_the_file_itself_are_never_skipped(tmp_path):
     with pytest.raises(DataError, match="no such file"):
-        list(read_treebank(tmp_path / "missing.conllu", gold=False, skip_bad=True))
+        list(read_conllu(tmp_path / "missing.conllu", errors="skip"))
     with pytest.raises(DataError, match="is a folder"):
-        list(read_treebank(str(tmp_path), gold=True, skip_bad=True))
+        list(read_conllu(str(tmp_path), trees="required", errors="skip"))
 
 
 # Streams.
@@ -494,7 +501,7 @@ def lines_as_stdin(monkeypatch, lines):
 def test_standard_input_and_its_name(monkeypatch):
     lines_as_stdin(monkeypatch, io.BytesIO((tree(0) + tree(4)).encode()))
     with pytest.raises(DataError, match=r"^standard input:3: sentence 2: HEAD 4"):
-        list(read_treebank("-", gold=False))
+        list(read_conllu("-"))
 
 
 def test_a_sentence_is_delivered_when_its_blank_line_arrives(monkeypatch):
@@ -506,7 +513,7 @@ def test_a_sentence_is_delivered_when_its_blank_line_arrives(monkeypatch):
             yield line
 
     lines_as_stdin(monkeypatch, lines())
-    next(read_treebank("-", gold=False))
+    next(read_conllu("-"))
     assert len(taken) == 2
 
 
@@ -522,7 +529,7 @@ def test_memory_does_not_grow_with_the_stream(monkeypatch):
                 yield line
 
     lines_as_stdin(monkeypatch, lines())
-    sentences = read_treebank("-", gold=True)
+    sentences = read_conllu("-", trees="required")
     next(itertools.islice(sentences, 499, None))  # fills the bounded caches
     tracemalloc.start()
     try:

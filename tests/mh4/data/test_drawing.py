@@ -13,7 +13,7 @@ from paths import ROOT
 from rich.cells import cell_len
 from rich.text import Text
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
@@ -224,7 +224,7 @@ def test_errors(draw, forms, heads, relations, message):
 
 def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
     """docs/tree.svg is what the code draws today."""
-    sentence = list(read_treebank(write_sample(tmp_path)["test"], gold=True))[92]
+    sentence = list(read_conllu(write_sample(tmp_path)["test"], trees="required"))[92]
     assert list(sentence.forms) == FORMS
     drawn = draw_svg(sentence.forms, sentence.heads, sentence.relations)
     assert (ROOT / "docs" / "tree.svg").read_text(encoding="utf-8") == drawn

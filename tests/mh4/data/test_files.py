@@ -9,7 +9,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mh4.data.files import DataError, atomic_output, open_input
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output, open_input
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
 not_superuser = pytest.mark.skipif(

@@ -12,7 +12,7 @@ import conllu
 import numpy as np
 import pytest
 
-from mh4.data.conllu import Sentence, read_treebank
+from mh4.data.conllu import Sentence, read_conllu
 from mh4.data.sample import LENGTHS, SPLITS, Ulvari, generate_sample, write_sample
 from mh4.data.sample_grammar import GRAMMAR, STOCK, phrase_blocks, stem_stocks, word_classes
 from mh4.decoders import get_decoder
@@ -32,7 +32,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 @pytest.fixture(scope="module")
 def splits(files: dict[str, Path]) -> dict[str, list[Sentence]]:
-    return {split: list(read_treebank(path, gold=True)) for split, path in files.items()}
+    return {split: list(read_conllu(path, trees="required")) for split, path in files.items()}
 
 
 @pytest.fixture(scope="module")

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError, Errors
 from mh4.data.shards import cut_shards, read_shard
 from mh4.parsers.chart import ChartParser
 from mh4.service.cluster import parse_shard
@@ -42,9 +42,9 @@ def test_shards_hold_the_sentences_and_errors_of_the_file(tmp_path_factory, bloc
     text = lead + "".join(block + blank for block, blank in blocks)
     path.write_bytes((text if closed else text.rstrip("\r\n \ufeff")).encode())
     expected_errors, errors = [], []
-    expected = list(read_treebank(path, gold=False, skip_bad=True, on_skip=expected_errors.append))
+    expected = list(read_conllu(path, errors=expected_errors.append))
     shards = list(cut_shards(path, words))
-    sentences = [s for shard in shards for s in read_shard(shard, skip_bad=True, on_skip=errors.append)]
+    sentences = [s for shard in shards for s in read_shard(shard, errors=errors.append)]
     assert list(map(fields, sentences)) == list(map(fields, expected))
     assert list(map(str, errors)) == list(map(str, expected_errors))
     assert sum(shard.sentences for shard in shards) == len(expected) + len(errors)
@@ -89,4 +89,4 @@ def test_a_file_that_changed_is_noticed(tmp_path, later):
     (shard,) = cut_shards(path)
     path.write_text(later, encoding="utf-8")
     with pytest.raises(DataError, match="changed while it was parsed"):
-        list(read_shard(shard, skip_bad=True))
+        list(read_shard(shard, errors=Errors("skip")))

@@ -8,7 +8,7 @@ from computations import all_trees, configurations, random_projective_tree, rand
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.data.sample import generate_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
@@ -114,7 +114,7 @@ def test_the_canonical_computation(system, n, seed):
 def test_it_rebuilds_a_whole_treebank(system, tmp_path):
     path = tmp_path / "sample.conllu"
     path.write_text("".join(generate_sample(1)["train"]), encoding="utf-8")
-    sentences = list(read_treebank(path, gold=True))
+    sentences = list(read_conllu(path, trees="required"))
     changed = 0
     for sentence in sentences:
         *_, final = system.run(len(sentence), optimal_computation(sentence.heads, system.spines))

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from computations import all_trees, configurations
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.data.sample import generate_sample
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
@@ -69,7 +69,7 @@ def test_the_sample_is_rebuilt(tmp_path):
     path = tmp_path / "sample.conllu"
     path.write_text("".join(generate_sample(1)["dev"]), encoding="utf-8")
     derivable = 0
-    for sentence in read_treebank(path, gold=True):
+    for sentence in read_conllu(path, trees="required"):
         heads = built(sentence.heads, single_root=True)
         derivable += is_derivable(sentence.heads, single_root=True)
         assert (heads.tolist() == sentence.heads.tolist()) == is_derivable(sentence.heads, single_root=True)

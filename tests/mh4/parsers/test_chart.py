@@ -11,8 +11,8 @@ import torch
 from safetensors.torch import load_file, save_file
 from small import small_config
 
-from mh4.data.conllu import Sentence, read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.parsers import network as network_parser
@@ -30,7 +30,7 @@ def parser(small_model):
 
 @pytest.fixture(scope="module")
 def dev(small_treebanks):
-    return list(read_treebank(small_treebanks[1], gold=True))
+    return list(read_conllu(small_treebanks[1], trees="required"))
 
 
 def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_path):
@@ -47,7 +47,7 @@ def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_pa
         assert columns[:6] + columns[8:] == others[:6] + others[8:]
         changed += columns[6:8] != others[6:8]
     assert changed
-    assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
+    assert len(list(read_conllu(tmp_path / "out.conllu", trees="required"))) == 12
 
 
 def test_batching_does_not_change_trees(parser, dev):
@@ -152,7 +152,7 @@ def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parse
     assert not (tmp_path / "out.conllu").exists()
     assert parser.parse_to_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
     skipped = []
-    arguments = {"keep_heads": True, "skip_bad": True, "on_skip": skipped.append}
+    arguments = {"keep_heads": True, "errors": skipped.append}
     assert parser.parse_to_file(path, tmp_path / "out.conllu", **arguments) == Count(sentences=1, words=1)
     (error,) = skipped
     assert "sentence bad: no word has HEAD 0, and the heads of words 1 ('a') → 2 ('b') → 1 ('a')" in str(error)
@@ -165,8 +165,8 @@ def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, t
     with pytest.raises(DataError, match=r"sentence long: the heads of words 1 .* form a cycle"):
         parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
     with pytest.raises(DataError, match=r"sentence short: word 1 .* is its own head"):
-        parser.predict([Sentence.from_tokens(["a"]), list(read_treebank(path, gold=False))[1]], keep_heads=True)
-    both = parser.attempt(list(read_treebank(path, gold=False)), keep_heads=True)
+        parser.predict([Sentence.from_tokens(["a"]), list(read_conllu(path))[1]], keep_heads=True)
+    both = parser.attempt(list(read_conllu(path)), keep_heads=True)
     assert [type(result) for result in both] == [DataError, DataError]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import small_config
 
-from mh4.data.conllu import Sentence, read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.parsers.base import Prediction, TreebankParser
@@ -77,7 +77,7 @@ def test_most_votes_then_closest_to_the_first(decoder, trees):
 @pytest.mark.parametrize("decoder", DECODERS)
 def test_one_member_is_followed_as_far_as_the_class_goes(decoder, small_treebanks):
     chart = get_decoder(decoder)
-    for sentence in read_treebank(small_treebanks[0], gold=True):
+    for sentence in read_conllu(small_treebanks[0], trees="required"):
         heads = combined(decoder, sentence.heads)
         assert shared(heads, sentence.heads) == shared(chart.closest_tree(sentence.heads), sentence.heads)
 
@@ -112,13 +112,13 @@ def test_relations_of_arcs_that_nobody_has():
 
 @pytest.fixture(scope="module")
 def dev(small_treebanks):
-    return list(read_treebank(small_treebanks[1], gold=True))
+    return list(read_conllu(small_treebanks[1], trees="required"))
 
 
 @pytest.fixture(scope="module")
 def members(small_treebanks):
     """Untrained parsers: they agree on little."""
-    vocabulary = Vocabulary.from_sentences(read_treebank(small_treebanks[0], gold=True))
+    vocabulary = Vocabulary.from_sentences(read_conllu(small_treebanks[0], trees="required"))
     return [ChartParser(small_config(decoder), vocabulary, device="cpu") for decoder in ("mst", "mh4-hybrid", "1ec")]
 
 
@@ -223,7 +223,7 @@ def test_too_long_for_the_chart(caplog):
 
 def test_files(members, small_treebanks, tmp_path):
     EnsembleParser(members).parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
-    assert len(list(read_treebank(tmp_path / "out.conllu", gold=True))) == 12
+    assert len(list(read_conllu(tmp_path / "out.conllu", trees="required"))) == 12
 
 
 def test_wrong_arguments():

@@ -9,8 +9,8 @@ import torch
 from safetensors.torch import load_file
 from small import SMALL_NETWORK, small_config
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.decoders.trees import is_tree
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
@@ -55,7 +55,7 @@ def test_every_system_learns(system, form, small_treebanks, tmp_path):
 
 def test_trees_do_not_depend_on_the_batch(arc_hybrid, small_treebanks):
     parser = GreedyParser.load(arc_hybrid, device="cpu")
-    sentences = list(read_treebank(small_treebanks[1], gold=False))
+    sentences = list(read_conllu(small_treebanks[1]))
     for sentence, together in zip(sentences, parser.predict(sentences), strict=True):
         np.testing.assert_array_equal(together.heads, parser.predict([sentence])[0].heads)
 
@@ -76,7 +76,7 @@ def test_resumed_training_equals_an_uninterrupted_one(arc_hybrid, small_treebank
 
 
 def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = GreedyParser(small_transition_config("arc-hybrid"), Vocabulary.from_sentences(sentences), "cpu")
     caplog.set_level("INFO", logger="mh4")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.parsers.chart import ChartParser
 from mh4.service import cluster
@@ -101,8 +101,8 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
     assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
 
     expected_errors, errors = [], []
-    parser.parse_to_file(bad, tmp_path / "expected.conllu", skip_bad=True, on_skip=expected_errors.append)
-    parse(small_model, [bad], tmp_path / "out", address, skip_bad=True, on_skip=errors.append)
+    parser.parse_to_file(bad, tmp_path / "expected.conllu", errors=expected_errors.append)
+    parse(small_model, [bad], tmp_path / "out", address, errors=errors.append)
     assert list(map(str, errors)) == list(map(str, expected_errors))
     assert len(errors) == 2
     forms = [

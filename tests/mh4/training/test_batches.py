@@ -3,7 +3,7 @@
 import torch
 from small import small_config
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer
@@ -15,7 +15,7 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     path = tmp_path / "t.conllu"
     rows = [f"{d}\tw{d}\t_\tX\t_\t_\t{head}\tr{d}\t_\t_\n" for d, head in enumerate(NOT_PROJECTIVE, start=1)]
     path.write_text("".join([*rows, "\n", *rows[:2], "\n"]), encoding="utf-8")
-    sentences = list(read_treebank(path, gold=True))
+    sentences = list(read_conllu(path, trees="required"))
     vocabulary = Vocabulary.from_sentences(sentences)
     parser = ChartParser(small_config("eisner"), vocabulary, device="cpu")
     batch = Trainer(parser, sentences, [], tmp_path).collate([1, 0])

@@ -11,7 +11,7 @@ import pytest
 import torch
 from small import SMALL_NETWORK, small_config
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer
@@ -111,7 +111,7 @@ class NaiveTrainer:
 
 @pytest.mark.parametrize("decoder", ["mst", "eisner"])
 def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_path):
-    sentences = list(read_treebank(treebank, gold=True))
+    sentences = list(read_conllu(treebank, trees="required"))
     settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.5, "min_word_count": 2}
     config = small_config(decoder, epsilon=1e-3, **settings)  # rounding errors in a gradient of 0 must not be steps
     config = replace(config, network=replace(SMALL_NETWORK, **WEIGHTS))

@@ -28,7 +28,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
 
 
 def test_decisions_are_followed_with_dropout(small_treebanks):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)[:8]
+    sentences = read_gold(small_treebanks[0])[:8]
     config = TransitionConfig(OracleConfig("arc-hybrid", positions="s1,s0,b0", exploration_start=0), SMALL_NETWORK)
     parser = GreedyParser(config, Vocabulary.from_sentences(sentences), "cpu")
     objective, scorer = make_objective(parser), parser.network.scorer

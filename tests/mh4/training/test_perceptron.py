@@ -3,8 +3,8 @@ import json
 import numpy as np
 import pytest
 
-from mh4.data.conllu import Sentence, read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.parsers.folder import read_scorer
 from mh4.parsers.perceptron.config import PerceptronConfig, make_config
@@ -25,7 +25,7 @@ def sample(tmp_path_factory):
     for part in ("train", "dev"):
         path = folder / part
         path.write_text("".join(generate_sample(1)[part]), encoding="utf-8")
-        parts.append(list(read_treebank(path, gold=True)))
+        parts.append(list(read_conllu(path, trees="required")))
     return parts
 
 
@@ -170,7 +170,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
 
     output = tmp_path / "parsed.conllu"
     loaded.parse_to_file(small_treebanks[1], output)
-    parsed = list(read_treebank(output, gold=True))
+    parsed = list(read_conllu(output, trees="required"))
     expected = loaded.predict(parsed)
     assert [s.heads.tolist() for s in parsed] == [p.heads.tolist() for p in expected]
     pairs = list(loaded.parse(parsed))

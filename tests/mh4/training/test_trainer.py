@@ -17,8 +17,8 @@ import torch
 from safetensors.torch import load_file
 from small import small_config
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
@@ -58,7 +58,7 @@ def test_every_decoder_learns(decoder, small_treebanks, tmp_path):
 
 
 def test_morphological_features_are_learnt_where_they_have_a_weight(small_treebanks, tmp_path):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     vocabulary = Vocabulary.from_sentences(sentences)
     config = small_config()
     assert ChartParser(config, vocabulary, device="cpu").network.features is None
@@ -84,7 +84,7 @@ def test_morphological_features_are_learnt_where_they_have_a_weight(small_treeba
 
 
 def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     rate, decay = 0.01, 0.3
     after = []
     for weight_decay in (0.0, decay):
@@ -101,7 +101,7 @@ def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path)
 
 
 def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config(dropout_rise=4), Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, [], tmp_path)
     trainer.recent.times.start()
@@ -172,7 +172,7 @@ def test_moving_averages_are_resumed(small_treebanks, tmp_path):
 
 
 def test_gradients_are_clipped(small_treebanks, tmp_path):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     norms = []
     for limit in (1e6, 0.5):
         torch.manual_seed(1)
@@ -189,7 +189,7 @@ def test_gradients_are_clipped(small_treebanks, tmp_path):
 @pytest.mark.parametrize(("setting", "quarter"), [(1, True), (9, False)])
 def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting, quarter, small_treebanks, tmp_path):
     config = small_config("mst", batch_words=16, evaluation_steps=setting, max_steps=20)
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences[:2], tmp_path)
     epoch = len(trainer.batches(0))
@@ -233,7 +233,7 @@ def test_diverging_training_stops(small_treebanks, tmp_path):
         with torch.no_grad():
             trainer.parser.network.labeler.output.weight.fill_(torch.nan)
 
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences[:3], tmp_path, on_evaluation=break_weights)
     with pytest.raises(ValueError, match="diverged"):
@@ -314,7 +314,7 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
     """The first evaluation is the best one here; with an interruption after it as without."""
     monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0 if self.progress.best_step == 0 else 30.0))
     config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
     distances = []
 
@@ -337,7 +337,7 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
 
 
 def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config("eisner"), Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     changed = [e for e in trainer.examples if (e.heads != e.gold_heads).any()]
@@ -348,7 +348,7 @@ def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
 
 
 def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_treebanks, caplog):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config("mh4-two"), Vocabulary.from_sentences(sentences), device="cpu")
     parser.decoder.memory_limit = parser.decoder.chart_bytes(12)
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
@@ -363,7 +363,7 @@ def test_training_from_python(small_treebanks, tmp_path):
 
 
 def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
-    sentences = read_gold(small_treebanks[0], skip_bad=False)
+    sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     for epoch in range(2):
@@ -393,8 +393,8 @@ def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, 
     path = tmp_path / "t.conllu"
     path.write_text(good + two_roots + cycle, encoding="utf-8")
     with pytest.raises(DataError, match=r"t\.conllu:\d+: sentence 42"):
-        read_gold(path, skip_bad=False)
-    assert len(read_gold(path, skip_bad=True)) == len(list(read_treebank(small_treebanks[0], gold=True))) + 1
+        read_gold(path)
+    assert len(read_gold(path, errors="skip")) == len(list(read_conllu(small_treebanks[0], trees="required"))) + 1
     assert "1 bad sentences skipped" in caplog.text
     assert "1 of 41 sentences have several roots" in caplog.text
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.oracles.mh4 import closest_derivable
@@ -24,7 +24,7 @@ def treebank(tmp_path_factory):
 def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
     """The closest projective tree; for Covington the tree itself, for MH4 that or the chart's closest."""
     transition_system = ORACLES[system].system
-    for sentence in read_treebank(treebank, gold=True):
+    for sentence in read_conllu(treebank, trees="required"):
         transitions, arcs = optimal_computation(sentence.heads, system, policy)
         if system == "lr-spine":
             transitions = [spine_transition(transition) for transition in transitions]
@@ -67,7 +67,7 @@ def test_sequences_only(treebank, tmp_path):
     totals = annotate_file(treebank, target, "shift-reduce", sequences_only=True)
     rows = [line.split("\t") for line in target.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == totals.sentences
-    for (_, arcs, words, transitions), sentence in zip(rows, read_treebank(treebank, gold=True), strict=True):
+    for (_, arcs, words, transitions), sentence in zip(rows, read_conllu(treebank, trees="required"), strict=True):
         assert int(words) == len(sentence)
         assert int(arcs) <= len(sentence)
         assert transitions.split().count("shift") == len(sentence)

@@ -10,7 +10,7 @@ from paths import ROOT, SHARED
 from typer.testing import CliRunner
 
 from mh4.cli import app
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.trees.coverage import STRUCTURES, iterate_coverage, kept_arcs, measure_coverage
 
@@ -83,7 +83,7 @@ def test_a_chart_that_does_not_fit_is_said_or_skipped(treebank, monkeypatch):
     with pytest.raises(DataError, match=r"treebank.conllu:6: sentence s2: .*too long.*the chart takes too much"):
         measure_coverage(treebank)
     skipped = []
-    coverage = measure_coverage(treebank, skip_bad=True, on_skip=skipped.append)
+    coverage = measure_coverage(treebank, errors=skipped.append)
     assert (coverage.sentences, coverage.words) == (1, 3)  # projective trees need no chart
     assert len(skipped) == 2
 

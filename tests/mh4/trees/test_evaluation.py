@@ -19,7 +19,8 @@ import pytest
 from paths import UD
 from udtools import udeval
 
-from mh4.data.conllu import DataError, read_treebank
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.parsers.base import Prediction
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
 from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate_files
@@ -356,7 +357,7 @@ class Word:
 def read_tokens(path: Path) -> list[list[tuple[str, list[Word]]]]:
     """Sentences of (surface form, words)."""
     sentences, first = [], 0
-    for sentence in read_treebank(path, gold=True):
+    for sentence in read_conllu(path, trees="required"):
         words = [
             Word(form, lemma, upos, xpos, feats, relation, first + head - 1 if head else -1, first + i)
             for i, (form, lemma, upos, xpos, feats, relation, head) in enumerate(
@@ -520,12 +521,12 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
     gold.write_text(conllu(MIXED), encoding="utf-8")
     rng = random.Random(1)
     with system.open("wb") as stream:
-        for sentence in read_treebank(gold, gold=True):
+        for sentence in read_conllu(gold, trees="required"):
             heads = sentence.heads.copy()
             heads[rng.randint(1, len(sentence))] = 0
             stream.write(sentence.render(heads=heads, relations=rng.sample(sentence.relations, len(sentence))))
     expected = evaluate_files(gold, system).scores
-    a, b = (list(read_treebank(path, gold=True)) for path in (gold, system))
+    a, b = (list(read_conllu(path, trees="required")) for path in (gold, system))
     uas, las = attachment_scores(a, b)
     assert (uas, las) == pytest.approx((100 * expected["UAS"].f1, 100 * expected["LAS"].f1))
     assert 0 < las < uas < 100

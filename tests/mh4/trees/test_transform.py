@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from typer.testing import CliRunner
 
 from mh4.cli import app
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing.third_order import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
@@ -136,7 +136,7 @@ def test_several_roots_may_stay(tmp_path):
     text = ROOT_CROSSED.replace("\t2\ty", "\t0\troot")
     out, _ = transform(tmp_path, text)
     (tmp_path / "out.conllu").write_text(out, encoding="utf-8")
-    (sentence,) = read_treebank(tmp_path / "out.conllu", gold=True)
+    (sentence,) = read_conllu(tmp_path / "out.conllu", trees="required")
     assert is_projective(sentence.heads)
     assert 3 in sentence.roots
 
@@ -160,7 +160,7 @@ def test_bad_and_too_long_sentences(tmp_path, monkeypatch):
         transform_file(source, target, "mh4")
     assert not target.exists()
     skipped = []
-    totals = transform_file(source, target, "mh4", skip_bad=True, on_skip=skipped.append)
+    totals = transform_file(source, target, "mh4", errors=skipped.append)
     assert (totals.sentences, len(skipped)) == (1, 1)
     assert target.read_text(encoding="utf-8") == HEARING
 
@@ -172,7 +172,7 @@ def test_bad_and_too_long_sentences(tmp_path, monkeypatch):
     with pytest.raises(DataError, match=r"in.conllu:1: sentence hearing: .*too long.*the chart takes too much"):
         transform_file(source, target, "mh4")
     with pytest.warns(UserWarning, match="left out"):
-        assert transform_file(source, target, "mh4", skip_bad=True).sentences == 0
+        assert transform_file(source, target, "mh4", errors="skip").sentences == 0
 
 
 def test_optimal_projective_trees_are_counted(tmp_path):
@@ -222,7 +222,7 @@ def test_only_projective_trees_are_counted(tmp_path, to):
     assert isinstance(result.exception, ValueError)
     assert str(result.exception) == f"closest trees can be counted for the class projective only, not for {to}"
     assert not target.exists()
-    (sentence,) = read_treebank(source, gold=True)
+    (sentence,) = read_conllu(source, trees="required")
     with pytest.raises(ValueError, match="projective only"):
         transform_sentence(sentence, to, count_trees=True)
 

@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from rich.table import Table
 
-from mh4.data.conllu import read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.parsers.network import NetworkParser
 
@@ -55,7 +55,7 @@ def measure_memory(
     rows = []
     with tempfile.TemporaryDirectory() as folder:
         treebank = treebank or write_sample(folder)["train"]
-        parser = parser_to_measure(model, read_treebank(treebank, gold=False), decoder, device, threads)
+        parser = parser_to_measure(model, read_conllu(treebank), decoder, device, threads)
         on_cuda = isinstance(parser, NetworkParser) and parser.device.type == "cuda"
         for count in sorted(copies):
             path = Path(folder) / "copies.conllu"

@@ -11,8 +11,8 @@ from typing import Any
 
 from rich.table import Table
 
-from mh4.data.conllu import Sentence, read_treebank
-from mh4.data.files import DataError
+from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
@@ -38,7 +38,7 @@ def time_training(
     """Words a second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
     config = make_config(decoder, settings=settings)
     with tempfile.TemporaryDirectory() as folder:
-        sentences = read_gold(treebank or write_sample(folder)["train"], skip_bad=False)
+        sentences = read_gold(treebank or write_sample(folder)["train"])
         parser = ChartParser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
@@ -86,7 +86,7 @@ def time_parsing(
 ) -> dict[str, Any]:
     """Words a second of parsing a treebank held in memory, the median of some runs, and the share of each stage."""
     with tempfile.TemporaryDirectory() as folder:
-        sentences = list(read_treebank(treebank or write_sample(folder)["train"], gold=False))
+        sentences = list(read_conllu(treebank or write_sample(folder)["train"]))
     parser = parser_to_measure(model, sentences, decoder, device, threads)
     if not isinstance(parser, NetworkParser):
         raise ValueError(f"{model}: a model without a network has no stages to measure")

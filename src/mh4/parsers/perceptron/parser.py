@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from mh4.data.conllu import Sentence
-from mh4.data.files import DataError
+from mh4.data.errors import DataError
 
 from ..base import Prediction, TreebankParser
 from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_as, read_tensors, write_json, write_tensors
@@ -99,7 +99,7 @@ class PerceptronParser(TreebankParser):
     def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> PerceptronParser:
         """Train on a treebank and return the model that was best on ``dev``.
 
-        Options are those of `mh4.training.perceptron.train`: ``config``, ``overwrite``, ``skip_bad``, …
+        Options are those of `mh4.training.perceptron.train`: ``config``, ``overwrite``, ``errors``, …
         """
         from mh4.training.perceptron import train as run  # the trainer builds on this class
 

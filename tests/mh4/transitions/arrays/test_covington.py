@@ -8,7 +8,7 @@ from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.oracles.covington import optimal_computation, optimal_step
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
@@ -122,7 +122,7 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
 
 @pytest.mark.parametrize("oracle", ["static", "dynamic", "all-pairs"])
 def test_a_trained_parser_learns_crossing_arcs(oracle, small_treebanks):
-    sentences = list(read_treebank(small_treebanks[0], gold=True))
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
     parser = fit(PerceptronConfig("covington", oracle, iterations=12, exploration_start=3), sentences)
     predictions = parser.predict(sentences)
     right = [
@@ -134,7 +134,7 @@ def test_a_trained_parser_learns_crossing_arcs(oracle, small_treebanks):
 
 def test_words_without_a_head_go_below_the_first_one(small_treebanks):
     """In a treebank with one word below the root in every sentence; else below the root."""
-    train, dev = (list(read_treebank(path, gold=True)) for path in small_treebanks)
+    train, dev = (list(read_conllu(path, trees="required")) for path in small_treebanks)
     parser = fit(PerceptronConfig("covington", "static", iterations=1), train[:40])
     assert parser.vocabulary.single_root
     as_published = PerceptronParser(parser.config, replace(parser.vocabulary, single_root=False), parser.lists)
@@ -152,7 +152,7 @@ def test_words_without_a_head_go_below_the_first_one(small_treebanks):
 
 
 def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_treebanks):
-    sentences = list(read_treebank(small_treebanks[0], gold=True))[:20]
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))[:20]
     heads = sentences[0].heads.copy()
     heads[1:] = 0
     vocabulary = PerceptronVocabulary.from_sentences([replace(sentences[0], heads=heads), *sentences[1:]])

@@ -7,7 +7,7 @@ from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import projectivize
 from mh4.oracles.lr_spine import correct_transitions
 from mh4.parsers.perceptron.config import PerceptronConfig
@@ -149,7 +149,7 @@ def test_all_merged_templates_are_used():
 @pytest.mark.parametrize("oracle", ["static", "dynamic"])
 def test_it_learns(oracle, small_treebanks):
     """The training sentences, nearly all; contexts are counted, and arcs among them."""
-    sentences = list(read_treebank(small_treebanks[0], gold=True))
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
     parser = fit(PerceptronConfig("lr-spine", oracle, iterations=8), sentences)
     predictions = parser.predict(sentences)
     right = sum((p.heads[1:] == s.heads[1:]).sum() for s, p in zip(sentences, predictions, strict=True))

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from paths import UD
 
-from mh4.data.conllu import read_treebank
+from mh4.data.conllu import read_conllu
 from mh4.data.sample import generate_sample
 from mh4.decoders.trees import is_projective
 from mh4.oracles.mh4 import is_derivable
@@ -253,7 +253,7 @@ def test_the_training_tree_is_that_of_the_system(name, tmp_path):
     sentences = ["".join(f"{d}\tw\t_\tX\t_\t_\t{tree[d]}\tx\t_\t_\n" for d in range(1, 5)) for tree in trees]
     path.write_text("\n".join(sentences) + "\n")
     built = [tree.tolist() for tree in trees_of(name, 4)]
-    found = [training_tree(sentence, get_system(name)[1]) for sentence in read_treebank(path, gold=True)]
+    found = [training_tree(sentence, get_system(name)[1]) for sentence in read_conllu(path, trees="required")]
     for gold, tree in zip(trees, found, strict=True):
         assert tree.tolist() in built
         assert (tree.tolist() == gold.tolist()) == (gold.tolist() in built)
@@ -287,7 +287,7 @@ def treebank(request, tmp_path_factory):
         path = UD / request.param / f"{request.param}-ud-train.conllu"
         if not path.exists():
             pytest.skip("the UD treebanks are not at hand")
-    return list(read_treebank(path, gold=True))
+    return list(read_conllu(path, trees="required"))
 
 
 @pytest.mark.parametrize("name", SYSTEMS)

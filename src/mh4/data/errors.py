@@ -1,0 +1,80 @@
+"""The error about a user's data, and what happens to the errors about single sentences."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Literal
+
+__all__ = ["DataError", "ErrorPolicy", "Errors"]
+
+
+class DataError(ValueError):
+    """Something is wrong with a user's file.
+
+    The message is one line, ``FILE:LINE: sentence ID: what is wrong (what to do)``, with as much of the location
+    as is known. It can be shown as it is, without a traceback.
+    """
+
+    def __init__(self, message: str) -> None:
+        # Names from a file may hold line separators such as U+2028, or a terminal's control characters.
+        super().__init__("".join(character if character.isprintable() else " " for character in message))
+
+
+ErrorPolicy = Literal["raise", "skip"] | Callable[[DataError], object]
+"""The argument ``errors`` of everything that reads sentences; see `Errors.of`."""
+
+
+class Errors:
+    """What happens to the errors about single sentences; called with each of them.
+
+    Parameters
+    ----------
+    policy : {"raise", "skip"} or callable
+        "raise" stops at the first bad sentence. With "skip" and with a function bad sentences are left out; the
+        function is called with the error of each.
+
+    Attributes
+    ----------
+    count : int
+        Bad sentences so far.
+    first : DataError or None
+        The first error.
+    """
+
+    def __init__(self, policy: ErrorPolicy = "raise") -> None:
+        if policy not in ("raise", "skip") and not callable(policy):
+            raise ValueError(f'errors must be "raise", "skip" or a function that takes an error, not {policy!r}')
+        self.policy = policy
+        self.count = 0
+        self.first: DataError | None = None
+
+    @classmethod
+    def of(cls, errors: ErrorPolicy) -> Errors:
+        """The object for an argument ``errors``.
+
+        ``"raise"`` stops at the first bad sentence; ``"skip"`` leaves bad sentences out, with a Python warning for
+        each; a function is called with the error of each sentence left out. An `Errors` object, which is such a
+        function, is taken as it is: it counts, and whoever made it reports.
+        """
+        if isinstance(errors, cls):
+            return errors
+        return cls(_warn if errors == "skip" else errors)
+
+    @property
+    def skips(self) -> bool:
+        """Whether bad sentences are left out."""
+        return self.policy.skips if isinstance(self.policy, Errors) else self.policy != "raise"
+
+    def __call__(self, error: DataError) -> None:
+        """Raise the error of a sentence, or count it and hand it on where bad sentences are left out."""
+        self.count += 1
+        self.first = self.first or error
+        if self.policy == "raise":
+            raise error
+        if callable(self.policy):
+            self.policy(error)
+
+
+def _warn(error: DataError) -> None:
+    warnings.warn(f"{error}; sentence left out", stacklevel=4)

@@ -1,0 +1,61 @@
+"""What happens to the errors about single sentences."""
+
+import pytest
+
+from mh4.data.errors import DataError, Errors
+
+FIRST, SECOND = DataError("a.conllu:1: sentence 1: is odd"), DataError("a.conllu:7: sentence 3: is odd")
+
+
+def test_a_message_is_one_printable_line():
+    assert str(DataError("a\u2028b\x1b[0m\nc")) == "a b [0m c"
+
+
+def test_raise_stops_at_the_first_error():
+    errors = Errors.of("raise")
+    with pytest.raises(DataError, match=":1:"):
+        errors(FIRST)
+    assert not errors.skips
+
+
+def test_a_function_gets_every_error_and_they_are_counted():
+    seen = []
+    errors = Errors.of(seen.append)
+    errors(FIRST)
+    errors(SECOND)
+    assert seen == [FIRST, SECOND]
+    assert (errors.count, errors.first, errors.skips) == (2, FIRST, True)
+
+
+def test_the_argument_skip_warns():
+    errors = Errors.of("skip")
+    with pytest.warns(UserWarning, match="a.conllu:1: sentence 1: is odd; sentence left out"):
+        errors(FIRST)
+    assert errors.skips
+
+
+def test_an_object_reports_only_to_who_made_it(recwarn):
+    errors = Errors("skip")
+    assert Errors.of(errors) is errors
+    errors(FIRST)
+    assert (errors.count, errors.first) == (1, FIRST)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+def test_an_object_within_another_decides(policy):
+    inner = Errors(policy)
+    outer = Errors(inner)
+    assert outer.skips == inner.skips == (policy == "skip")
+    if policy == "raise":
+        with pytest.raises(DataError):
+            outer(FIRST)
+    else:
+        outer(FIRST)
+    assert inner.count == outer.count == 1
+
+
+@pytest.mark.parametrize("policy", ["ignore", True, None])
+def test_an_unknown_policy_is_refused(policy):
+    with pytest.raises(ValueError, match='errors must be "raise", "skip" or a function'):
+        Errors.of(policy)
