@@ -40,7 +40,7 @@ ORACLES = ("static", "all-pairs", DYNAMIC)
 METRICS = ("UAS", "LAS")
 PUBLISHED = {"static": (82.72, 78.39), DYNAMIC: (83.52, 79.13)}  # averages over 19 treebanks of CoNLL-X and CoNLL-XI
 
-Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one a seed
+Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one per seed
 
 
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
@@ -123,7 +123,7 @@ def gain(runs: Sequence[Runs], oracle: str, metric: str) -> str:
 
 
 def table_2(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Table:
-    """A row a treebank, averages over the treebanks that have all oracles, and the paper's."""
+    """A row per treebank, averages over the treebanks that have all oracles, and the paper's."""
     others = [oracle for oracle in oracles if oracle != DYNAMIC]
     table = Table(title=f"{metric}: mean of the seeds ± standard deviation", box=None)
     for column in ("", *oracles, *(f"{DYNAMIC} - {oracle} (p)" for oracle in others)):

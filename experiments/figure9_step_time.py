@@ -95,7 +95,7 @@ def measure(
     records = []
     for total, found in sorted(by_length.items()):
         chosen = generator.sample(found, min(count, len(found)))
-        # Long batches, so that the share of what is done once a batch is small.
+        # Long batches, so that the share of what is done once per batch is small.
         times = 1 + 1000 // len(chosen)
         batch = flat_configurations([(configuration, row) for row, (configuration, _) in enumerate(chosen)] * times)
         golds = [gold for _, gold in chosen]

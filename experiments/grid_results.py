@@ -1,4 +1,4 @@
-"""Results of the runs of `grid.py`: one JSON file a run, and what tables do with them.
+"""Results of the runs of `grid.py`: one JSON file per run, and what tables do with them.
 
 A file is made for every run that was begun. ``"status"`` is ``done``, ``failed`` or ``open`` (interrupted so far); the
 errors and interruptions stay in the file of a run that got done in the end.
@@ -148,7 +148,7 @@ class ReportTable:
     Attributes
     ----------
     title, columns, rows
-        Text; every row has a cell a column.
+        Text; every row has a cell per column.
     notes : list of str
         Sentences below the table.
     command : str

@@ -99,7 +99,7 @@ def same_settings(run: Run, saved: dict[str, Any]) -> bool:
 def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None]) -> dict[str, Any]:
     """Train, or continue; returns what training says of itself.
 
-    ``curve`` has a row an evaluation: step, seconds, dev UAS, dev LAS, loss a word.
+    ``curve`` has a row per evaluation: step, seconds, dev UAS, dev LAS, loss per word.
     """
     config = config_of(run.system, run.settings, run.seed)
     treebank = run.treebank
@@ -118,7 +118,7 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
 
 
 def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[str, Any]:
-    """Scores on the development file and, where there are such, on the test files; words a second of parsing."""
+    """Scores on the development file and, where there are such, on the test files; words per second of parsing."""
 
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
         parsed = folder / f"{name}.conllu"

@@ -81,7 +81,7 @@ def scores(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict[str,
 
 
 def training_speed(config: PerceptronConfig, sentences: Sequence[Sentence]) -> float:
-    """Words a second of the calculating thread, in the second epoch."""
+    """Words per second of the calculating thread, in the second epoch."""
     trainer = PerceptronTrainer(config, sentences)
     trainer.train_epoch()
     began = time.thread_time()
@@ -90,7 +90,7 @@ def training_speed(config: PerceptronConfig, sentences: Sequence[Sentence]) -> f
 
 
 def parsing_speed(parser: PerceptronParser, sentences: Sequence[Sentence], times: int = 5) -> float:
-    """Words a second of the calculating thread, the best of several passes."""
+    """Words per second of the calculating thread, the best of several passes."""
     seconds = []
     for _ in range(times + 1):  # the first one compiles and fills caches
         began = time.thread_time()
@@ -189,8 +189,8 @@ def table_2(results: dict[str, dict[str, list[dict]]]) -> Table:
 
 
 def speeds(results: dict[str, dict[str, list[dict]]]) -> Table:
-    """Words a second in training and parsing, the fastest of all runs."""
-    table = Table(title="words a second, features included: training, parsing", box=None)
+    """Words per second in training and parsing, the fastest of all runs."""
+    table = Table(title="words per second, features included: training, parsing", box=None)
     for column in ("parser", *results):
         table.add_column(column, justify="left" if column == "parser" else "right")
     for row in ROWS:

@@ -26,13 +26,13 @@ StepSeconds = dict[str, dict[str, float]]  # by treebank and preset
 
 
 def read_step_seconds(folder: Path) -> StepSeconds:
-    """Seconds a step; none of a folder where they have not been measured."""
+    """Seconds per step; none of a folder where they have not been measured."""
     path = folder / NAME
     return json.loads(path.read_text(encoding="utf-8"))["seconds_per_step"] if path.exists() else {}
 
 
 def measure(treebank: Path, presets: list[str], rounds: int, steps: int) -> dict[str, float]:
-    """Median seconds a step of `mh4-hybrid`."""
+    """Median seconds per step of `mh4-hybrid`."""
     seconds: dict[str, list[float]] = {preset: [] for preset in presets}
     for _ in range(rounds):
         for preset in presets:

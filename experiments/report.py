@@ -120,7 +120,7 @@ def _published_level(results: list[Result], preset: str) -> list[list[str]]:
 
 
 def _time_claims(results: list[Result], step_seconds: StepSeconds) -> list[list[str]]:
-    """The claims that compare the presets for short training with ``paper``, a row a treebank."""
+    """The claims that compare the presets for short training with ``paper``, a row per treebank."""
     slow_groups = group_runs(results, "paper")
     fast = "within 0.2 UAS of paper, and as good as paper in a third of its time"
     balanced = "above paper, in less than its time"
@@ -176,7 +176,7 @@ def runs_table(results: list[Result], preset: str) -> ReportTable:
     columns = ["treebank", "system", "seeds", "steps", "best step", "minutes", "words/s training", "words/s parsing"]
     columns += ["machine", "commit", "failures and interruptions"]
     notes = [
-        "Means over seeds. One CPU thread a run, several runs side by side, so times depend on what else the machine "
+        "Means over seeds. One CPU thread per run, several runs side by side, so times depend on what else the machine "
         "did. Parsing: the development file, reading and writing included.",
         *sorted({f"Versions: {_versions(result)}." for result in results if result["preset"] == preset}),
     ]
@@ -234,7 +234,7 @@ def preset_section(results: list[Result], preset: str) -> Section:
             "Development UAS: ours (dots, a standard deviation), the paper's (open diamonds)",
             plot_uas(results, preset),
         ),
-        ("curves", "Development UAS in training, a line a run", plot_curves(results, preset)),
+        ("curves", "Development UAS in training, a line per run", plot_curves(results, preset)),
         ("recall", "Recall of gold arcs by length, and of crossed arcs", plot_recall(results, preset)),
     ):
         if svg is not None:

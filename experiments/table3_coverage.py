@@ -36,7 +36,7 @@ def cells(coverage: Coverage) -> list[str]:
 
 
 def main() -> None:
-    """Print two rows a treebank."""
+    """Print two rows per treebank."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     table = Table(title="% of sentences inside the class, % of arcs the closest tree keeps", box=None, pad_edge=False)

@@ -41,7 +41,7 @@ def mean_uas(groups: Groups, treebank: str, system: str) -> float:
 
 
 def uas_table(results: list[Result], preset: str) -> ReportTable:
-    """A row a treebank and system; then, a system, the average over the treebanks that the paper and we have."""
+    """A row per treebank and system; then, a system, the average over the treebanks that the paper and we have."""
     groups = group_runs(results, preset)
     rows = []
     for treebank in treebanks_of(groups, ()):

@@ -4,7 +4,7 @@
 
 The accuracy is the share of arcs that an optimal projective tree keeps. Files are known by their names in UD; cells
 that differ from the published ones in a printed digit are marked. The column "pseudo" is quoted from the paper
-(MaltParser 1.9.0). The paper gives a mean time of 0.342 ms a tree over all UD 2.2 training sets, in Java on a laptop;
+(MaltParser 1.9.0). The paper gives a mean time of 0.342 ms per tree over all UD 2.2 training sets, in Java on a laptop;
 ours is that of one thread, reading apart.
 """
 
@@ -25,11 +25,11 @@ PUBLISHED = {  # pseudo-projectivisation, optimal projectivisation
     "de_gsd-ud-train": ("98.89", "98.97"),
     "ja_bccwj-ud-train": ("99.99", "99.99"),
 }
-COLUMNS = ("sent.", "words", "non-proj. sent. %", "optimal", "paper", "pseudo (paper)", "ms a tree")
+COLUMNS = ("sent.", "words", "non-proj. sent. %", "optimal", "paper", "pseudo (paper)", "ms per tree")
 
 
 def main() -> None:
-    """Print one row a treebank."""
+    """Print one row per treebank."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     table = Table(title="% of arcs that projectivisation keeps", box=None, pad_edge=False)

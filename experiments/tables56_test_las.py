@@ -21,7 +21,7 @@ from segmentation import MODEL_SUFFIX
 def las_table(
     results: list[Result], preset: str, title: str, theirs: dict[str, dict[str, Cell]], others: bool
 ) -> ReportTable:
-    """A row a treebank of ``theirs`` and system; with ``others`` also treebanks that neither table has."""
+    """A row per treebank of ``theirs`` and system; with ``others`` also treebanks that neither table has."""
     groups = {key: runs for key, runs in group_runs(results, preset).items() if any(run["test"] for run in runs)}
     known = TEST_LAS_NONPROJECTIVE.keys() | TEST_LAS_PROJECTIVE.keys()
     rows = []

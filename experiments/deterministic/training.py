@@ -157,7 +157,7 @@ def optimal_transitions(
     golds : sequence of int (n + 1,)
         The gold tree of each sentence.
     policy : str, optional
-        As of `Settings`.
+        See `Settings`.
     algorithm : str, optional
         One of the oracle's; by default linear for projective trees and exact for others.
 
@@ -204,7 +204,7 @@ def gold_examples(
     trees : sequence of int (n + 1,)
         A projective tree for each of them.
     policy : str, optional
-        As of `Settings`.
+        See `Settings`.
     """
     oracle, policy = get_oracle(parser.system.name, policy)
     number = {transition: t for t, transition in enumerate(parser.system.transitions)}
@@ -228,7 +228,7 @@ def visited_examples(
     trees : sequence of int (n + 1,)
         The gold tree of each of them, projective or not.
     policy : str, optional
-        As of `Settings`.
+        See `Settings`.
     """
     text = parser.encode(sentences)
     transitions, states = parser.run(text)

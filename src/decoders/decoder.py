@@ -20,7 +20,9 @@ from numba import njit
 from .trees import arc_matrix, checked_tree, mark_arcs
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
-LARGEST_SUM = 2.0**121  # of one number a position; a chart sums up to four a word and weighs them against 16 times that
+LARGEST_SUM = (
+    2.0**121
+)  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
 THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
 
 
@@ -161,7 +163,7 @@ class Decoder(ABC):
         Parameters
         ----------
         scores : float32 (C, N, N)
-            One matrix a channel, N = n + 2. −inf forbids a part.
+            One matrix per channel, N = n + 2. −inf forbids a part.
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 

@@ -431,7 +431,7 @@ def _decode(scores, arc_bonus, single_root, memory, paired_from, unit, heads, pa
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
-@lru_cache(maxsize=1024)  # asked several times a sentence
+@lru_cache(maxsize=1024)  # asked several times per sentence
 def _chart_bytes(n: int) -> int:
     return 4 * sum(rows * columns for rows, columns in _shapes(n))
 

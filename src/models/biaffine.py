@@ -190,7 +190,6 @@ class PartScores(torch.autograd.Function):
         known: Tensor,
         ends: Sequence[int],
     ) -> Tensor:
-        """As of `torch.autograd.Function`."""
         context.save_for_backward(vectors, matrices, products, rows, columns, known)
         context.ends = ends
         if vectors.device.type == "cpu":
@@ -201,7 +200,6 @@ class PartScores(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """As of `torch.autograd.Function`."""
         vectors, matrices, products, rows, columns, known = context.saved_tensors
         to_vectors, to_matrices = torch.zeros_like(vectors), torch.empty_like(matrices)
         to_left = vectors.new_empty(len(rows), vectors.shape[1])

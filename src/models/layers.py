@@ -79,7 +79,7 @@ class BiLSTM(nn.Module):
 
         Returns
         -------
-        states : a (P, 2 · hidden_size) for every layer, one row a step
+        states : a (P, 2 · hidden_size) for every layer, one row per step
         last : (B, 2 · hidden_size), the state of the last layer, either direction, after it has read the whole sequence
         """
         sequences = Sequences.one_after_the_other(lengths.cpu().numpy())

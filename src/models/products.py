@@ -199,14 +199,12 @@ class Product(torch.autograd.Function):
 
     @staticmethod
     def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
-        """As of `torch.autograd.Function`."""
         rows = x.flatten(0, -2).contiguous()
         context.save_for_backward(rows, weight)
         return multiply(rows, weight.t().contiguous(), bias.detach()).view(*x.shape[:-1], len(weight))
 
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """As of `torch.autograd.Function`."""
         rows, weight = context.saved_tensors
         own = gradient.flatten(0, -2).contiguous()
         to_rows = multiply(own, weight.detach()).view(*gradient.shape[:-1], weight.shape[1])

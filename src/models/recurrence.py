@@ -28,7 +28,7 @@ _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
 
 class Sequences(NamedTuple):
-    """Where B sequences lie among P rows, one row a step; the longest sequence comes first.
+    """Where B sequences lie among P rows, one row per step; the longest sequence comes first.
 
     Attributes
     ----------
@@ -233,7 +233,6 @@ class Recurrence(torch.autograd.Function):
     def forward(
         context: Any, x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, sequences: Sequences
     ) -> Tensor:
-        """As of `torch.autograd.Function`."""
         size = recurrent_weight.shape[2]
         x = x.contiguous()
         gates = multiply(x, input_weight.flatten(0, 1).t().contiguous(), bias.flatten())
@@ -246,7 +245,6 @@ class Recurrence(torch.autograd.Function):
 
     @staticmethod
     def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:
-        """As of `torch.autograd.Function`."""
         x, input_weight, recurrent_weight, gates, cells, states = context.saved_tensors
         gradient, before = torch.empty_like(gates), torch.empty_like(states)
         _both(

@@ -21,7 +21,7 @@ class ScorerArrays(NamedTuple):
     Attributes
     ----------
     vectors : (B, N, R, H)
-        As of `TransitionScorer.role_vectors`.
+        See `TransitionScorer.role_vectors`.
     bias : (H,)
     output : (H, T)
     output_bias : (T,)

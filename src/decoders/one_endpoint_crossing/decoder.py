@@ -71,7 +71,7 @@ class CrossingDecoder(Decoder):
     def derive_batch(
         self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
     ) -> list[Derivation]:
-        """As of `Decoder`, but without a chart: O(n²), on one thread.
+        """See `Decoder`; without a chart: O(n²), on one thread.
 
         Raises
         ------

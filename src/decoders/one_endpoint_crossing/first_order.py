@@ -225,7 +225,6 @@ class OneEndpointCrossingFirstOrder(CrossingDecoder):
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)))
 
     def tree_parts(self, heads: np.ndarray) -> np.ndarray:
-        """As of `CrossingDecoder`."""
         heads = checked_one_endpoint_crossing(heads)
         return np.column_stack([np.zeros_like(heads), heads, np.arange(len(heads), dtype=np.int32)])[1:]
 

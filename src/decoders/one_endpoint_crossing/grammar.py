@@ -71,7 +71,7 @@ def parse_grammar(
     symmetric: set[str],
     empty: set[str],
 ) -> Grammar:
-    """Read rules, one or several alternatives a line.
+    """Read rules, one or several alternatives per line.
 
     Parameters
     ----------

@@ -459,7 +459,6 @@ class OneEndpointCrossing(CrossingDecoder):
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))))
 
     def tree_parts(self, heads: np.ndarray) -> np.ndarray:
-        """As of `CrossingDecoder`."""
         return parts_of_tree(heads)
 
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:

@@ -41,10 +41,11 @@ class TreeClass(StrEnum):
 
 
 ThreadsOption = Annotated[
-    int | None, typer.Option(min=1, max=512, help="CPU threads for the network and for decoding; default: one a core.")
+    int | None,
+    typer.Option(min=1, max=512, help="CPU threads for the network and for decoding; default: one per core."),
 ]
 DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
-DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, max=512, help="CPU threads; default: one a core.")]
+DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, max=512, help="CPU threads; default: one per core.")]
 PresetOption = Annotated[
     Preset,
     typer.Option(help="Settings: the published ones, or a richer model with a short, a longer or a long schedule."),

@@ -158,7 +158,7 @@ def _train_perceptron(
 
 
 class TrainingDisplay:
-    """A live line on a terminal, a plain line an evaluation everywhere."""
+    """A live line on a terminal, a plain line per evaluation everywhere."""
 
     def __enter__(self) -> tuple[Callable[..., None] | None, Callable[[dict[str, Any]], None]]:
         from rich.progress import Progress, SpinnerColumn, TextColumn, TimeElapsedColumn

@@ -12,7 +12,9 @@ from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_poli
 
 def coverage(
     treebanks: Annotated[list[str], typer.Argument(help="CoNLL-U with gold trees.", metavar="FILE...")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, a line a sentence with --per-sentence.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print JSON, a line per sentence with --per-sentence.")
+    ] = False,
     per_sentence: Annotated[
         bool, typer.Option("--per-sentence", help="Arcs kept of every sentence, separated by tabs, instead of totals.")
     ] = False,
@@ -94,7 +96,8 @@ def oracle(
         str | None, typer.Option(help="Order of transitions where several build the same tree; default: the first.")
     ] = None,
     sequences: Annotated[
-        bool, typer.Option("--sequences", help="Print id, attainable arcs, words and transitions, one line a sentence.")
+        bool,
+        typer.Option("--sequences", help="Print id, attainable arcs, words and transitions, one line per sentence."),
     ] = False,
     skip_bad: SkipBadOption = False,
 ) -> None:

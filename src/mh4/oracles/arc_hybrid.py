@@ -100,7 +100,7 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
     gold : int (n + 1,)
         Heads of a projective gold tree, −1 at 0.
     single_root : bool
-        As of `ArcHybrid`; then exactly one word is below the root in the gold tree.
+        See `ArcHybrid`; then exactly one word is below the root in the gold tree.
 
     Raises
     ------
@@ -129,7 +129,7 @@ def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[st
     gold : int (n + 1,)
         Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
     single_root : bool
-        As of `projectivize`.
+        See `projectivize`.
 
     Raises
     ------

@@ -153,7 +153,7 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: 
     gold : int (n + 1,)
         Heads of a projective tree, −1 at 0.
     spines : bool
-        As of `LRSpine`.
+        See `LRSpine`.
 
     Returns
     -------
@@ -225,9 +225,9 @@ def optimal_computation(gold: np.ndarray, spines: bool = True, single_root: bool
     gold : int (n + 1,)
         Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
     spines : bool
-        As of `LRSpine`.
+        See `LRSpine`.
     single_root : bool
-        As of `projectivize`.
+        See `projectivize`.
 
     Raises
     ------

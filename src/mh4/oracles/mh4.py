@@ -97,7 +97,7 @@ def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
     heads : int (n + 1,)
         A tree, −1 at 0.
     single_root : bool
-        As of `MH4`.
+        See `MH4`.
 
     Raises
     ------
@@ -118,7 +118,7 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     heads : int (n + 1,)
         A tree, −1 at 0.
     single_root : bool
-        As of `MH4`.
+        See `MH4`.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[st
     gold : int (n + 1,)
         Heads of the gold tree, −1 at 0.
     single_root : bool
-        As of `MH4`.
+        See `MH4`.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class OptimalStep(NamedTuple):
 
     @classmethod
     def from_array(cls, transitions: Sequence[str], scores: np.ndarray, n: int) -> OptimalStep:
-        """From one int32 score a transition, `UNREACHABLE` where there is none."""
+        """From one int32 score per transition, `UNREACHABLE` where there is none."""
         values = [score if score >= 0 else None for score in scores.tolist()]
         largest = max(scores.tolist())
         best = tuple(t for t, value in zip(transitions, values, strict=True) if value == largest)

@@ -64,13 +64,11 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
         return super().load(folder, device, search=search)
 
     def start_scores(self, encoded: Encoded) -> HostCopy:
-        """As of `NetworkParser`."""
         return HostCopy(self.network.scorer(encoded.roles))
 
     def find_heads(
         self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool
     ) -> Sequence[Derivation | DataError]:
-        """As of `NetworkParser`."""
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
         bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None

@@ -90,7 +90,7 @@ class EnsembleParser(TreebankParser):
         return cls(members, decoder, combine, single_root)
 
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
-        """As of `TreebankParser`.
+        """See `TreebankParser`.
 
         With ``keep_heads`` the members vote as if no head was given, and the best tree with the given heads is taken.
         """

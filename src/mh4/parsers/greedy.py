@@ -61,13 +61,12 @@ class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTr
         return self._room
 
     def start_scores(self, encoded: Encoded) -> ScorerArrays | BiaffineArrays:
-        """As of `NetworkParser`."""
         return self.network.scorer.arrays(encoded.roles)
 
     def find_heads(
         self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
     ) -> list[Derivation]:
-        """As of `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
+        """See `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
         if keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         trees = []

@@ -26,7 +26,7 @@ def load_parser(
     search : {"exact", "beam:K", "greedy"}
         Of models with a decoder; transition-based parsers are greedy as they are.
     threads : int, optional
-        For decoding; by default one a core.
+        For decoding; by default one per core.
 
     Raises
     ------

@@ -71,7 +71,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     Attributes
     ----------
     threads : int or None
-        Threads for finding heads; None is one a core.
+        Threads for finding heads; None is one per core.
     ahead : int
         Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
         thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
@@ -156,7 +156,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         return cls.load(output, device=options.get("device", "auto"))
 
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
-        """As of `TreebankParser`."""
         predictions: list[Prediction | DataError | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()

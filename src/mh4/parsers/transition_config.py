@@ -24,7 +24,7 @@ class OracleConfig(OracleSettings):
     Attributes
     ----------
     system, oracle, exploration_start, exploration
-        As of `OracleSettings`.
+        See `OracleSettings`.
     near_exploration : float
         Where exploration has begun, follow the best wrong prediction also where it is behind, by less than the margin
         of 1, with this probability (Kiperwasser & Goldberg 2016, section 5).

@@ -216,11 +216,11 @@ def parse_files(
         See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
         `multiprocessing`.
     device, search : str
-        As of `mh4.parsers.loading.load_parser`.
+        See `mh4.parsers.loading.load_parser`.
     threads : int, optional
         Of each worker process; by default as many as Dask gives it.
     keep_heads, errors
-        As of `TreebankParser.parse`; bad sentences come in the order of the input.
+        See `TreebankParser.parse`; bad sentences come in the order of the input.
     on_progress
         Called with what was parsed so far, after every shard.
     shard_words : int

@@ -48,12 +48,12 @@ class StructuredHinge(Objective):
         self.reason = f"are outside the class of {parser.decoder.name}"
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """As of `Objective`; a chart may be too large."""
+        """See `Objective`; a chart may be too large."""
         decoder = self.parser.decoder
         return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
-        """As of `Objective`; the same in every epoch."""
+        """See `Objective`; the same in every epoch."""
         scorer = self.parser.network.scorer
         with torch.no_grad():
             products, all_scores = scorer.products_and_scores(encoded.roles)
@@ -77,11 +77,11 @@ class TransitionHinge(Objective):
         self._decisions = Decisions.empty(64, 256, len(parser.roles))
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """As of `Objective`; there is always room."""
+        """See `Objective`; there is always room."""
         return training_tree(sentence, self.parser.system)
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
-        """As of `Objective`; from some epoch on wrong predictions are followed."""
+        """See `Objective`; from some epoch on wrong predictions are followed."""
         parser = self.parser
         scorer = parser.network.scorer.arrays(encoded.roles)
         times.stop("score")

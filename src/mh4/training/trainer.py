@@ -423,7 +423,7 @@ def train(
         Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
-        Threads for decoding; by default one a core, or what is a worker's share of the cores.
+        Threads for decoding; by default one per core, or what is a worker's share of the cores.
     resume : bool
         Continue from the last evaluation; the result is the same as without the interruption.
     overwrite : bool

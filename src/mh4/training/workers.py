@@ -1,4 +1,4 @@
-"""Training in several processes, as `torchrun` starts them: one a GPU, or one a CPU core."""
+"""Training in several processes, as `torchrun` starts them: one per GPU, or one per CPU core."""
 
 from __future__ import annotations
 

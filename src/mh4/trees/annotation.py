@@ -51,7 +51,7 @@ def annotate_file(
     system, policy
         As for `optimal_computation`.
     sequences_only : bool
-        Write one line a sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
+        Write one line per sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
     errors
         As for `read_conllu`.
 

@@ -158,7 +158,7 @@ def iterate_coverage(
     path
         A CoNLL-U file, or ``-`` for standard input.
     threads
-        By default one a core; the result does not depend on it.
+        By default one per core; the result does not depend on it.
     errors
         As for `read_conllu`; also for sentences too long for the chart.
 

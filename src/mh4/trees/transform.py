@@ -77,7 +77,7 @@ class Transformed(NamedTuple):
 def map_in_order(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None
 ) -> Iterator[_Result]:
-    """``map`` in a pool of threads, by default one a core, that reads no more than some hundred items ahead."""
+    """``map`` in a pool of threads, by default one per core, that reads no more than some hundred items ahead."""
     with ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="mh4-closest") as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
@@ -186,7 +186,7 @@ def transform_file(
     count_trees
         Say in a comment of every sentence how many closest projective trees it has.
     threads
-        By default one a core; the result does not depend on it.
+        By default one per core; the result does not depend on it.
     errors
         As for `read_conllu`; also for sentences too long for the chart.
 

@@ -84,7 +84,7 @@ def bench_train(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Words a second in training, and where the time goes."""
+    """Words per second in training, and where the time goes."""
     from .stages import stage_table, time_training
 
     set_threads(threads)
@@ -102,7 +102,7 @@ def bench_parse(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Words a second in parsing sentences in memory, and where the time goes."""
+    """Words per second in parsing sentences in memory, and where the time goes."""
     from .stages import stage_table, time_parsing
 
     set_threads(threads)
@@ -122,7 +122,7 @@ def bench_memory(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Peak memory, and words a second, of parsing inputs of growing size from disk to disk."""
+    """Peak memory, and words per second, of parsing inputs of growing size from disk to disk."""
     from .memory import measure_memory, memory_table
 
     set_threads(threads)

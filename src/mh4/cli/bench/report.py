@@ -116,7 +116,7 @@ def plot_decoders(results: dict[str, Any]) -> str:
             exponent = "" if row["exponent"] is None else f"  (n^{row['exponent']:.1f})"
             axes.loglog(lengths, list(row["milliseconds"].values()), style, markersize=4, label=name + exponent)
     axes.set_xlabel("words")
-    axes.set_ylabel("median ms a sentence, one thread")
+    axes.set_ylabel("median ms per sentence, one thread")
     axes.grid(True, which="both", linewidth=0.3)
     axes.legend(fontsize="small")
     stream = io.StringIO()

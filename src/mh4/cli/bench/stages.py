@@ -1,4 +1,4 @@
-"""Measurements behind ``mh4 bench train`` and ``mh4 bench parse``: words a second, and the share of each stage."""
+"""Measurements behind ``mh4 bench train`` and ``mh4 bench parse``: words per second, and the share of each stage."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def time_training(
     threads: int | None = None,
     settings: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """Words a second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
+    """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
     config = make_config(decoder, settings=settings)
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"])
@@ -84,7 +84,7 @@ def time_parsing(
     device: str = "auto",
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Words a second of parsing a treebank held in memory, the median of some runs, and the share of each stage."""
+    """Words per second of parsing a treebank held in memory, the median of some runs, and the share of each stage."""
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(read_conllu(treebank or write_sample(folder)["train"]))
     parser = parser_to_measure(model, sentences, decoder, device, threads)
@@ -106,7 +106,7 @@ def time_parsing(
 
 
 def stage_table(results: dict[str, Any]) -> Table:
-    """Words a second and shares as a table."""
+    """Words per second and shares as a table."""
     table = Table(title=f"{results['words_per_second']:.0f} words/s", box=None, pad_edge=False)
     table.add_column("stage")
     table.add_column("share", justify="right")

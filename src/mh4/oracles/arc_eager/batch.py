@@ -66,7 +66,7 @@ def checked_batch(
     Raises
     ------
     ValueError
-        As of `mh4.oracles.arc_eager.step_scores_batch`.
+        See `mh4.oracles.arc_eager.step_scores_batch`.
     """
     flat, gold_offsets, sentences = flat_golds(golds, sentences)
     batch = Batch(

@@ -103,7 +103,7 @@ def step_scores_batch(
     golds : sequence of int (n + 1,)
         Heads.
     policy, algorithm, reduce_correct
-        As of `optimal_step`.
+        See `optimal_step`.
 
     Returns
     -------
@@ -147,7 +147,7 @@ def step_scores(
     gold : int (n + 1,)
         Heads of the gold tree, projective or not.
     policy, algorithm, reduce_correct
-        As of `optimal_step`.
+        See `optimal_step`.
 
     Returns
     -------

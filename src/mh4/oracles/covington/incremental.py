@@ -187,7 +187,7 @@ class IncrementalLoss:
     loss : int
         Least number of wrong heads in any tree that can be reached.
     left, right : int
-        As of `mh4.transitions.covington.Configuration`.
+        See `mh4.transitions.covington.Configuration`.
 
     Raises
     ------

@@ -190,7 +190,7 @@ def step_scores_batch(
         Which of ``golds`` is the gold tree of each configuration.
     golds : sequence of int (n + 1,)
     policy, algorithm
-        As of `step_scores`; the default algorithm is chosen for each gold tree.
+        See `step_scores`; the default algorithm is chosen for each gold tree.
 
     Returns
     -------
@@ -237,7 +237,7 @@ def optimal_step(
     gold : int (n + 1,)
         Heads of the gold tree, projective or not, −1 at 0.
     policy, algorithm
-        As of `step_scores`.
+        See `step_scores`.
 
     Raises
     ------

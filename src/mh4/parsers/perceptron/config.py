@@ -21,7 +21,7 @@ class PerceptronConfig(OracleSettings):
     Attributes
     ----------
     system, oracle, exploration_start, exploration
-        As of `OracleSettings`.
+        See `OracleSettings`.
     iterations : int
         Epochs; the one that is best on dev is kept.
     seed : int

@@ -106,7 +106,7 @@ class PerceptronParser(TreebankParser):
         return run(train, dev, output, **options)
 
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
-        """As of `TreebankParser`.
+        """See `TreebankParser`.
 
         Raises
         ------

@@ -99,7 +99,7 @@ class System:
     tokens : tuple of str
         Token names of the templates; the first two are the words whose distance is ``d``.
     templates : tuple of str
-        As of `templates.compile_templates`.
+        See `templates.compile_templates`.
     projective : bool
         Whether only projective trees can be built, so that others are projectivised for training.
     positions : tuple of str
