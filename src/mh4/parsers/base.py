@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -32,29 +31,6 @@ class Count(NamedTuple):
 
     sentences: int
     words: int
-
-
-@dataclass
-class StageTimes:
-    """Seconds spent in each stage of training or parsing."""
-
-    seconds: dict[str, float] = field(default_factory=dict)
-    _last: float = field(default_factory=time.perf_counter)
-
-    def start(self) -> None:
-        """Begin a stage now."""
-        self._last = time.perf_counter()
-
-    def stop(self, stage: str) -> None:
-        """Book the time since the last call on ``stage``."""
-        now = time.perf_counter()
-        self.seconds[stage] = self.seconds.get(stage, 0.0) + now - self._last
-        self._last = now
-
-    def share(self, stage: str) -> float:
-        """Share of ``stage`` in all booked time, 0 to 1."""
-        total = sum(self.seconds.values())
-        return self.seconds.get(stage, 0.0) / total if total else 0.0
 
 
 def _windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:

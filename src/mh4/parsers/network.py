@@ -6,7 +6,6 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
@@ -20,9 +19,10 @@ from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.network_config import NetworkConfig
 from mh4.models.transfer import HostCopy, send
 
-from .base import ROOT_RELATION, Prediction, StageTimes, TreebankParser
+from .base import ROOT_RELATION, Prediction, TreebankParser
 from .config import Config
 from .folder import CONFIG, WEIGHTS, read_definition, read_tensors
+from .profiling import booked_here, stage
 from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
@@ -75,8 +75,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     ahead : int
         Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
         thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
-    times : StageTimes
-        Of all sentences parsed.
     """
 
     config_type: type[C]
@@ -89,7 +87,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.device = choose_device(device)
         self.threads: int | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
-        self.times = StageTimes()
         self.network = ParserNetwork(
             config.network,
             make_scorer,
@@ -166,8 +163,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 labelled.append(self._find_trees(scored.popleft()))
             while len(labelled) > count:
                 batch = labelled.popleft()
-                for i, prediction in zip(batch.indices, self._read_labels(batch, keep_heads), strict=True):
-                    predictions[i] = prediction
+                with stage("label"):
+                    for i, prediction in zip(batch.indices, self._read_labels(batch, keep_heads), strict=True):
+                        predictions[i] = prediction
 
         with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in prediction_batches([len(sentence) for sentence in sentences]):
@@ -181,36 +179,37 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     def _score_batch(
         self, indices: list[int], sentences: list[Sentence], keep_heads: bool, background: Executor
     ) -> ScoredBatch:
-        self.times.start()
-        batch = self.vocabulary.batch(sentences).to(self.device)
-        self.times.stop("read")
-        encoded = self.network.encode(batch)
-        self.times.stop("encode")
-        find_heads = partial(self.find_heads, self.start_scores(encoded), sentences, keep_heads)
-        self.times.stop("score")
+        with stage("collate"):
+            batch = self.vocabulary.batch(sentences).to(self.device)
+        with stage("encode"):
+            encoded = self.network.encode(batch)
+        with stage("score"):
+            scores = self.start_scores(encoded)
+
+        def find_heads() -> Sequence[Derivation | DataError]:
+            with stage("decode"):
+                return self.find_heads(scores, sentences, keep_heads)
+
         return ScoredBatch(
-            indices, sentences, encoded, background.submit(find_heads).result if self.ahead else find_heads
+            indices, sentences, encoded, background.submit(booked_here(find_heads)).result if self.ahead else find_heads
         )
 
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch) -> LabelledBatch:
-        self.times.start()
         trees = batch.find_heads()
-        self.times.stop("decode")
-        found = [(b, tree.heads) for b, tree in enumerate(trees) if not isinstance(tree, DataError)]
-        arcs = (
-            np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
-            np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
-            np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in found)]),
-        )
-        indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
-        label_scores = self.network.label_scores(batch.encoded.states, *indices)
-        relations = HostCopy(self._best_relations(label_scores, indices[1]))
-        self.times.stop("label")
+        with stage("label"):
+            found = [(b, tree.heads) for b, tree in enumerate(trees) if not isinstance(tree, DataError)]
+            arcs = (
+                np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
+                np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
+                np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in found)]),
+            )
+            indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
+            label_scores = self.network.label_scores(batch.encoded.states, *indices)
+            relations = HostCopy(self._best_relations(label_scores, indices[1]))
         return LabelledBatch(batch.indices, batch.sentences, trees, relations)
 
     def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction | DataError]:
-        self.times.start()
         names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
         predictions: list[Prediction | DataError] = []
         start = 0
@@ -221,7 +220,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             prediction = Prediction(tree.heads, tuple(names[start : start + len(sentence)]))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
             start += len(sentence)
-        self.times.stop("label")
         return predictions
 
     def _best_relations(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:

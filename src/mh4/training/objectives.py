@@ -14,10 +14,10 @@ from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transfer import send
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
-from mh4.parsers.base import StageTimes
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network_loops import Decisions, note_decisions
+from mh4.parsers.profiling import stage
 from mh4.transitions.arrays.state import ORACLES
 from mh4.trees.closest import training_tree
 
@@ -36,8 +36,8 @@ class Objective(ABC):
         """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it."""
 
     @abstractmethod
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
-        """Sum over a batch; books the time up to the loss on the stages ``score`` and ``decode``."""
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
+        """Sum over a batch; scoring and decoding are stages of their own."""
 
 
 class StructuredHinge(Objective):
@@ -52,17 +52,16 @@ class StructuredHinge(Objective):
         decoder = self.parser.decoder
         return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
 
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
         """See `Objective`; the same in every epoch."""
         scorer = self.parser.network.scorer
-        with torch.no_grad():
+        with stage("score"), torch.no_grad():
             products, all_scores = scorer.products_and_scores(encoded.roles)
             scores = all_scores.cpu().numpy()
-        times.stop("score")
         if not np.isfinite(scores).all():
             raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})")
-        violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
-        times.stop("decode")
+        with stage("decode"):
+            violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])
         return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
 
@@ -80,17 +79,18 @@ class TransitionHinge(Objective):
         """See `Objective`; there is always room."""
         return training_tree(sentence, self.parser.system)
 
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int, times: StageTimes) -> Tensor:
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
         """See `Objective`; from some epoch on wrong predictions are followed."""
         parser = self.parser
-        scorer = parser.network.scorer.arrays(encoded.roles)
-        times.stop("score")
+        with stage("score"):
+            scorer = parser.network.scorer.arrays(encoded.roles)
         exploration = parser.config.transitions.explorations_at(epoch)
         seeds = torch.randint(2**31, (len(trees),)).tolist()
-        noted = [
-            self._follow(scorer, i, tree, exploration, seed)
-            for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
-        ]
+        with stage("decode"):
+            noted = [
+                self._follow(scorer, i, tree, exploration, seed)
+                for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
+            ]
         first_context = np.cumsum([0, *(len(decisions.positions) for decisions, _ in noted)])
         first_step = np.cumsum([0, *(steps for _, steps in noted)])
 
@@ -103,7 +103,6 @@ class TransitionHinge(Objective):
         transitions = joined([decisions.transitions.astype(np.int64) for decisions, _ in noted])
         steps = joined([d.steps + first for (d, _), first in zip(noted, first_step[:-1], strict=True)])
         optimal = joined([decisions.optimal for decisions, _ in noted])
-        times.stop("decode")
         scores = parser.network.scorer(encoded.roles, sentences, positions)[contexts, transitions]
         return step_hinge(scores, steps, optimal, int(first_step[-1]))
 

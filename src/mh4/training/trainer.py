@@ -26,7 +26,6 @@ from mh4.models.loss import multiclass_hinge
 from mh4.models.network import ParserNetwork
 from mh4.models.network_config import NetworkConfig
 from mh4.models.weight_average import WeightAverage
-from mh4.parsers.base import StageTimes
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import Config
 from mh4.parsers.folder import (
@@ -43,6 +42,7 @@ from mh4.parsers.folder import (
     write_tensors,
 )
 from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.transition_config import TransitionConfig
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
@@ -77,7 +77,7 @@ class Recent:
 
     words: int = 0
     loss: float = 0.0
-    times: StageTimes = field(default_factory=StageTimes)
+    profile: Profile = field(default_factory=Profile)
 
 
 class BatchLoss(nn.Module):
@@ -89,14 +89,14 @@ class BatchLoss(nn.Module):
         self.objective = objective
         self.weights = weights
 
-    def forward(self, batch: TrainingBatch | None, epoch: int, times: StageTimes) -> Tensor:
+    def forward(self, batch: TrainingBatch | None, epoch: int) -> Tensor:
         """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
         network = self.network
         if batch is None:
             return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
-        encoded = network.encode(batch.words)
-        times.stop("encode")
-        tree_loss = self.objective.loss(encoded, batch.heads, epoch, times)
+        with stage("encode"):
+            encoded = network.encode(batch.words)
+        tree_loss = self.objective.loss(encoded, batch.heads, epoch)
         labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
         labeled = multiclass_hinge(labels, batch.relations)
         tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
@@ -187,11 +187,11 @@ class Trainer:
 
     def step(self, batch: TrainingBatch | None) -> float:
         """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
-        network, times = self.parser.network, self.recent.times
+        network = self.parser.network
         network.train()
         step, rise = self.progress.step, self.settings.dropout_rise
         network.scale_dropout(step / rise if step < rise else 1.0)
-        loss = self.batch_loss(batch, self.progress.epoch, times)
+        loss = self.batch_loss(batch, self.progress.epoch)
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
         gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
@@ -200,7 +200,6 @@ class Trainer:
             clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, torch.tensor(norm))
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
-        times.stop("backward")
         if not math.isfinite(norm):
             raise ValueError(f"{DIVERGED}: no finite gradient in step {self.progress.step + 1} ({AFTER_DIVERGENCE})")
         return float(loss.detach())
@@ -227,16 +226,17 @@ class Trainer:
         interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
         start = time.perf_counter() - progress.seconds
         self.workers.separate_random_numbers(settings.seed, progress.step)
-        self.recent.times.start()
         while not progress.finished:
             batches = self.batches(progress.epoch)
             while progress.batch < len(batches) and not progress.finished:
                 indices = batches[progress.batch]
                 lengths = [len(self.examples[i].sentence) for i in indices]
                 share = [indices[k] for k in self.workers.share(lengths)]
-                batch = self.collate(share) if share else None
-                self.recent.times.stop("collate")
-                self.recent.loss += self.step(batch)
+                with self.recent.profile.recording():
+                    with stage("collate"):
+                        batch = self.collate(share) if share else None
+                    with stage("backward"):
+                        self.recent.loss += self.step(batch)
                 self.recent.words += sum(lengths)
                 progress.step += 1
                 progress.batch += 1
@@ -247,7 +247,6 @@ class Trainer:
                     self.evaluate()
                     self.workers.separate_random_numbers(settings.seed, progress.step)
                     progress.seconds = time.perf_counter() - start
-                    self.recent.times.start()
             if progress.batch == len(batches):
                 progress.epoch += 1
                 progress.batch = 0
@@ -270,14 +269,13 @@ class Trainer:
                     self.save_weights()
             else:
                 progress.waited += 1
-        busy = sum(recent.times.seconds.values())
         report = {
             "step": progress.step,
             "epoch": progress.epoch + progress.batch / len(self.batches(progress.epoch)),
             "seconds": round(progress.seconds, 1),
             "loss": round(sum(self.workers.gather(recent.loss)) / recent.words, 4),
-            "words_per_second": round(recent.words / busy, 1),
-            "share": {stage: round(recent.times.share(stage), 4) for stage in recent.times.seconds},
+            "words_per_second": round(recent.words / recent.profile.total, 1),
+            "share": {name: round(share, 4) for name, share in recent.profile.shares.items()},
             "learning_rate": progress.learning_rate,
             "dev_uas": round(uas, 2),
             "dev_las": round(las, 2),

@@ -6,7 +6,6 @@ from small import SMALL_NETWORK, small_config
 
 from mh4.data.conllu import Sentence
 from mh4.decoders import decoder_names
-from mh4.parsers.base import StageTimes
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.transition_config import OracleConfig, TransitionConfig
@@ -24,7 +23,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
         parser.network.scorer.matrices.zero_()
     encoded = parser.network.encode(parser.vocabulary.batch([sentence, sentence]))
     trees = [parser.decoder.closest_tree(heads) for heads in ([-1, 2, 0], [-1, 0, 1])]
-    assert make_objective(parser).loss(encoded, trees, 0, StageTimes()).item() == 4.0
+    assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
 
 
 def test_decisions_are_followed_with_dropout(small_treebanks):
@@ -39,6 +38,6 @@ def test_decisions_are_followed_with_dropout(small_treebanks):
     for rate in (0.0, 0.8, 0.8):
         scorer.dropout.rate = rate
         torch.manual_seed(1)
-        objective.loss(encoded, trees, 0, StageTimes())
+        objective.loss(encoded, trees, 0)
     without, once, again = followed
     assert without != once == again

@@ -74,9 +74,9 @@ def test_morphological_features_are_learnt_where_they_have_a_weight(small_treeba
     states = parser.network.encode(batch.words).states[batch.sentence_of, batch.dependent]
     probabilities = torch.sigmoid(parser.network.features(states))
     right = torch.where(batch.features, probabilities, 1 - probabilities)
-    both = trainer.batch_loss(batch, 0, trainer.recent.times)
+    both = trainer.batch_loss(batch, 0)
     trainer.batch_loss.weights = replace(config.network, feature_weight=0.0)
-    trees_and_tags = trainer.batch_loss(batch, 0, trainer.recent.times)
+    trees_and_tags = trainer.batch_loss(batch, 0)
     torch.testing.assert_close(both - trees_and_tags, -0.5 * right.log().sum(), rtol=1e-4, atol=1e-3)
     trainer.batch_loss.weights = config.network
     trainer.step(batch)
@@ -93,7 +93,6 @@ def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path)
         parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
         trainer = Trainer(parser, sentences, [], tmp_path)
         before = [parameter.detach().clone() for parameter in parser.network.parameters()]
-        trainer.recent.times.start()
         trainer.step(trainer.collate(range(3)))
         after.append([parameter.detach() for parameter in parser.network.parameters()])
     for start, plain, decayed in zip(before, *after, strict=True):
@@ -104,7 +103,6 @@ def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
     parser = ChartParser(small_config(dropout_rise=4), Vocabulary.from_sentences(sentences), device="cpu")
     trainer = Trainer(parser, sentences, [], tmp_path)
-    trainer.recent.times.start()
     rates = parser.config.network.lstm_dropout, parser.config.network.mlp_dropout
     assert min(rates) > 0.0
     for share in (0.0, 0.25, 0.5, 0.75, 1.0, 1.0):

@@ -19,8 +19,9 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import Config, make_config
 from mh4.parsers.loading import load_parser
 from mh4.parsers.network import NetworkParser
+from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import Recent, Trainer, read_gold
+from mh4.training.trainer import Trainer, read_gold
 
 
 def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, Any]:
@@ -49,20 +50,18 @@ def time_training(
         ]
         warm_up = max(1, steps // 10)
         for indices in order[:warm_up]:
-            trainer.recent.times.start()
             trainer.step(trainer.collate(indices))
-        trainer.recent = Recent()
-        words = 0
+        profile, words = Profile(), 0
         start = time.perf_counter()
-        trainer.recent.times.start()
-        for indices in order[warm_up : warm_up + steps]:
-            batch = trainer.collate(indices)
-            trainer.recent.times.stop("collate")
-            trainer.step(batch)
-            words += len(batch.dependent)
+        with profile.recording():
+            for indices in order[warm_up : warm_up + steps]:
+                with stage("collate"):
+                    batch = trainer.collate(indices)
+                with stage("backward"):
+                    trainer.step(batch)
+                words += len(batch.dependent)
         seconds = time.perf_counter() - start
-    times = trainer.recent.times
-    return {"steps": steps} | _stages(words, seconds, {stage: times.share(stage) for stage in times.seconds})
+    return {"steps": steps} | _stages(words, seconds, profile.shares)
 
 
 def parser_to_measure(
@@ -94,15 +93,13 @@ def time_parsing(
     if not words:
         raise DataError(f"{treebank}: holds no sentences")
     parser.predict(sentences)
-    parser.times.seconds.clear()
-    seconds = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        parser.predict(sentences)
-        seconds.append(time.perf_counter() - start)
-    return _stages(
-        words, statistics.median(seconds), {stage: parser.times.share(stage) for stage in parser.times.seconds}
-    )
+    profile, seconds = Profile(), []
+    with profile.recording():
+        for _ in range(repeats):
+            start = time.perf_counter()
+            parser.predict(sentences)
+            seconds.append(time.perf_counter() - start)
+    return _stages(words, statistics.median(seconds), profile.shares)
 
 
 def stage_table(results: dict[str, Any]) -> Table:
@@ -110,6 +107,6 @@ def stage_table(results: dict[str, Any]) -> Table:
     table = Table(title=f"{results['words_per_second']:.0f} words/s", box=None, pad_edge=False)
     table.add_column("stage")
     table.add_column("share", justify="right")
-    for stage, share in results["share"].items():
-        table.add_row(stage, f"{share:.1%}")
+    for name, share in results["share"].items():
+        table.add_row(name, f"{share:.1%}")
     return table
