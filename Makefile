@@ -3,7 +3,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src -name '*.py') pyproject.toml
 
-.PHONY: demo test lint types clean
+.PHONY: demo test lint types clean clean-cache
 
 demo: $(VENV)/installed
 	$(BIN)/mh4 demo
@@ -31,6 +31,9 @@ $(VENV)/installed: pyproject.toml constraints.txt
 	$(BIN)/pip install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,plots]'
 	touch $@
 
-clean:
+clean: clean-cache
 	rm -rf $(VENV) build demo .mypy_cache .pytest_cache .ruff_cache .hypothesis
-	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Compiled kernels: Numba does not see that a kernel has changed which others, in other files, are built from.
+clean-cache:
+	find src experiments tests -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -10,8 +10,11 @@ import io
 import logging
 import os
 import sys
+from typing import Annotated
 
 import typer
+
+from mh4 import __version__
 
 from .bench.commands import bench_app
 from .options import say
@@ -24,11 +27,26 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="mh4",
-    help="Exact global dependency parsing: train, parse and evaluate on CoNLL-U treebanks.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mh4 {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _program(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Exact global dependency parsing: train, parse and evaluate on CoNLL-U treebanks."""
+
 
 # in the order of the help text
 app.command()(train)
@@ -50,7 +68,7 @@ class _ConsoleHandler(logging.Handler):
 
 
 def _show_messages() -> None:
-    """Our own log, on the console; other packages' loggers (Dask's tells of every connection) stay as they are."""
+    """Our own log on the console; other packages' loggers (Dask's reports every connection) stay as they are."""
     handler = _ConsoleHandler()
     handler.setFormatter(logging.Formatter("mh4: %(message)s"))
     log = logging.getLogger("mh4")
@@ -59,7 +77,7 @@ def _show_messages() -> None:
 
 
 def main() -> None:
-    """Entry point: an error that the user can mend is one line on stderr and exit status 1, without a traceback."""
+    """Entry point: an error that the user can fix is one line on stderr and exit status 1, without a traceback."""
     _show_messages()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it

@@ -13,7 +13,7 @@ from mh4.data.errors import Errors
 from mh4.decoders import decoder_names
 from mh4.training.presets import PRESETS
 
-# No markup: names of files may hold brackets. What is piped on is not cut to the width of a terminal.
+# No markup: file names may contain brackets. Piped output is not cut to the width of a terminal.
 WIDE = 1000
 output = Console(markup=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
 messages = Console(stderr=True, markup=False)
@@ -21,6 +21,7 @@ messages = Console(stderr=True, markup=False)
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
 Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
+DEFAULT_PRESET = Preset("balanced")
 PAPER = Preset("paper")
 
 
@@ -42,21 +43,25 @@ class TreeClass(StrEnum):
 
 ThreadsOption = Annotated[
     int | None,
-    typer.Option(min=1, max=512, help="CPU threads for the network and for decoding; default: one per core."),
+    typer.Option(min=1, max=512, help="CPU threads for the network and the decoder.", show_default="one per core"),
 ]
-DeviceOption = Annotated[Device, typer.Option(help="auto takes CUDA when there is one.")]
-DecodingThreadsOption = Annotated[int | None, typer.Option(min=1, max=512, help="CPU threads; default: one per core.")]
-PresetOption = Annotated[
-    Preset,
-    typer.Option(help="Settings: the published ones, or a richer model with a short, a longer or a long schedule."),
+DeviceOption = Annotated[Device, typer.Option(help="auto uses CUDA if available.")]
+DecodingThreadsOption = Annotated[
+    int | None, typer.Option(min=1, max=512, help="CPU threads.", show_default="one per core")
 ]
+PRESET_HELP = (
+    "Hyperparameters: paper (as published), or a richer model trained briefly (fast), longer (balanced) or longest "
+    "(best)."
+)
 SettingOption = Annotated[
     list[str] | None,
     typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any setting of config.json, as in learning_rate=0.001; overrides --preset."
+        "--set", metavar="NAME=VALUE", help="Any setting of config.json, e.g. learning_rate=0.001; overrides --preset."
     ),
 ]
-SkipBadOption = Annotated[bool, typer.Option("--skip-bad", help="Count and leave out invalid sentences.")]
+SkipBadOption = Annotated[
+    bool, typer.Option("--skip-bad", help="Leave out invalid sentences and report how many there were.")
+]
 
 
 def say(text: str, style: str | None = None) -> None:
@@ -65,7 +70,7 @@ def say(text: str, style: str | None = None) -> None:
 
 
 def set_threads(threads: int | None) -> None:
-    """Threads of the network; None leaves PyTorch's default."""
+    """Set the number of threads of the network; None leaves PyTorch's default."""
     import torch
 
     if threads is not None:

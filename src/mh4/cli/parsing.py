@@ -22,6 +22,7 @@ from .options import (
     say,
     set_threads,
 )
+from .progress import words_bar
 
 if TYPE_CHECKING:
     from mh4.parsers.base import TreebankParser
@@ -30,31 +31,35 @@ if TYPE_CHECKING:
 def parse(
     paths: Annotated[
         list[str],
-        typer.Argument(help="Model folder and CoNLL-U to parse; - is standard input.", metavar="MODEL [INPUT]"),
+        typer.Argument(
+            help="Model folder, and the CoNLL-U file to parse; - is standard input.", metavar="MODEL [INPUT]"
+        ),
     ],
     target: Annotated[
-        str, typer.Option("--output", "-o", help="Where to write; - is standard output. With --cluster a folder.")
+        str, typer.Option("--output", "-o", help="Output file; - is standard output. With --cluster, a folder.")
     ] = "-",
     keep_heads: Annotated[
-        bool, typer.Option("--keep-heads", help="Keep the heads that are given, decode the rest exactly around them.")
+        bool,
+        typer.Option("--keep-heads", help="Keep the heads that the input has; find the best tree that contains them."),
     ] = False,
     search: Annotated[
-        str, typer.Option(help="exact, beam:K or greedy (the last two with mh3 and mh4 models).")
+        str, typer.Option(help="exact, beam:K or greedy (the last two for mh3 and mh4 models only).")
     ] = "exact",
     ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Several model folders, then the input: the tree with most votes.")
+        bool, typer.Option("--ensemble", help="Several model folders, then the input: each arc gets a vote per model.")
     ] = False,
     cluster: Annotated[
         str | None,
         typer.Option(
-            metavar="local|ADDRESS", help="MODEL INPUT... on Dask workers, here or where a scheduler listens."
+            metavar="local|ADDRESS",
+            help="Parse many files (MODEL INPUT...) on Dask workers: on this machine, or at a scheduler's address.",
         ),
     ] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Parse CoNLL-U: HEAD and DEPREL are predicted, all else stays as it was."""
+    """Parse CoNLL-U. Predicts HEAD and DEPREL; all other columns are copied unchanged."""
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
@@ -66,23 +71,25 @@ def parse(
     if ensemble and len(sources) > 1:
         raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then one input)")
     if cluster is None and len(sources) > 1:
-        raise ValueError(f"one input at a time, not {', '.join(sources)} (several at once with --cluster local)")
+        raise ValueError(f"one input at a time, not {', '.join(sources)} (--cluster local takes several)")
     errors = error_policy(skip_bad)
     if cluster is not None:
         from mh4.service.cluster import parse_files
 
         ready = time.perf_counter()
-        sentences, words = parse_files(
-            folders[0],
-            sources,
-            target,
-            cluster,
-            device=device.value,
-            search=search,
-            threads=threads,
-            keep_heads=keep_heads,
-            errors=errors,
-        )
+        with words_bar(sources) as on_progress:
+            sentences, words = parse_files(
+                folders[0],
+                sources,
+                target,
+                cluster,
+                device=device.value,
+                search=search,
+                threads=threads,
+                keep_heads=keep_heads,
+                errors=errors,
+                on_progress=on_progress,
+            )
     else:
         set_threads(threads)
         parser = _load(folders, ensemble, search, device, threads)
@@ -101,7 +108,7 @@ def _load(folders: list[str], ensemble: bool, search: str, device: Device, threa
 
         return load_parser(folders[0], device.value, search, threads)
     if search != "exact":
-        raise ValueError(f"--search {search} does not go with --ensemble")
+        raise ValueError(f"--search {search} cannot be used with --ensemble")
     from mh4.parsers.ensemble import EnsembleParser
 
     return EnsembleParser.load(folders, device=device.value, threads=threads)
@@ -109,10 +116,10 @@ def _load(folders: list[str], ensemble: bool, search: str, device: Device, threa
 
 def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
-    system: Annotated[Path, typer.Argument(help="CoNLL-U of the system; its words may be segmented differently.")],
+    system: Annotated[Path, typer.Argument(help="CoNLL-U of the system; it may segment words differently.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """CoNLL shared-task metrics; LAS ignores relation subtypes. Also crossing arcs and arcs by length."""
+    """Evaluate a parse: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length."""
     from rich.table import Table
 
     from mh4.trees.evaluation import evaluate_files

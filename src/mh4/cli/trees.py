@@ -1,4 +1,4 @@
-"""``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: what can be done with gold trees alone."""
+"""``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: commands that need gold trees but no model."""
 
 from __future__ import annotations
 
@@ -13,15 +13,16 @@ from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_poli
 def coverage(
     treebanks: Annotated[list[str], typer.Argument(help="CoNLL-U with gold trees.", metavar="FILE...")],
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON, a line per sentence with --per-sentence.")
+        bool, typer.Option("--json", help="Print JSON; with --per-sentence, one line per sentence.")
     ] = False,
     per_sentence: Annotated[
-        bool, typer.Option("--per-sentence", help="Arcs kept of every sentence, separated by tabs, instead of totals.")
+        bool,
+        typer.Option("--per-sentence", help="Print kept arcs of every sentence, separated by tabs, instead of totals."),
     ] = False,
     threads: DecodingThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Share of the trees inside each class, and of the arcs that the closest tree of the class keeps."""
+    """Percentage of trees inside each class, and of arcs that the closest tree of the class keeps."""
     from mh4.trees.closest import TREE_CLASSES
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
 
@@ -47,17 +48,21 @@ def coverage(
 def transform(
     tree_class: Annotated[TreeClass, typer.Option("--to", help="Class of trees.")],
     source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
-    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Output file; - is standard output.")] = "-",
     mark_arcs: Annotated[
-        bool, typer.Option("--arcs", help="OldHead=H in MISC of every word whose head changes; OldDeprel=L likewise.")
+        bool,
+        typer.Option(
+            "--arcs", help="Write OldHead=H and OldDeprel=L into MISC of every word whose head or relation changes."
+        ),
     ] = False,
     count: Annotated[
-        bool, typer.Option("--count", help="Comment # optimal_projective_trees = N; with --to projective only.")
+        bool,
+        typer.Option("--count", help="Add the comment # optimal_projective_trees = N (with --to projective only)."),
     ] = False,
     threads: DecodingThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Change every tree into the closest one of a class; changed sentences get a comment, all else stays."""
+    """Replace every tree with the closest one of a class. Changed sentences get a comment; all else stays unchanged."""
     from decimal import Decimal
 
     from mh4.trees.transform import transform_file
@@ -80,28 +85,35 @@ def transform(
     if count:
         mean = Decimal(totals.log_mean_trees).exp()  # beyond the range of floats, if need be
         say(
-            f"{totals.ambiguous_sentences} sentences with several optimal projective trees; "
-            f"geometric mean of their number over all sentences {mean:.4g}",
+            f"{totals.ambiguous_sentences} sentences have several optimal projective trees; "
+            f"geometric mean of their number over all sentences: {mean:.4g}",
         )
 
 
 def oracle(
     source: Annotated[str, typer.Argument(help="CoNLL-U with gold trees; - is standard input.", metavar="INPUT")] = "-",
-    target: Annotated[str, typer.Option("--output", "-o", help="Where to write; - is standard output.")] = "-",
+    target: Annotated[str, typer.Option("--output", "-o", help="Output file; - is standard output.")] = "-",
     system: Annotated[
         str,
         typer.Option(help="shift-reduce, arc-eager, arc-eager-normalized, arc-hybrid, mh4, covington or lr-spine."),
     ] = "shift-reduce",
     policy: Annotated[
-        str | None, typer.Option(help="Order of transitions where several build the same tree; default: the first.")
+        str | None,
+        typer.Option(
+            help="Policy that chooses among transition orders that build the same tree.",
+            show_default="the system's first",
+        ),
     ] = None,
     sequences: Annotated[
         bool,
-        typer.Option("--sequences", help="Print id, attainable arcs, words and transitions, one line per sentence."),
+        typer.Option(
+            "--sequences",
+            help="Write id, attainable arcs, words and transitions, one line per sentence, instead of CoNLL-U.",
+        ),
     ] = False,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Annotate every gold tree, projective or not, with transitions that build as many of its arcs as can be built."""
+    """Annotate every gold tree, projective or not, with the transition sequence that recovers the most gold arcs."""
     from mh4.trees.annotation import annotate_file
 
     errors = error_policy(skip_bad)

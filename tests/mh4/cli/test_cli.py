@@ -9,8 +9,10 @@ import sys
 from types import SimpleNamespace
 
 import pytest
+import typer
 from typer.testing import CliRunner
 
+import mh4
 from mh4.cli import app, main
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
@@ -45,13 +47,30 @@ def fails_with_one_line(result, *words):
     return stderr
 
 
-def test_help_is_quick_and_complete():
-    result = CliRunner().invoke(app, ["--help"])
-    assert result.exit_code == 0
-    listed = re.findall(r"^│ ([a-z]+) ", result.output, re.MULTILINE)
-    assert listed == ["train", "parse", "eval", "coverage", "transform", "oracle", "sample", "demo", "bench"]
-    script = "import sys, mh4.cli; assert 'torch' not in sys.modules"
-    subprocess.run([sys.executable, "-c", script], check=True)
+def commands(group, *path):
+    """All commands below a group: their words, and whether they say what they do."""
+    for name, command in group.commands.items():
+        yield (*path, name), bool(command.help)
+        if hasattr(command, "commands"):
+            yield from commands(command, *path, name)
+
+
+def test_every_command_has_help():
+    listed = dict(commands(typer.main.get_command(app)))
+    names = ["train", "parse", "eval", "coverage", "transform", "oracle", "sample", "demo", "bench"]
+    assert [words[0] for words in listed if len(words) == 1] == names
+    assert all(listed.values())
+    for words in ((), *listed):
+        result = CliRunner().invoke(app, [*words, "--help"])
+        assert result.exit_code == 0
+        assert all(name in result.output for *parents, name in listed if parents == list(words))
+
+
+def test_help_and_version_are_quick():
+    script = "import sys; from mh4.cli import main; sys.argv = ['mh4', '--version']\ntry: main()\n"
+    script += "finally: assert 'torch' not in sys.modules"
+    done = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    assert done.stdout == f"mh4 {mh4.__version__}\n"
 
 
 def test_parse_from_pipe_to_pipe_with_windows_line_ends(small_model):

@@ -43,7 +43,7 @@ assert not [name for name in threads if "gloo" in name], threads
 
 def train(command, treebanks, folder, *options):
     settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
-    arguments = ["train", treebanks[0], "--dev", treebanks[1], "-o", folder, *settings, *options]
+    arguments = ["train", treebanks[0], "--dev", treebanks[1], "-o", folder, "--preset", "paper", *settings, *options]
     environment = os.environ | {"OMP_NUM_THREADS": "1"}
     words = [str(word) for word in (*command, *arguments)]
     finished = subprocess.run(words, check=False, timeout=300, env=environment, capture_output=True, text=True)

@@ -15,10 +15,11 @@ from mh4.training.presets import PRESETS
 from ..options import (
     DEFAULT_DECODER,
     PAPER,
+    PRESET_HELP,
     DecoderName,
     Device,
     DeviceOption,
-    PresetOption,
+    Preset,
     SettingOption,
     ThreadsOption,
     output,
@@ -27,13 +28,13 @@ from ..options import (
 )
 
 bench_app = typer.Typer(
-    help="Measure time and memory: decoders, training, parsing, and all in one report.", no_args_is_help=True
+    help="Measure time and memory of decoding, reading, training and parsing.", no_args_is_help=True
 )
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RepeatsOption = Annotated[int, typer.Option(min=3, help="Timed decodes of each sentence length, at most.")]
-ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder; default: an untrained model.")]
-ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U to parse; default: the sample.")]
+RepeatsOption = Annotated[int, typer.Option(min=3, help="Most decodes to time per sentence length.")]
+ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder.", show_default="an untrained model")]
+ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U to parse.", show_default="the sample")]
 UntrainedOption = Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")]
 
 
@@ -52,16 +53,16 @@ def bench_decoders(
     lengths: Annotated[
         str, typer.Option(help="Sentence lengths in words, separated by commas.")
     ] = "10,20,40,60,80,100,140,200,400",
-    decoders: Annotated[str, typer.Option(help="Decoders, separated by commas; default: all.")] = "",
+    decoders: Annotated[str, typer.Option(help="Decoders, separated by commas.", show_default="all")] = "",
     repeats: RepeatsOption = 101,
     seconds: Annotated[
-        float, typer.Option(min=0, help="Stop timing a length after so many seconds (and three decodes).")
+        float, typer.Option(min=0, help="Stop timing a length after this many seconds (and at least three decodes).")
     ] = 2.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Median time to decode one sentence of random scores, memory, and how both grow over 20 to 200 words.
+    """Measure the median time to decode one sentence of random scores, memory, and how both grow from 20 to 200 words.
 
-    One thread, preparation and backtrace included, beside decoders of other packages that are installed
+    One thread, preparation and backtrace included; next to other packages' decoders if installed
     (ufal.chu_liu_edmonds).
     """
     from .decoders import decoder_table, measure_decoders
@@ -74,17 +75,17 @@ def bench_decoders(
 @bench_app.command(name="train")
 def bench_train(
     treebank: Annotated[
-        Path | None, typer.Argument(help="Training treebank; default: the sample.", metavar="TRAIN")
+        Path | None, typer.Argument(help="Training treebank.", show_default="the sample", metavar="TRAIN")
     ] = None,
     decoder: Annotated[DecoderName, typer.Option(help="Class of trees and factorisation.")] = DEFAULT_DECODER,
-    preset: PresetOption = PAPER,
+    preset: Annotated[Preset, typer.Option(help=PRESET_HELP)] = PAPER,
     setting: SettingOption = None,
-    steps: Annotated[int, typer.Option(min=1, help="Timed minibatches.")] = 100,
+    steps: Annotated[int, typer.Option(min=1, help="Minibatches to time.")] = 100,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Words per second in training, and where the time goes."""
+    """Measure words per second in training, and where the time goes."""
     from .stages import stage_table, time_training
 
     set_threads(threads)
@@ -97,12 +98,12 @@ def bench_parse(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
     decoder: UntrainedOption = DEFAULT_DECODER,
-    repeats: Annotated[int, typer.Option(min=1, help="Times to parse it all; the median counts.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs, of which the median counts.")] = 3,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Words per second in parsing sentences in memory, and where the time goes."""
+    """Measure words per second in parsing sentences in memory, and where the time goes."""
     from .stages import stage_table, time_parsing
 
     set_threads(threads)
@@ -116,13 +117,13 @@ def bench_memory(
     treebank: ParsedArgument = None,
     decoder: UntrainedOption = DEFAULT_DECODER,
     copies: Annotated[
-        str, typer.Option(help="How often the treebank is written into the input, separated by commas.")
+        str, typer.Option(help="How many copies of the treebank make up each input, separated by commas.")
     ] = "1,2,4,8",
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Peak memory, and words per second, of parsing inputs of growing size from disk to disk."""
+    """Measure peak memory and words per second of parsing inputs of growing size from disk to disk."""
     from .memory import measure_memory, memory_table
 
     set_threads(threads)
@@ -135,18 +136,18 @@ def bench_all(
     folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for JSON, a plot and a Markdown section.")],
     model: ModelArgument = None,
     treebank: Annotated[
-        Path | None, typer.Argument(help="Treebank to train on and to parse; default: the sample.")
+        Path | None, typer.Argument(help="Treebank to train on and to parse.", show_default="the sample")
     ] = None,
     decoder: Annotated[
         DecoderName, typer.Option(help="Decoder of the trained and the untrained model.")
     ] = DEFAULT_DECODER,
     quick: Annotated[
-        bool, typer.Option("--quick", help="The smallest possible run of each, to see that all work.")
+        bool, typer.Option("--quick", help="Run each as briefly as possible, to see that all work.")
     ] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
-    """Every benchmark in a process of its own: benchmark.json, decoders.svg, performance.md. Takes some minutes."""
+    """Run every benchmark in its own process; write benchmark.json, decoders.svg and performance.md. Takes minutes."""
     from .report import run_all
 
     common = ["--decoder", decoder.value, "--device", device.value]

@@ -15,6 +15,8 @@ from rich.table import Table
 
 from mh4.decoders import get_decoder
 
+from ..progress import track
+
 LENGTHS = (10, 20, 40, 60, 80, 100, 140, 200, 400)
 FITTED = 20, 200  # words, the first and the last of those that growth exponents are fitted over
 BLOCK = 10  # decodes in a row
@@ -138,7 +140,7 @@ def measure_decoders(
         "peers": {peer.name: {"decoder": peer.decoder, "milliseconds": {}} for peer in peers},
     }
     rows = results["decoders"] | results["peers"]
-    for n in lengths:
+    for n in track(lengths, "decoding"):
         scores = {
             name: generator.standard_normal((len(decoder.channels), n + 2, n + 2), dtype=np.float32)
             for name, decoder in decoders.items()

@@ -21,6 +21,7 @@ from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.parsers.network import NetworkParser
 
+from ..progress import track
 from .stages import parser_to_measure
 
 MIB = 2**20
@@ -57,7 +58,7 @@ def measure_memory(
         treebank = treebank or write_sample(folder)["train"]
         parser = parser_to_measure(model, read_conllu(treebank), decoder, device, threads)
         on_cuda = isinstance(parser, NetworkParser) and parser.device.type == "cuda"
-        for count in sorted(copies):
+        for count in track(sorted(copies), "parsing"):
             path = Path(folder) / "copies.conllu"
             with open(path, "wb") as stream:
                 for _ in range(count):

@@ -23,6 +23,8 @@ from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer, read_gold
 
+from ..progress import track
+
 
 def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, Any]:
     return {"words": words, "seconds": seconds, "words_per_second": words / seconds, "share": shares}
@@ -54,7 +56,7 @@ def time_training(
         profile, words = Profile(), 0
         start = time.perf_counter()
         with profile.recording():
-            for indices in order[warm_up : warm_up + steps]:
+            for indices in track(order[warm_up : warm_up + steps], "training"):
                 with stage("collate"):
                     batch = trainer.collate(indices)
                 with stage("backward"):
@@ -95,7 +97,7 @@ def time_parsing(
     parser.predict(sentences)
     profile, seconds = Profile(), []
     with profile.recording():
-        for _ in range(repeats):
+        for _ in track(range(repeats), "parsing"):
             start = time.perf_counter()
             parser.predict(sentences)
             seconds.append(time.perf_counter() - start)

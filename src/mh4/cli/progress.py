@@ -1,0 +1,104 @@
+"""How far a command is and how long it will still take: bars on a terminal, nothing where stderr goes elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rich.progress import (
+    BarColumn,
+    Progress,
+    ProgressColumn,
+    SpinnerColumn,
+    TaskProgressColumn,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from .options import messages, say
+
+if TYPE_CHECKING:
+    from mh4.parsers.base import Count
+
+T = TypeVar("T")
+
+
+def _bar(*columns: ProgressColumn) -> Progress:
+    # Drawn seldom: drawing takes time from what is measured.
+    return Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal, refresh_per_second=4)
+
+
+def track(steps: Collection[T], description: str) -> Iterator[T]:
+    """Go through ``steps`` while a bar shows how many are done and the time left."""
+    with _bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
+        yield from bar.track(steps, description=description)
+
+
+@contextmanager
+def words_bar(inputs: Sequence[str]) -> Iterator[Callable[[Count], None]]:
+    """Yield a function that takes what has been parsed so far: in percent, with the time left, of files.
+
+    Of standard input nobody knows how much there is; words and words per second are shown then.
+    """
+    files = messages.is_terminal and all(Path(path).is_file() for path in inputs)
+    total = sum(map(count_words, inputs)) if files else None
+    ending = (TaskProgressColumn(), TimeRemainingColumn()) if files else (TimeElapsedColumn(),)
+    speed = TextColumn("{task.completed:,.0f} words, {task.fields[speed]:,.0f} words/s")
+    with _bar(TextColumn("parsing"), BarColumn(), speed, *ending) as bar:
+        task = bar.add_task("", total=total, speed=0.0)
+
+        def show(count: Count) -> None:
+            elapsed = bar.tasks[0].elapsed or 0.0
+            bar.update(task, completed=count.words, speed=count.words / elapsed if elapsed else 0.0)
+
+        yield show
+
+
+def count_words(path: str | Path) -> int:
+    """About how many words a CoNLL-U file has, without parsing it: its tabs, by those of a line."""
+    with open(path, "rb") as stream:
+        return sum(block.count(b"\t") for block in iter(lambda: stream.read(1 << 20), b"")) // 9
+
+
+@contextmanager
+def epochs_bar(epochs: int) -> Iterator[Callable[[], None]]:
+    """Yield a function to call after each epoch."""
+    with _bar(TextColumn("training"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
+        task = bar.add_task("", total=epochs)
+        yield lambda: bar.advance(task)
+
+
+class TrainingDisplay:
+    """A live line on a terminal, a plain line per evaluation everywhere."""
+
+    def __enter__(self) -> TrainingDisplay:
+        self._bar = _bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
+        self._task = self._bar.add_task("compiling the decoder")
+        self._bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._bar.stop()
+
+    def on_step(self, progress: Any, recent: Any) -> None:
+        """Show how a minibatch left things."""
+        if not messages.is_terminal:
+            return
+        dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
+        line = (
+            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  {recent.words / recent.profile.total:.0f} words/s"
+            f"  decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}"
+        )
+        self._bar.update(self._task, description=line)
+
+    def on_evaluation(self, report: dict[str, Any]) -> None:
+        """Print the line of an evaluation."""
+        say(
+            f"step {report['step']:>6}  epoch {report['epoch']:6.2f}  loss {report['loss']:.3f}  "
+            f"{report['words_per_second']:.0f} words/s  decoding {report['share']['decode']:.1%}  "
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
+            f"{'  *' if report['best'] else ''}",
+        )

@@ -1,0 +1,48 @@
+"""Progress bars: on a terminal they tell how far a command is, elsewhere they say nothing."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from mh4.cli import progress
+from mh4.data.conllu import read_conllu
+from mh4.parsers.base import Count
+
+
+@pytest.fixture(params=[True, False])
+def screen(request, monkeypatch):
+    """What is drawn on a terminal, or where stderr is none; the file has the attribute ``terminal``."""
+    stream = io.StringIO()
+    stream.terminal = request.param
+    monkeypatch.setattr(progress, "messages", Console(file=stream, force_terminal=request.param, width=120))
+    return stream
+
+
+def test_steps_are_all_done_and_shown_on_a_terminal(screen):
+    assert list(progress.track([1, 2, 3], "counting")) == [1, 2, 3]
+    assert ("counting" in screen.getvalue()) == screen.terminal
+    assert ("100%" in screen.getvalue()) == screen.terminal
+
+
+def test_words_of_a_file_in_percent_and_of_a_pipe_without(screen, small_treebanks):
+    path = str(small_treebanks[1])
+    words = sum(map(len, read_conllu(path)))
+    for source, percent in ((path, True), ("-", False)):
+        screen.seek(0)
+        screen.truncate()
+        with progress.words_bar([source]) as on_progress:
+            on_progress(Count(1, words // 2))
+        assert (f"{words // 2:,} words" in screen.getvalue()) == screen.terminal
+        assert ("%" in screen.getvalue()) == (percent and screen.terminal)
+
+
+def test_epochs(screen):
+    with progress.epochs_bar(4) as advance:
+        advance()
+    assert (" 25%" in screen.getvalue()) == screen.terminal
+
+
+def test_words_are_counted_without_parsing(small_treebanks):
+    words = sum(map(len, read_conllu(small_treebanks[1])))
+    assert words <= progress.count_words(small_treebanks[1]) <= 1.05 * words  # lines of multiword tokens count, too
