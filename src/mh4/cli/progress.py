@@ -89,8 +89,9 @@ class TrainingDisplay:
             return
         dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
         line = (
-            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  {recent.words / recent.profile.total:.0f} words/s"
-            f"  decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}"
+            f"step {progress.step}  loss {recent.loss / recent.words:.3f}  "
+            f"{recent.words / recent.profile.total:.0f} words/s  "
+            f"decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}"
         )
         self._bar.update(self._task, description=line)
 
