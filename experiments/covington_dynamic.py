@@ -33,7 +33,7 @@ from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.training.perceptron import fit
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 
 DYNAMIC = "dynamic"
 ORACLES = ("static", "all-pairs", DYNAMIC)

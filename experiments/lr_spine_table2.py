@@ -42,7 +42,7 @@ from mh4.decoders.projectivization import projectivize
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.training.perceptron import PerceptronTrainer, fit
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 
 OURS = "this work"
 ROWS = {  # name: (system, oracle, published UAS, LAS, UEM)

@@ -34,7 +34,7 @@ from rich.table import Table
 from mh4.data.conllu import Sentence
 from mh4.data.files import atomic_output
 from mh4.decoders.trees import is_projective
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 from mh4.trees.evaluation import attachment_scores
 
 PUBLISHED = {  # LAS and UAS of conditions 1 to 5

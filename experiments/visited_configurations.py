@@ -12,7 +12,7 @@ from deterministic.parser import visited_configurations
 from deterministic.states import Configurations
 from deterministic.training import CONDITIONS, Settings, train_condition
 
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 
 
 def visit(path: str | Path, settings: Settings) -> tuple[Configurations, list[np.ndarray]]:

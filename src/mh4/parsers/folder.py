@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file, save
 from torch import Tensor
@@ -114,18 +113,3 @@ def read_scorer(folder: Path) -> str:
     """What scores the trees of a model: ``bilstm`` or ``perceptron``; a missing or damaged file is a `DataError`."""
     config = read_json(folder / CONFIG)
     return config.get("scorer", BILSTM) if isinstance(config, dict) else BILSTM
-
-
-def random_state() -> dict[str, Tensor]:
-    """State of the random generators that training draws from."""
-    states = {"random.cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["random.cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def restore_random_state(states: dict[str, Tensor]) -> None:
-    """Inverse of `random_state`."""
-    torch.set_rng_state(states["random.cpu"])
-    if "random.cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["random.cuda"])

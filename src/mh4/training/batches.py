@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from mh4.data.conllu import Sentence
-from mh4.models.encoder import WordBatch
+from mh4.models.encoder import WordBatch, WordIds
 from mh4.models.transfer import send
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
@@ -22,14 +22,14 @@ WINDOW_BATCHES = 8  # so many batches; else as many as do
 class Example:
     """A training sentence: what the losses need, as arrays.
 
-    `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest one that it can; `gold_heads` is
-    always the gold tree; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
+    `words` is what the encoder sees; `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest
+    one that it can; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
     columns where they are not learnt.
     """
 
     sentence: Sentence
+    words: WordIds
     heads: np.ndarray
-    gold_heads: np.ndarray
     relations: np.ndarray
     tags: np.ndarray
     tag_pairs: np.ndarray
@@ -44,8 +44,8 @@ class Example:
                 row[[vocabulary.feature_index[name] for name in names]] = True
         return cls(
             sentence,
+            vocabulary.ids(sentence),
             heads,
-            sentence.heads,
             np.array([vocabulary.relation_index[name] for name in sentence.relations]),
             np.array([vocabulary.tag_index[name] for name in sentence.upos]),
             np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
@@ -108,10 +108,10 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.d
         return send(torch.from_numpy(np.concatenate(arrays).astype(np.int64)), device)
 
     return TrainingBatch(
-        vocabulary.batch([example.sentence for example in examples]).to(device),
+        vocabulary.collate([example.words for example in examples]).to(device),
         [example.heads for example in examples],
         joined([np.repeat(np.arange(len(examples)), lengths)]),
-        joined([example.gold_heads[1:] for example in examples]),
+        joined([example.sentence.heads[1:] for example in examples]),
         joined([np.arange(1, n + 1) for n in lengths]),
         joined([example.relations for example in examples]),
         joined([example.tags for example in examples]),

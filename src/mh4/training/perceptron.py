@@ -24,7 +24,7 @@ from mh4.transitions.arrays.state import ORACLES
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
-from .trainer import read_gold
+from .treebanks import read_gold
 
 _FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
 

@@ -1,30 +1,23 @@
-"""Training: the loop, evaluation on dev, the learning-rate schedule, exact resumption."""
+"""Training a parser with a network: the loop, and evaluation on dev."""
 
 from __future__ import annotations
 
 import gc
-import hashlib
-import json
 import logging
 import math
 import os
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
+from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from mh4.data.conllu import Sentence, read_conllu
-from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output
-from mh4.models.loss import multiclass_hinge
-from mh4.models.network import ParserNetwork
-from mh4.models.network_config import NetworkConfig
+from mh4.data.conllu import Sentence
+from mh4.data.errors import DataError, ErrorPolicy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import Config
@@ -33,11 +26,8 @@ from mh4.parsers.folder import (
     LOG,
     STATE,
     WEIGHTS,
-    random_state,
     read_definition,
-    read_state,
     read_tensors,
-    restore_random_state,
     write_definition,
     write_tensors,
 )
@@ -48,27 +38,14 @@ from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
 
 from .batches import Example, TrainingBatch, collate, shuffled_batches
-from .objectives import AFTER_DIVERGENCE, DIVERGED, Objective, make_objective
+from .checkpoint import Checkpoint
+from .losses import BatchLoss
+from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
+from .schedule import Progress, Schedule
+from .treebanks import read_gold
 from .workers import Workers
 
 log = logging.getLogger("mh4")
-
-
-@dataclass
-class Progress:
-    """Where training stands; saved with every checkpoint."""
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0  # batches done in this epoch
-    learning_rate: float = 0.0
-    best_uas: float = -1.0
-    best_las: float = -1.0
-    best_step: int = 0
-    waited: int = 0  # evaluations since the last improvement or decay
-    decays: int = 0
-    seconds: float = 0.0
-    finished: bool = False
 
 
 @dataclass
@@ -78,39 +55,6 @@ class Recent:
     words: int = 0
     loss: float = 0.0
     profile: Profile = field(default_factory=Profile)
-
-
-class BatchLoss(nn.Module):
-    """The loss of a batch: trees, labels, tags and morphological features."""
-
-    def __init__(self, network: ParserNetwork[Any], objective: Objective, weights: NetworkConfig) -> None:
-        super().__init__()
-        self.network = network
-        self.objective = objective
-        self.weights = weights
-
-    def forward(self, batch: TrainingBatch | None, epoch: int) -> Tensor:
-        """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
-        network = self.network
-        if batch is None:
-            return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
-        with stage("encode"):
-            encoded = network.encode(batch.words)
-        tree_loss = self.objective.loss(encoded, batch.heads, epoch)
-        labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
-        labeled = multiclass_hinge(labels, batch.relations)
-        tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
-        tagged = sum(
-            multiclass_hinge(tagger(tagged_words), gold)
-            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
-        )
-        loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
-        if network.features is not None:
-            scores = network.features(tagged_words)
-            loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
-                scores, batch.features.to(scores.dtype), reduction="sum"
-            )
-        return loss
 
 
 class Trainer:
@@ -146,8 +90,8 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
-        self.treebanks = _digest([*train, *dev])
         self.average = WeightAverage(parser.network, self.settings.weight_average)
+        self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
         self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
@@ -223,13 +167,12 @@ class Trainer:
 
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
-        interval = max(settings.evaluation_steps, -(-len(self.batches(0)) // 4))
+        schedule = Schedule(settings, len(self.batches(0)))
         start = time.perf_counter() - progress.seconds
         self.workers.separate_random_numbers(settings.seed, progress.step)
         while not progress.finished:
             batches = self.batches(progress.epoch)
-            while progress.batch < len(batches) and not progress.finished:
-                indices = batches[progress.batch]
+            for indices in batches[progress.batch :]:
                 lengths = [len(self.examples[i].sentence) for i in indices]
                 share = [indices[k] for k in self.workers.share(lengths)]
                 with self.recent.profile.recording():
@@ -238,37 +181,31 @@ class Trainer:
                     with stage("backward"):
                         self.recent.loss += self.step(batch)
                 self.recent.words += sum(lengths)
-                progress.step += 1
-                progress.batch += 1
+                progress.seconds = time.perf_counter() - start
+                schedule.advance(progress, len(batches))
                 if self.on_step is not None:
                     self.on_step(progress, self.recent)
-                if progress.step % interval == 0 or progress.step == settings.max_steps:
-                    progress.seconds = time.perf_counter() - start
-                    self.evaluate()
+                if schedule.evaluates(progress):
+                    self.evaluate(schedule)
                     self.workers.separate_random_numbers(settings.seed, progress.step)
-                    progress.seconds = time.perf_counter() - start
-            if progress.batch == len(batches):
-                progress.epoch += 1
-                progress.batch = 0
+                    if progress.finished:
+                        break
+        progress.seconds = time.perf_counter() - start
         return progress
 
-    def evaluate(self) -> None:
+    def evaluate(self, schedule: Schedule) -> None:
         """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
-        progress, settings, recent = self.progress, self.settings, self.recent
+        progress, recent = self.progress, self.recent
         if not all(bool(parameter.isfinite().all()) for parameter in self.parser.network.parameters()):
             raise ValueError(f"{DIVERGED}: weights are no numbers after step {progress.step} ({AFTER_DIVERGENCE})")
+        goes_back = self.settings.decay_from == "best"
         with self.average.applied():
             uas, las = self.dev_scores()
-            improved = las > progress.best_las
-            if improved:
-                progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
-                progress.waited = 0
-                if settings.decay_from == "best":
-                    self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
-                if self.workers.lead:
-                    self.save_weights()
-            else:
-                progress.waited += 1
+            improved = schedule.note(progress, uas, las)
+            if improved and goes_back:
+                self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
+            if improved and self.workers.lead:
+                self.save_weights()
         report = {
             "step": progress.step,
             "epoch": progress.epoch + progress.batch / len(self.batches(progress.epoch)),
@@ -281,19 +218,13 @@ class Trainer:
             "dev_las": round(las, 2),
             "best": improved,
         }
-        if progress.waited >= settings.patience:
-            progress.waited = 0
-            progress.decays += 1
-            progress.learning_rate *= settings.decay_factor
-            for group in self.optimizer.param_groups:
-                group["lr"] = progress.learning_rate
-            if settings.decay_from == "best":
+        if schedule.move_on(progress):
+            self._set_learning_rate()
+            if goes_back:
                 self.average.restart(self.best)
-        progress.finished = progress.decays > settings.decays or progress.step >= settings.max_steps
-        if self.workers.lead:  # the log first: if it is ahead of the state, resumption cuts it
-            with open(self.folder / LOG, "a", encoding="utf-8") as stream:
-                stream.write(json.dumps(report) + "\n")
-            self.save_state()
+        if self.workers.lead:
+            self.checkpoint.append(report)
+            self.checkpoint.save(progress)
         self.recent = Recent()
         if self.on_evaluation is not None:
             self.on_evaluation(report)
@@ -309,90 +240,25 @@ class Trainer:
         """Write the model as it is now."""
         write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": self.progress.step})
 
-    def save_state(self) -> None:
-        """Write everything that resumption needs, in one file."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.parser.network.state_dict().items()}
-        for index, moments in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": torch.as_tensor(value) for name, value in moments.items()}
-        tensors |= {f"average.{index}": average for index, average in enumerate(self.average.averages)}
-        state = {"treebanks": self.treebanks, **asdict(self.progress)}
-        write_tensors(self.folder / STATE, tensors | random_state(), state)
-
-    def load_state(self) -> None:
-        """Continue where `save_state` was last called.
+    def resume(self) -> None:
+        """Continue where the state was last saved.
 
         Raises
         ------
         DataError
             Nothing whole is there, or what was trained on other sentences.
         """
-        path = self.folder / STATE
-        tensors, saved = read_tensors(path), read_state(path)
-        try:
-            treebanks, self.progress = saved.pop("treebanks"), Progress(**saved)
-        except (KeyError, TypeError):
-            raise DataError(f"{path}: holds no state of training (start again with --overwrite)") from None
-        if treebanks != self.treebanks:
-            raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
+        self.progress = self.checkpoint.load()
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
-        prefix = "network."
-        self.parser.network.load_state_dict(
-            {name.removeprefix(prefix): tensor for name, tensor in tensors.items() if name.startswith(prefix)}
-        )
-        state = self.optimizer.state_dict()
-        state["state"] = {}
-        for name, tensor in tensors.items():
-            if name.startswith("optimizer."):
-                _, index, key = name.split(".")
-                state["state"].setdefault(int(index), {})[key] = tensor
-        self.optimizer.load_state_dict(state)
-        for position, average in enumerate(self.average.averages):
-            average.copy_(tensors[f"average.{position}"])
         if self.settings.decay_from == "best" and best:
             self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
+        self._set_learning_rate()
+        if self.workers.lead:
+            self.checkpoint.cut_log(self.progress.step)
+
+    def _set_learning_rate(self) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = self.progress.learning_rate
-        restore_random_state(tensors)
-        if self.workers.lead:
-            self._cut_log()
-
-    def _cut_log(self) -> None:
-        """Drop lines of the log that lie beyond the saved state."""
-        path = self.folder / LOG
-        if path.exists():
-            kept = []
-            for number, line in enumerate(path.read_bytes().splitlines(keepends=True), start=1):
-                if not line.endswith(b"\n"):  # written when training was interrupted
-                    break
-                try:
-                    step = json.loads(line)["step"]
-                except (ValueError, TypeError, KeyError):
-                    raise DataError(f"{path}:{number}: not a line of this log (remove it)") from None
-                if step <= self.progress.step:
-                    kept.append(line)
-            with atomic_output(path) as stream:
-                stream.write(b"".join(kept))
-
-
-def _digest(sentences: Sequence[Sentence]) -> str:
-    digest = hashlib.sha256()
-    for sentence in sentences:
-        digest.update(sentence.render())
-    return digest.hexdigest()
-
-
-def read_gold(path: str | Path, errors: ErrorPolicy = "raise") -> list[Sentence]:
-    """All sentences of a treebank with gold trees; what is skipped or odd is counted in one warning each."""
-    skipped = Errors(errors)
-    sentences = list(read_conllu(path, trees="required", errors=skipped))
-    if skipped.count:
-        log.warning("%s: %d bad sentences skipped; the first: %s", path, skipped.count, skipped.first)
-    several = sum(len(sentence.roots) > 1 for sentence in sentences)
-    if several:
-        log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))
-    if not sentences:
-        raise DataError(f"{path}: holds no usable sentences")
-    return sentences
 
 
 def train(
@@ -468,7 +334,7 @@ def train(
         trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
         workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
-            trainer.load_state()
+            trainer.resume()
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
             for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
                 (folder / name).unlink(missing_ok=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from mh4.data.conllu import Sentence
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 from mh4.transitions.arc_eager import LABELS, ArcEager
 from mh4.transitions.shift_reduce import ShiftReduce
 

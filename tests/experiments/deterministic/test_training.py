@@ -20,7 +20,7 @@ from deterministic.training import (
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce
 from mh4.parsers.base import Prediction
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 from mh4.transitions import arc_eager as arc_eager_system
 from mh4.transitions import shift_reduce as shift_reduce_system
 from mh4.trees.evaluation import attachment_scores

@@ -18,7 +18,8 @@ from mh4.parsers.loading import load_parser
 from mh4.parsers.systems import SYSTEMS
 from mh4.parsers.transition_config import OracleConfig, TransitionConfig, make_transition_config
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import Trainer, read_gold, train
+from mh4.training.trainer import Trainer, train
+from mh4.training.treebanks import read_gold
 
 
 def small_transition_config(system, oracle="", form="", **training):
@@ -80,7 +81,7 @@ def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
     parser = GreedyParser(small_transition_config("arc-hybrid"), Vocabulary.from_sentences(sentences), "cpu")
     caplog.set_level("INFO", logger="mh4")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
-    replaced = [example for example in trainer.examples if (example.heads != example.gold_heads).any()]
+    replaced = [example for example in trainer.examples if (example.heads != example.sentence.heads).any()]
     assert 0 < len(replaced) < len(sentences)
     assert f"{len(replaced)} of {len(sentences)} training trees cannot be built by arc-hybrid" in caplog.text
 

@@ -11,7 +11,7 @@ from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.transition_config import OracleConfig, TransitionConfig
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.objectives import make_objective
-from mh4.training.trainer import read_gold
+from mh4.training.treebanks import read_gold
 
 
 @pytest.mark.parametrize("decoder", decoder_names())

@@ -61,7 +61,7 @@ def check_two_processes(options, small_treebanks, folder):
     ours, theirs = (load_file(folder / name / "training.safetensors") for name in ("two", "one"))
     assert ours.keys() == theirs.keys()
     for name in ours:
-        if name.startswith("network."):
+        if name.startswith("network/"):
             torch.testing.assert_close(
                 ours[name], theirs[name], atol=1e-4, rtol=1e-3, msg=lambda text, n=name: n + text
             )

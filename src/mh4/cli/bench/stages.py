@@ -21,7 +21,8 @@ from mh4.parsers.loading import load_parser
 from mh4.parsers.network import NetworkParser
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import Trainer, read_gold
+from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
 
 from ..progress import track
 

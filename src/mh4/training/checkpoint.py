@@ -1,0 +1,144 @@
+"""What training leaves in the model folder beside the model: its state, to resume from, and its log."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from mh4.data.conllu import Sentence
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output
+from mh4.models.weight_average import WeightAverage
+from mh4.parsers.folder import LOG, STATE, read_state, read_tensors, write_tensors
+
+from .schedule import Progress
+
+
+class Checkpoint:
+    """Saves and restores everything that training goes on from, as one file, and keeps the log in step with it.
+
+    The tensors are named ``network/NAME``, ``optimizer/MOMENT/NAME``, ``average/NAME`` and ``random/DEVICE``, where
+    NAME is that of a parameter; the header holds the `Progress` and a digest of the treebanks.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        network: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        average: WeightAverage,
+        treebanks: Sequence[Sentence],
+    ) -> None:
+        self.state, self.log = folder / STATE, folder / LOG
+        self.network, self.optimizer, self.average = network, optimizer, average
+        digest = hashlib.sha256()
+        for sentence in treebanks:
+            digest.update(sentence.render())
+        self.treebanks = digest.hexdigest()
+
+    def save(self, progress: Progress) -> None:
+        """Write the state as it is now."""
+        sections: dict[str, dict[str, Tensor]] = {
+            "network": self.network.state_dict(),
+            "average": self._averages(),
+            "random": _random_state(),
+        }
+        moments = self.optimizer.state_dict()["state"]
+        for index, name in enumerate(self._optimized()):
+            for moment, value in moments.get(index, {}).items():
+                sections.setdefault(f"optimizer/{moment}", {})[name] = torch.as_tensor(value)
+        tensors = {f"{part}/{name}": tensor for part, section in sections.items() for name, tensor in section.items()}
+        write_tensors(self.state, tensors, {"treebanks": self.treebanks, **asdict(progress)})
+
+    def load(self) -> Progress:
+        """Restore what was saved last, and cut the log to it.
+
+        Raises
+        ------
+        DataError
+            Nothing whole is there, or what was trained on other sentences.
+        """
+        path = self.state
+        tensors, header = read_tensors(path), read_state(path)
+        try:
+            treebanks, progress = header.pop("treebanks"), Progress(**header)
+        except (KeyError, TypeError):
+            raise DataError(f"{path}: holds no state of training (start again with --overwrite)") from None
+        if treebanks != self.treebanks:
+            raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
+        sections: dict[str, dict[str, Tensor]] = defaultdict(dict)
+        for name, tensor in tensors.items():
+            part, _, name = name.rpartition("/")
+            sections[part][name] = tensor
+        self.network.load_state_dict(sections["network"])
+        for name, average in self._averages().items():
+            average.copy_(sections["average"][name])
+        state = self.optimizer.state_dict() | {"state": {}}
+        numbers = {name: index for index, name in enumerate(self._optimized())}
+        for part, section in sections.items():
+            if part.startswith("optimizer/"):
+                for name, value in section.items():
+                    state["state"].setdefault(numbers[name], {})[part.removeprefix("optimizer/")] = value
+        self.optimizer.load_state_dict(state)
+        _restore_random_state(sections["random"])
+        return progress
+
+    def append(self, report: dict[str, Any]) -> None:
+        """Add a line to the log. Before `save`: a log that is ahead of the state is cut by `cut_log`."""
+        with open(self.log, "a", encoding="utf-8") as stream:
+            stream.write(json.dumps(report) + "\n")
+
+    def cut_log(self, last: int) -> None:
+        """Drop the lines of the log that lie beyond step ``last``.
+
+        Raises
+        ------
+        DataError
+            A line is not one of the log.
+        """
+        if not self.log.exists():
+            return
+        kept = []
+        for number, line in enumerate(self.log.read_bytes().splitlines(keepends=True), start=1):
+            if not line.endswith(b"\n"):  # written when training was interrupted
+                break
+            try:
+                step = json.loads(line)["step"]
+            except (ValueError, TypeError, KeyError):
+                raise DataError(f"{self.log}:{number}: not a line of this log (remove it)") from None
+            if step <= last:
+                kept.append(line)
+        with atomic_output(self.log) as stream:
+            stream.write(b"".join(kept))
+
+    def _averages(self) -> dict[str, Tensor]:
+        averages = self.average.averages  # none, if nothing is averaged
+        return {name: own for (name, _), own in zip(self.network.named_parameters(), averages, strict=bool(averages))}
+
+    def _optimized(self) -> list[str]:
+        """Names of the parameters, in the order in which the optimizer numbers them."""
+        names = {parameter: name for name, parameter in self.network.named_parameters()}
+        return [names[parameter] for group in self.optimizer.param_groups for parameter in group["params"]]
+
+
+def _random_state() -> dict[str, Tensor]:
+    """State of the random generators that training draws from."""
+    states = {"cpu": torch.get_rng_state()}
+    if torch.cuda.is_available():
+        states["cuda"] = torch.cuda.get_rng_state()
+    return states
+
+
+def _restore_random_state(states: dict[str, Tensor]) -> None:
+    """Inverse of `_random_state`."""
+    torch.set_rng_state(states["cpu"])
+    if "cuda" in states and torch.cuda.is_available():
+        torch.cuda.set_rng_state(states["cuda"])

@@ -1,0 +1,50 @@
+"""The loss of a minibatch: trees, labels, tags and morphological features."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn.functional import binary_cross_entropy_with_logits
+
+from mh4.models.loss import multiclass_hinge
+from mh4.models.network import ParserNetwork
+from mh4.models.network_config import NetworkConfig
+from mh4.parsers.profiling import stage
+
+from .batches import TrainingBatch
+from .objectives import Objective
+
+
+class BatchLoss(nn.Module):
+    """The loss of a batch: trees, labels, tags and morphological features."""
+
+    def __init__(self, network: ParserNetwork[Any], objective: Objective, weights: NetworkConfig) -> None:
+        super().__init__()
+        self.network = network
+        self.objective = objective
+        self.weights = weights
+
+    def forward(self, batch: TrainingBatch | None, epoch: int) -> Tensor:
+        """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
+        network = self.network
+        if batch is None:
+            return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
+        with stage("encode"):
+            encoded = network.encode(batch.words)
+        tree_loss = self.objective.loss(encoded, batch.heads, epoch)
+        labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
+        labeled = multiclass_hinge(labels, batch.relations)
+        tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
+        tagged = sum(
+            multiclass_hinge(tagger(tagged_words), gold)
+            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+        )
+        loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
+        if network.features is not None:
+            scores = network.features(tagged_words)
+            loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
+                scores, batch.features.to(scores.dtype), reduction="sum"
+            )
+        return loss

@@ -1,0 +1,106 @@
+"""When training evaluates, when the learning rate falls, and when it is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mh4.parsers.config import TrainingConfig
+
+
+@dataclass
+class Progress:
+    """Where training stands; saved with every checkpoint.
+
+    Attributes
+    ----------
+    step, epoch, batch : int
+        Minibatches and epochs that are done, and minibatches of the present epoch.
+    best_uas, best_las, best_step
+        The best evaluation on dev; −1 and step 0 before the first.
+    waited : int
+        Evaluations since the last improvement or decay.
+    fewest_left, most_left : int
+        Steps until training is over if nothing improves any more, and at the latest.
+    """
+
+    step: int = 0
+    epoch: int = 0
+    batch: int = 0
+    learning_rate: float = 0.0
+    best_uas: float = -1.0
+    best_las: float = -1.0
+    best_step: int = 0
+    waited: int = 0
+    decays: int = 0
+    seconds: float = 0.0
+    fewest_left: int = 0
+    most_left: int = 0
+    finished: bool = False
+
+    @property
+    def seconds_left(self) -> tuple[float, float]:
+        """Seconds until training is over if nothing improves any more, and at the latest; infinite before a step."""
+        pace = self.seconds / self.step if self.step else float("inf")
+        return self.fewest_left * pace, self.most_left * pace
+
+
+class Schedule:
+    """The settings of training that depend on how far it has come.
+
+    Parameters
+    ----------
+    settings : TrainingConfig
+    epoch_steps : int
+        Minibatches of an epoch.
+
+    Attributes
+    ----------
+    interval : int
+        Steps between evaluations.
+    """
+
+    def __init__(self, settings: TrainingConfig, epoch_steps: int) -> None:
+        self.settings = settings
+        self.interval = max(settings.evaluation_steps, -(-epoch_steps // 4))
+
+    def advance(self, progress: Progress, epoch_steps: int) -> None:
+        """Count a step; the epoch that it belongs to has ``epoch_steps``."""
+        settings = self.settings
+        progress.step += 1
+        progress.batch += 1
+        if progress.batch == epoch_steps:
+            progress.epoch += 1
+            progress.batch = 0
+        progress.most_left = settings.max_steps - progress.step
+        evaluations = settings.patience * (settings.decays + 1 - progress.decays) - progress.waited
+        first = not progress.best_step  # the first evaluation is the best so far in any case
+        left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
+        progress.fewest_left = min(left, progress.most_left)
+
+    def evaluates(self, progress: Progress) -> bool:
+        """Whether it is time to evaluate."""
+        return progress.step % self.interval == 0 or self._is_last(progress)
+
+    def note(self, progress: Progress, uas: float, las: float) -> bool:
+        """Take in an evaluation; returns whether it is the best."""
+        improved = las > progress.best_las
+        if improved:
+            progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
+            progress.waited = 0
+        else:
+            progress.waited += 1
+        return improved
+
+    def move_on(self, progress: Progress) -> bool:
+        """Lower the learning rate or finish, if it is time; returns whether patience has run out."""
+        settings = self.settings
+        decays = progress.waited >= settings.patience
+        if decays:
+            progress.waited = 0
+            progress.decays += 1
+            progress.learning_rate *= settings.decay_factor
+        progress.finished = progress.decays > settings.decays or self._is_last(progress)
+        return decays
+
+    def _is_last(self, progress: Progress) -> bool:
+        return progress.step >= self.settings.max_steps
