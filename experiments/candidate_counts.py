@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers.perceptron.loops import Actions, best_action, new_room, score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.weights import from_lists

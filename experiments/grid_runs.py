@@ -122,11 +122,11 @@ def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[
 
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
         parsed = folder / f"{name}.conllu"
-        parser.parse_to_file(source, parsed)
+        parser.parse_file(source, parsed)
         return summarize(evaluate_files(gold, parsed))
 
     start = time.perf_counter()
-    words = parser.parse_to_file(treebank.dev, folder / "dev.conllu").words
+    words = parser.parse_file(treebank.dev, folder / "dev.conllu").words
     seconds = time.perf_counter() - start
     scores: dict[str, Any] = {
         "parsing_words_per_second": round(words / seconds, 1),

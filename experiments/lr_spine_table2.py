@@ -22,7 +22,6 @@ arc-eager and 2.2 against arc-standard.
 """
 
 import argparse
-import dataclasses
 import json
 import time
 from collections import defaultdict
@@ -36,8 +35,8 @@ from kept_results import part_path, read_kept, scored_part
 from rich.console import Console
 from rich.table import Table
 
-from mh4.data.conllu import Sentence
 from mh4.data.files import atomic_output
+from mh4.data.sentence import Sentence
 from mh4.decoders.projectivization import projectivize
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
@@ -60,7 +59,7 @@ BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
 def read_part(folder: Path, part: str) -> list[Sentence]:
     """The sentences of ``train``, ``dev`` or ``test``, projectivised."""
     return [
-        dataclasses.replace(sentence, heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
+        sentence.replace(heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
         for sentence in read_gold(part_path(folder, part))
     ]
 

@@ -31,8 +31,8 @@ from kept_results import part_path, read_kept
 from rich.console import Console
 from rich.table import Table
 
-from mh4.data.conllu import Sentence
 from mh4.data.files import atomic_output
+from mh4.data.sentence import Sentence
 from mh4.decoders.trees import is_projective
 from mh4.training.treebanks import read_gold
 from mh4.trees.evaluation import attachment_scores

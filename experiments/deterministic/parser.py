@@ -41,8 +41,8 @@ from deterministic.states import (
 )
 from deterministic.step_classifier import HIDDEN, StepClassifier
 from deterministic.word_vectors import WordVectors
-from mh4.data.conllu import Sentence
-from mh4.parsers.base import ROOT_RELATION, Prediction
+from mh4.data.sentence import Annotation, Sentence
+from mh4.parsers.base import ROOT_RELATION
 from mh4.parsers.vocabulary import Vocabulary, normalise
 from mh4.transitions.arc_eager import LABELS
 
@@ -228,13 +228,13 @@ class DeterministicParser:
                 transitions[first_steps[chunk] + step] = chosen
         return transitions, states
 
-    def predict(self, sentences: Sequence[Sentence]) -> list[Prediction]:
+    def predict(self, sentences: Sequence[Sentence]) -> list[Annotation]:
         """Trees of some sentences, by their forms and their gold parts of speech."""
         text = self.encode(sentences)
         _, states = self.run(text)
         names = np.array(self.vocabulary.relations, dtype=object)
         return [
-            Prediction(states.heads[a:b], tuple(names[states.relations[a + 1 : b]]))
+            Annotation(states.heads[a:b], tuple(names[states.relations[a + 1 : b]]))
             for a, b in zip(text.offsets[:-1], text.offsets[1:], strict=True)
         ]
 

@@ -30,7 +30,7 @@ from deterministic.parser import DeterministicParser
 from deterministic.states import NO_RELATION, Configurations, Described
 from deterministic.step_classifier import HIDDEN, target_set_loss
 from deterministic.word_vectors import WordVectors, learn_word_vectors
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce

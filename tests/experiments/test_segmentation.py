@@ -10,7 +10,8 @@ from segmentation import MODEL_SUFFIX, main, raw_text, segment, segment_file, tr
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
-from mh4.parsers.base import Prediction, TreebankParser
+from mh4.data.sentence import Annotation
+from mh4.parsers.base import TreebankParser
 
 CONLLU = """\
 # newdoc id = d1
@@ -39,7 +40,7 @@ class Chain(TreebankParser):
     """Every word below the one before it."""
 
     def attempt(self, sentences, keep_heads=False):
-        return [Prediction(np.arange(-1, len(s)), ("root", *("dep",) * (len(s) - 1))) for s in sentences]
+        return [Annotation(np.arange(-1, len(s)), ("root", *("dep",) * (len(s) - 1))) for s in sentences]
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
+from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.decoders.trees import crossed_arcs
 from mh4.parsers.config import Config, TrainingConfig
@@ -47,7 +48,7 @@ def train_one(
     start = time.perf_counter()
     parser.predict(sentences)
     seconds = time.perf_counter() - start
-    parser.parse_to_file(files["test"], parsed)
+    parser.parse_file(files["test"], parsed)
     result = evaluate_files(files["test"], parsed)
     return {
         "parser": name,

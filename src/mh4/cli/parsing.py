@@ -94,7 +94,7 @@ def parse(
         set_threads(threads)
         parser = _load(folders, ensemble, search, device, threads)
         ready = time.perf_counter()
-        sentences, words = parser.parse_to_file(sources[0], target, keep_heads, errors)
+        sentences, words = parser.parse_file(sources[0], target, keep_heads=keep_heads, errors=errors)
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(

@@ -11,7 +11,6 @@ sentence are not kept: a sentence is handed on as soon as its blank line is read
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Literal, NamedTuple
@@ -22,194 +21,14 @@ from conllu.parser import parse_comment_line, parse_id_value, parse_int_value
 
 from .errors import DataError, ErrorPolicy, Errors
 from .files import STDIN_NAME, open_input
+from .sentence import COLUMNS, DEPREL, FEATS, FORM, HEAD, ID, LEMMA, UPOS, XPOS, Sentence, located, quote
 
-__all__ = ["Block", "Sentence", "blocks", "parse_block", "read_conllu"]
-
-COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
+__all__ = ["Block", "blocks", "parse_block", "read_conllu"]
 
 _BOM = "\ufeff".encode()
 # Equal strings of a treebank (tags, relations, frequent forms) share one object; bounded, so streams stay constant.
 _shared = lru_cache(maxsize=1 << 16)(str)
 _cached_int = lru_cache(maxsize=1 << 12)(parse_int_value)
-
-
-def _quote(value: str) -> str:
-    """A value from a file as shown in a message: quoted, escaped and not too long."""
-    return repr(value if len(value) <= 40 else value[:39] + "…")
-
-
-def _located(source: str, line: int | None, name: str, problem: str) -> DataError:
-    place = source if line is None else f"{source}:{line}"
-    return DataError(f"{place}: {name}: {problem}")
-
-
-@dataclass(frozen=True, eq=False)
-class Sentence:
-    """One sentence of a treebank with n words (multiword tokens and empty nodes are not words).
-
-    Attributes
-    ----------
-    lines
-        Raw lines without line ends: comments, multiword tokens, empty nodes, words.
-    newline
-        The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
-    source, first_line, number, sent_id
-        File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1), ``# sent_id`` or None.
-    forms, lemmas, upos, xpos, feats, relations
-        Columns FORM, LEMMA, UPOS, XPOS, FEATS and DEPREL of the n words, as written.
-    heads
-        int32 (n+1,); ``heads[d]`` is the head of word d, 0 the root, -1 where HEAD is "_"; ``heads[0]`` is -1.
-    rows
-        Index in `lines` of each word.
-    lead, blank
-        What stood before the first line (byte order mark, surplus blank lines), and the blank line after the last.
-    """
-
-    lines: tuple[str, ...]
-    newline: str
-    source: str
-    first_line: int
-    number: int
-    sent_id: str | None
-    forms: tuple[str, ...]
-    lemmas: tuple[str, ...]
-    upos: tuple[str, ...]
-    xpos: tuple[str, ...]
-    feats: tuple[str, ...]
-    heads: np.ndarray
-    relations: tuple[str, ...]
-    rows: tuple[int, ...]
-    lead: str = ""
-    blank: str = "\n"
-
-    def __len__(self) -> int:
-        return len(self.forms)
-
-    @property
-    def name(self) -> str:
-        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages."""
-        return f"sentence {self.label}"
-
-    @property
-    def label(self) -> str:
-        """The sent_id, tabs as spaces, or, without one, the number."""
-        return str(self.number) if self.sent_id is None else self.sent_id.replace("\t", " ")
-
-    @property
-    def roots(self) -> tuple[int, ...]:
-        """The words whose head is 0, in order."""
-        return tuple(np.flatnonzero(self.heads == 0).tolist())
-
-    def error(self, problem: str, word: int | None = None) -> DataError:
-        """A `DataError` (to raise) about this sentence, located at `word` (from 1) or at its first line."""
-        return _located(self.source, self.first_line + (0 if word is None else self.rows[word - 1]), self.name, problem)
-
-    @classmethod
-    def from_tokens(cls, forms: Sequence[str], *, source: str = "tokens", number: int = 1) -> "Sentence":
-        """A sentence of the given words, every other column "_".
-
-        Raises
-        ------
-        DataError
-            There is no token, or a token is empty, only spaces, holds a tab or a line break, or is not valid Unicode.
-        TypeError
-            `forms` is one string instead of a sequence of strings, or a token is none.
-        """
-        if isinstance(forms, str):
-            raise TypeError("forms must be a sequence of tokens, not one string")
-        name = f"sentence {number}"
-        if len(forms) == 0:
-            raise DataError(f"{source}: {name}: holds no tokens")
-        for i, form in enumerate(forms, start=1):
-            if not isinstance(form, str):
-                raise TypeError(f"token {i} of {name} is {form!r}, not a string")
-            if problem := _token_problem(form):
-                raise DataError(f"{source}: {name}: token {i} ({_quote(form)}) {problem}")
-        n = len(forms)
-        empty = ("_",) * n
-        return cls(
-            lines=tuple(f"{i}\t{form}" + "\t_" * (len(COLUMNS) - 2) for i, form in enumerate(forms, start=1)),
-            newline="\n",
-            source=source,
-            first_line=1,
-            number=number,
-            sent_id=None,
-            forms=tuple(forms),
-            lemmas=empty,
-            upos=empty,
-            xpos=empty,
-            feats=empty,
-            heads=np.full(n + 1, -1, dtype=np.int32),
-            relations=empty,
-            rows=tuple(range(n)),
-        )
-
-    def render(
-        self,
-        heads: np.ndarray | Sequence[int] | None = None,
-        relations: Sequence[str] | None = None,
-        upos: Sequence[str] | None = None,
-        xpos: Sequence[str] | None = None,
-    ) -> bytes:
-        """The sentence as UTF-8 text, closed by its blank line, with the given columns of the words replaced.
-
-        Parameters
-        ----------
-        heads
-            (n+1,), in -1…n; ``heads[0]`` is not read, -1 is written as "_".
-        relations, upos, xpos
-            n values each.
-
-        Raises
-        ------
-        ValueError
-            A column has a wrong length, a head is out of range, or a value is empty or holds a tab or line break.
-        """
-        replaced: dict[int, Sequence[str]] = {}
-        if heads is not None:
-            replaced[HEAD] = self._head_column(heads)
-        for column, values in ((DEPREL, relations), (UPOS, upos), (XPOS, xpos)):
-            if values is not None:
-                replaced[column] = self._checked_column(column, values)
-        lines: Sequence[str] = self.lines
-        if replaced:
-            lines = list(self.lines)
-            for i, row in enumerate(self.rows):
-                fields = lines[row].split("\t")
-                for column, values in replaced.items():
-                    fields[column] = values[i]
-                lines[row] = "\t".join(fields)
-        return f"{self.lead}{self.newline.join(lines)}{self.newline}{self.blank}".encode()
-
-    def _head_column(self, heads: np.ndarray | Sequence[int]) -> list[str]:
-        n = len(self)
-        values = np.asarray(heads)
-        if values.shape != (n + 1,) or values.dtype.kind not in "iu":
-            raise ValueError(f"heads must be {n + 1} integers, not {values.dtype} of shape {values.shape}")
-        if values[1:].min() < -1 or values[1:].max() > n:
-            raise ValueError(f"heads must lie in -1…{n}")
-        return ["_" if head < 0 else str(head) for head in values[1:].tolist()]
-
-    def _checked_column(self, column: int, values: Sequence[str]) -> Sequence[str]:
-        if isinstance(values, str) or len(values) != len(self):
-            raise ValueError(f"{COLUMNS[column]} needs one value for each of {len(self)} words")
-        for value in values:
-            if not value or "\t" in value or "\n" in value or "\r" in value:
-                raise ValueError(f"{COLUMNS[column]} may not be {_quote(value)}")
-        return values
-
-
-def _token_problem(form: str) -> str | None:
-    if not form.strip(" "):
-        return "is empty"
-    if any(character in form for character in "\t\n\r"):
-        return "holds a tab or a line break"
-    try:
-        form.encode()
-    except UnicodeEncodeError:
-        return "is not valid Unicode"
-    return None
 
 
 def read_conllu(
@@ -293,14 +112,6 @@ def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
         yield Block(lead, lines, b"", first_line)
 
 
-def set_comment(lines: list[str], comment: str, value: object) -> None:
-    """Put a comment after the others, in place of an earlier one of its kind."""
-    lines[:] = [line for line in lines if not line.startswith(comment)]
-    first = next(row for row, line in enumerate(lines) if not line.startswith("#"))
-    line_end = "\r" if lines[first].endswith("\r") else ""
-    lines.insert(first, f"{comment}{value}{line_end}")
-
-
 def parse_block(block: Block, source: str, number: int) -> Sentence:
     """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
     lines, newline = _split_line_ends(block, source, number)
@@ -308,7 +119,7 @@ def parse_block(block: Block, source: str, number: int) -> Sentence:
     name = f"sentence {number if sent_id is None else sent_id}"
 
     def error(row: int, problem: str) -> DataError:
-        return _located(source, block.first_line + row, name, problem)
+        return located(source, block.first_line + row, name, problem)
 
     rows: list[int] = []
     words: list[list[str]] = []
@@ -342,7 +153,7 @@ def parse_block(block: Block, source: str, number: int) -> Sentence:
             continue
         head = _parse_head(fields[HEAD])
         if head is None:
-            raise error(rows[word - 1], f'HEAD {_quote(fields[HEAD])} of word {word} is neither a number nor "_"')
+            raise error(rows[word - 1], f'HEAD {quote(fields[HEAD])} of word {word} is neither a number nor "_"')
         if not 0 <= head <= n:
             raise error(rows[word - 1], f"HEAD {_short(head)} of word {word} is out of range 0…{n}")
         heads[word] = head
@@ -394,7 +205,7 @@ def _decode_error(block: Block, source: str, number: int) -> DataError:
             line.decode()
         except UnicodeDecodeError as error:
             problem = f"byte 0x{line[error.start]:02X} at position {error.start + 1} of the line is not UTF-8"
-            return _located(source, block.first_line + row, name, f"{problem} (convert the file to UTF-8)")
+            return located(source, block.first_line + row, name, f"{problem} (convert the file to UTF-8)")
     raise AssertionError("a line break cannot be inside a UTF-8 character, so one of the lines is bad")
 
 
@@ -433,7 +244,7 @@ def _id_problem(value: str, expected: int, range_end: int) -> str | None:
             return None if before == expected - 1 else f"empty node {value} does not stand after word {before}"
         case int():
             return f"ID {value} where word {expected} is expected (ids count 1, 2, 3, …)"
-    return f"ID {_quote(value)} is not a word id, a range such as 1-2 or an empty node such as 1.1"
+    return f"ID {quote(value)} is not a word id, a range such as 1-2 or an empty node such as 1.1"
 
 
 def _parse_head(value: str) -> int | None:
@@ -462,9 +273,9 @@ def check_no_cycle(sentence: Sentence) -> None:
     heads = sentence.heads.tolist()
     for word, head in enumerate(heads[1:], start=1):
         if head == word:
-            raise sentence.error(f"word {word} ({_quote(sentence.forms[word - 1])}) is its own head", word)
+            raise sentence.error(f"word {word} ({quote(sentence.forms[word - 1])}) is its own head", word)
     if cycle := _find_cycle(heads):
-        steps = [f"{word} ({_quote(sentence.forms[word - 1])})" for word in [*cycle, cycle[0]]]
+        steps = [f"{word} ({quote(sentence.forms[word - 1])})" for word in [*cycle, cycle[0]]]
         path = " → ".join(steps if len(steps) <= 12 else [*steps[:6], "…", *steps[-5:]])
         no_root = "" if 0 in heads[1:] or -1 in heads[1:] else "no word has HEAD 0, and "
         raise sentence.error(f"{no_root}the heads of words {path} form a cycle", min(cycle))

@@ -3,27 +3,17 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, overload
 
-import numpy as np
-
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
+from mh4.data.sentence import Annotation, Document, Sentence
 from mh4.data.shards import WINDOW_WORDS
 
 ROOT_RELATION = "root"
-
-
-@dataclass(frozen=True, eq=False)
-class Prediction:
-    """The tree of one sentence: heads int32 (n + 1,) with ``heads[0] == -1``, and n relations."""
-
-    heads: np.ndarray
-    relations: tuple[str, ...]
 
 
 class Count(NamedTuple):
@@ -59,10 +49,10 @@ class TreebankParser(ABC):
     single_root: bool = True
 
     @abstractmethod
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> Sequence[Prediction | DataError]:
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> Sequence[Annotation | DataError]:
         """Trees of some sentences, in their order; in place of a tree the error of given heads that no tree has."""
 
-    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+    def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation]:
         """Trees of some sentences, in their order.
 
         Parameters
@@ -87,16 +77,16 @@ class TreebankParser(ABC):
 
     def parse(
         self,
-        source: str | Path | Iterable[Sentence],
+        source: str | Path | Iterable[Sentence | Sequence[str]],
         keep_heads: bool = False,
         errors: ErrorPolicy = "raise",
-    ) -> Iterator[tuple[Sentence, Prediction]]:
+    ) -> Iterator[Sentence]:
         """Parse CoNLL-U; yields every sentence with its tree, in order.
 
         Parameters
         ----------
         source
-            A file, ``"-"`` for standard input, or sentences.
+            A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words.
         keep_heads : bool
             Keep the heads that the input has and predict the others, exactly, around them.
         errors : {"raise", "skip"} or callable
@@ -106,33 +96,89 @@ class TreebankParser(ABC):
         ------
         DataError
             The file cannot be read; with ``errors="raise"``, at the first bad sentence.
+        ValueError
+            Text where a file is expected, or words where sentences are.
         """
         report = Errors.of(errors)
-        if isinstance(source, (str, Path)):
-            source = read_conllu(source, errors=report)
-        for window in _windows(source):
+        sentences = _read(source, report) if isinstance(source, (str, Path)) else _sentences(source)
+        return self._parse(sentences, keep_heads, report)
+
+    def _parse(self, sentences: Iterable[Sentence], keep_heads: bool, report: Errors) -> Iterator[Sentence]:
+        for window in _windows(sentences):
             for sentence, result in zip(window, self.attempt(window, keep_heads), strict=True):
                 if isinstance(result, DataError):
                     report(result)
                 else:
-                    yield sentence, result
+                    yield sentence.annotated(result)
 
-    def parse_to_file(
+    def parse_file(
         self,
-        source: str | Path | Iterable[Sentence],
-        output: str | Path,
+        source: str | Path | Iterable[Sentence | Sequence[str]],
+        target: str | Path,
+        *,
         keep_heads: bool = False,
         errors: ErrorPolicy = "raise",
+        on_progress: Callable[[Count], object] | None = None,
     ) -> Count:
-        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole."""
-        sentences = words = 0
-        with atomic_output(output) as stream:
-            for sentence, prediction in self.parse(source, keep_heads, errors):
-                stream.write(sentence.render(heads=prediction.heads, relations=prediction.relations))
-                sentences += 1
-                words += len(sentence)
-        return Count(sentences, words)
+        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
 
-    def parse_tokens(self, sentences: Sequence[Sequence[str]]) -> list[Prediction]:
-        """Parse sentences given as lists of words."""
-        return self.predict([Sentence.from_tokens(tokens, number=i) for i, tokens in enumerate(sentences, start=1)])
+        ``on_progress`` is called after every sentence, with what was written so far.
+        """
+        count = Count(0, 0)
+        with atomic_output(target) as stream:
+            for sentence in self.parse(source, keep_heads, errors):
+                stream.write(sentence.to_bytes())
+                count = Count(count.sentences + 1, count.words + len(sentence))
+                if on_progress is not None:
+                    on_progress(count)
+        return count
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too, and an error
+        self, words: Sentence | Sequence[str], *, keep_heads: bool = False
+    ) -> Sentence: ...
+
+    @overload
+    def __call__(self, words: Iterable[Sentence | Sequence[str]], *, keep_heads: bool = False) -> Document: ...
+
+    def __call__(self, words: Any, *, keep_heads: bool = False) -> Sentence | Document:
+        """Parse one sentence, a list of words or a `Sentence`; or several, which make a `Document`.
+
+        Raises
+        ------
+        DataError
+            A word is empty or holds a tab or a line break; or the given heads cannot be kept.
+        ValueError
+            A string: text has to be cut into words first.
+        """
+        if isinstance(words, (str, Path)):
+            cut = str(words).split() or ["word"]
+            raise ValueError(
+                f"a parser takes words: write parser({cut!r}) for a sentence, or parser.parse(path) for a CoNLL-U file"
+            )
+        if isinstance(words, Sentence):
+            return words.annotated(*self.predict([words], keep_heads))
+        items = list(words)
+        if items and isinstance(items[0], str):
+            return self(Sentence.from_words(items), keep_heads=keep_heads)
+        return Document(self.parse(items, keep_heads))
+
+
+def _read(path: str | Path, report: Errors) -> Iterator[Sentence]:
+    """The sentences of a file; a name that looks like a sentence, and is no file, is taken for one."""
+    if str(path) != "-" and not Path(path).exists() and len(words := str(path).split()) > 1:
+        raise ValueError(
+            f"{path!r} is no file; write parser({words!r}) to parse the words of a sentence, or name a CoNLL-U file"
+        )
+    return read_conllu(path, errors=report)
+
+
+def _sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
+    """Sentences as they are, lists of words as sentences."""
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, str):
+            raise ValueError(
+                f"{item!r} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
+                "parser.parse([[…], …]) for several, or parser.parse(path) for each file"
+            )
+        yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)

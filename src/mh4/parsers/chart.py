@@ -9,20 +9,18 @@ from typing import Self
 
 import numpy as np
 
-from mh4.data.conllu import Sentence, check_no_cycle
+from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 from mh4.models.transfer import HostCopy
 
-from .base import Prediction
 from .config import Config
 from .network import NetworkParser
 from .vocabulary import Vocabulary
-
-__all__ = ["ChartParser", "Prediction"]
 
 log = logging.getLogger("mh4")
 
@@ -33,7 +31,7 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
     Examples
     --------
     >>> parser = ChartParser.load("models/hu")                            # doctest: +SKIP
-    >>> parser.parse_tokens([["A", "kutya", "ugat", "."]])[0].heads  # doctest: +SKIP
+    >>> parser(["A", "kutya", "ugat", "."]).heads                         # doctest: +SKIP
     """
 
     config_type = Config

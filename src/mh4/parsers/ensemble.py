@@ -14,16 +14,18 @@ from typing import Self
 import numpy as np
 import torch
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix
 
-from .base import ROOT_RELATION, Prediction, TreebankParser
+from .base import ROOT_RELATION, TreebankParser
 from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
 from .loading import load_parser
 from .network import keep_relations, prediction_batches
+
+Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
 
 COMBINATIONS = ("votes", "scores")
 ANY_RELATION = "dep"  # UD's relation for want of a better one
@@ -89,16 +91,16 @@ class EnsembleParser(TreebankParser):
         members = [load_parser(folder, device=device, threads=threads) for folder in folders]
         return cls(members, decoder, combine, single_root)
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation | DataError]:
         """See `TreebankParser`.
 
         With ``keep_heads`` the members vote as if no head was given, and the best tree with the given heads is taken.
         """
         proposals = [member.predict(sentences) for member in self.members]
         weights = [self._split_votes(member, sentences) for member in self.members]
-        predictions: list[Prediction | DataError] = []
+        predictions: list[Annotation | DataError] = []
         for i, sentence in enumerate(sentences):
-            trees = [predicted[i] for predicted in proposals]
+            trees = [predicted[i].tree for predicted in proposals]
             bonus = self._arc_weights(trees, [None if own is None else own[i] for own in weights])
             if keep_heads:
                 bonus += known_heads_bonus([sentence], len(sentence) + 2)[0]
@@ -106,7 +108,7 @@ class EnsembleParser(TreebankParser):
             if isinstance(found, DataError):
                 predictions.append(found)
                 continue
-            prediction = Prediction(found.heads, vote_on_relations(found.heads, trees))
+            prediction = Annotation(found.heads, vote_on_relations(found.heads, trees))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
         return predictions
 
@@ -116,13 +118,14 @@ class EnsembleParser(TreebankParser):
             return arc_probabilities(member, sentences)
         return None
 
-    def _arc_weights(self, trees: Sequence[Prediction], weights: Sequence[np.ndarray | None]) -> np.ndarray:
-        total = np.zeros((len(trees[0].heads) + 1,) * 2, np.float32)
-        for tree, own in zip(trees, weights, strict=True):
-            total += arc_matrix(tree.heads) if own is None else own
+    def _arc_weights(self, trees: Sequence[Tree], weights: Sequence[np.ndarray | None]) -> np.ndarray:
+        first, _ = trees[0]
+        total = np.zeros((len(first) + 1,) * 2, np.float32)
+        for (heads, _), own in zip(trees, weights, strict=True):
+            total += arc_matrix(heads) if own is None else own
         if self.combine == "votes":
             # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
-            total = total * np.float32(len(trees[0].heads)) + arc_matrix(trees[0].heads)
+            total = total * np.float32(len(first)) + arc_matrix(first)
         return total
 
     def _decode(self, bonus: np.ndarray, sentence: Sentence) -> Derivation | DataError:
@@ -154,21 +157,21 @@ def arc_probabilities(parser: ChartParser, sentences: Sequence[Sentence]) -> lis
     return probabilities
 
 
-def vote_on_relations(heads: np.ndarray, trees: Sequence[Prediction]) -> tuple[str, ...]:
+def vote_on_relations(heads: np.ndarray, trees: Sequence[Tree]) -> tuple[str, ...]:
     """The relations of a tree's words, by the members' trees; see `EnsembleParser`.
 
     Parameters
     ----------
     heads : int (n + 1,)
         The tree.
-    trees : sequence of Prediction
+    trees : sequence of (heads, relations)
         Those of the members, in their order.
     """
-    relations = []
+    chosen = []
     for d in range(1, len(heads)):
-        names = [tree.relations[d - 1] for tree in trees if tree.heads[d] == heads[d]]
+        names = [relations[d - 1] for own, relations in trees if own[d] == heads[d]]
         if not names:
-            names = [name for name in (tree.relations[d - 1] for tree in trees) if name != ROOT_RELATION]
+            names = [relations[d - 1] for _, relations in trees if relations[d - 1] != ROOT_RELATION]
             names = [ROOT_RELATION] if heads[d] == 0 else names or [ANY_RELATION]
-        relations.append(Counter(names).most_common(1)[0][0])  # equal counts come in the order of the first of each
-    return tuple(relations)
+        chosen.append(Counter(names).most_common(1)[0][0])  # equal counts come in the order of the first of each
+    return tuple(chosen)

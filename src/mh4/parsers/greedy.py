@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import Derivation
 from mh4.models.network import Encoded
 from mh4.models.network_config import NetworkConfig

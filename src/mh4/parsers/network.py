@@ -6,20 +6,21 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.network_config import NetworkConfig
 from mh4.models.transfer import HostCopy, send
 
-from .base import ROOT_RELATION, Prediction, TreebankParser
+from .base import ROOT_RELATION, TreebankParser
 from .config import Config
 from .folder import CONFIG, WEIGHTS, read_definition, read_tensors
 from .profiling import booked_here, stage
@@ -152,8 +153,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         run(train, dev, output, **options)
         return cls.load(output, device=options.get("device", "auto"))
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction | DataError]:
-        predictions: list[Prediction | DataError | None] = [None] * len(sentences)
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation | DataError]:
+        predictions: list[Annotation | DataError | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
         labelled: deque[LabelledBatch] = deque()
@@ -209,15 +210,15 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             relations = HostCopy(self._best_relations(label_scores, indices[1]))
         return LabelledBatch(batch.indices, batch.sentences, trees, relations)
 
-    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Prediction | DataError]:
+    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Annotation | DataError]:
         names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
-        predictions: list[Prediction | DataError] = []
+        predictions: list[Annotation | DataError] = []
         start = 0
         for sentence, tree in zip(batch.sentences, batch.trees, strict=True):
             if isinstance(tree, DataError):
                 predictions.append(tree)
                 continue
-            prediction = Prediction(tree.heads, tuple(names[start : start + len(sentence)]))
+            prediction = Annotation(tree.heads, tuple(names[start : start + len(sentence)]))
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
             start += len(sentence)
         return predictions
@@ -231,13 +232,14 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         return scores.argmax(1)
 
 
-def keep_relations(sentence: Sentence, prediction: Prediction) -> Prediction:
+def keep_relations(sentence: Sentence, prediction: Annotation) -> Annotation:
     """Where a head was given together with its relation, that relation stays."""
+    _, relations = prediction.tree
     kept = tuple(
         given if head >= 0 and given != "_" else predicted
-        for head, given, predicted in zip(sentence.heads[1:], sentence.relations, prediction.relations, strict=True)
+        for head, given, predicted in zip(sentence.heads[1:], sentence.relations, relations, strict=True)
     )
-    return Prediction(prediction.heads, kept)
+    return replace(prediction, relations=kept)
 
 
 def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

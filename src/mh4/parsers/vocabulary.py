@@ -14,7 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordIds, collate
 
 MIN_WORD_COUNT = 5  # as published

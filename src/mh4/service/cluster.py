@@ -64,7 +64,7 @@ def parse_shard(
     """
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
-    sentences, words = parser.parse_to_file(read_shard(shard, errors), output, keep_heads, errors)
+    sentences, words = parser.parse_file(read_shard(shard, errors), output, keep_heads=keep_heads, errors=errors)
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
     return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.encoder import WordBatch, WordIds
 from mh4.models.transfer import send
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names

@@ -13,9 +13,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
+from mh4.data.sentence import Sentence
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.folder import LOG, STATE, read_state, read_tensors, write_tensors
 
@@ -41,7 +41,7 @@ class Checkpoint:
         self.network, self.optimizer, self.average = network, optimizer, average
         digest = hashlib.sha256()
         for sentence in treebanks:
-            digest.update(sentence.render())
+            digest.update(sentence.to_bytes())
         self.treebanks = digest.hexdigest()
 
     def save(self, progress: Progress) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transfer import send

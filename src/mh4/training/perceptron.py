@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError, ErrorPolicy
+from mh4.data.sentence import Sentence
 from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
 from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch

@@ -16,8 +16,8 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError, ErrorPolicy
+from mh4.data.sentence import Sentence
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import Config

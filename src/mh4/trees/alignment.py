@@ -21,8 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 
 __all__ = ["ROOT", "UNALIGNED", "Analysis", "align_words", "read_analysis", "require_same_text"]
 
@@ -49,7 +50,7 @@ class Analysis:
     lemmas, upos, xpos, feats, relations : list of str of length W
         Columns as written.
     trees : list of int arrays (n + 1,)
-        ``heads`` of each sentence, as in `mh4.data.conllu.Sentence`.
+        ``heads`` of each sentence, as in `mh4.data.sentence.Sentence`.
     token_places : list of str
         ``FILE:LINE: sentence ID`` of each token, for messages.
     """

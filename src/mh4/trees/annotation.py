@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from mh4.data.conllu import Sentence, read_conllu, set_comment
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
+from mh4.data.sentence import Sentence, set_comment
 from mh4.oracles.registry import get_oracle, optimal_computation
 
 TRANSITIONS_COMMENT = "# transitions = "
@@ -71,7 +72,7 @@ def annotate_file(
                 columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
                 stream.write(("\t".join(map(str, columns)) + "\n").encode())
             else:
-                stream.write(_annotated(sentence, transitions, arcs).render())
+                stream.write(_annotated(sentence, transitions, arcs).to_bytes())
             totals.sentences += 1
             totals.words += len(sentence)
             totals.transitions += len(transitions)

@@ -7,7 +7,7 @@ from functools import cache
 
 import numpy as np
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.decoder import Decoder
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing

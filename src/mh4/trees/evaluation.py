@@ -288,14 +288,14 @@ def _length_bin(heads: np.ndarray) -> np.ndarray:
 
 
 class Tree(Protocol):
-    """A sentence or a prediction, to be scored."""
+    """A sentence or an annotation, to be scored."""
 
     @property
-    def heads(self) -> np.ndarray:
+    def heads(self) -> np.ndarray | None:
         """int (n + 1,); ``heads[0]`` is not read."""
 
     @property
-    def relations(self) -> Sequence[str]:
+    def relations(self) -> Sequence[str] | None:
         """Those of the words 1…n."""
 
 
@@ -304,7 +304,7 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
 
     Parameters
     ----------
-    golds, systems : sequences of `mh4.data.conllu.Sentence` or `mh4.parsers.base.Prediction`
+    golds, systems : sequences of `mh4.data.sentence.Sentence` or `mh4.data.sentence.Annotation`
         The gold trees, and a system's trees of the same words.
 
     Raises
@@ -314,6 +314,8 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
     """
     words = heads_right = relations_right = 0
     for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):
+        if gold.heads is None or system.heads is None or gold.relations is None or system.relations is None:
+            raise ValueError(f"sentence {number} has no tree to be scored")
         sizes = (len(gold.heads) - 1, len(system.heads) - 1, len(gold.relations), len(system.relations))
         if len(set(sizes)) > 1:
             raise ValueError(

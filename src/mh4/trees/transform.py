@@ -13,9 +13,10 @@ from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from mh4.data.conllu import DEPREL, HEAD, MISC, Sentence, read_conllu, set_comment
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
+from mh4.data.sentence import DEPREL, HEAD, MISC, Sentence, set_comment
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
 
@@ -132,7 +133,7 @@ def transform_sentence(
         set_comment(lines, CHANGED_COMMENT, len(changed))
     if trees is not None:
         set_comment(lines, COUNT_COMMENT, trees)
-    return Transformed(replace(sentence, lines=tuple(lines)).render(), len(changed), trees)
+    return Transformed(replace(sentence, lines=tuple(lines)).to_bytes(), len(changed), trees)
 
 
 def _check_countable(tree_class: str) -> None:

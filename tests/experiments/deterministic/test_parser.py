@@ -9,7 +9,7 @@ from deterministic.word_vectors import WordVectors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.treebanks import read_gold
 from mh4.transitions.arc_eager import LABELS, ArcEager
@@ -195,7 +195,7 @@ def test_targets_are_the_best_transitions_with_the_gold_relation(name, n, seed):
 
 def test_words_and_tags_as_numbers():
     parser = untrained("shift-reduce")
-    one, two = Sentence.from_tokens(["The", "dog", "barks"]), Sentence.from_tokens(["dog"])
+    one, two = Sentence.from_words(["The", "dog", "barks"]), Sentence.from_words(["dog"])
     object.__setattr__(one, "upos", ("X", "NOUN", "ADV"))
     text = parser.encode([one, two])
     assert text.offsets.tolist() == [0, 4, 6]

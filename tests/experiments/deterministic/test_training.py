@@ -17,9 +17,9 @@ from deterministic.training import (
     visited_examples,
 )
 
+from mh4.data.sentence import Annotation
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce
-from mh4.parsers.base import Prediction
 from mh4.training.treebanks import read_gold
 from mh4.transitions import arc_eager as arc_eager_system
 from mh4.transitions import shift_reduce as shift_reduce_system
@@ -56,7 +56,7 @@ def baseline(train, sentences):
     results = []
     for side in (-1, 1):
         trees = [
-            Prediction(
+            Annotation(
                 np.array([-1, *((d + side) % (len(s) + 1) for d in range(1, len(s) + 1))]),
                 tuple(commonest.get(tag, "_") for tag in s.upos),
             )

@@ -13,8 +13,9 @@ from hypothesis import strategies as st
 from paths import UD
 
 from mh4.data import conllu as treebank
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 
 DEV_FILES = sorted(UD.parent.glob("2.*/*/*-dev.conllu"))
 
@@ -73,7 +74,7 @@ def error(write, tmp_path):
 
 
 def rendered(sentences) -> bytes:
-    return b"".join(sentence.render() for sentence in sentences)
+    return b"".join(sentence.to_bytes() for sentence in sentences)
 
 
 # What a sentence holds.
@@ -227,8 +228,8 @@ def test_any_valid_file_comes_out_as_it_was_read(texts):
     assert len(sentences) == len(texts)
     assert rendered(sentences) == content
     for sentence in sentences:
-        new = sentence.render(heads=sentence.heads, relations=sentence.relations, upos=sentence.upos)
-        assert new == sentence.render()
+        new = sentence.replace(heads=sentence.heads, relations=sentence.relations, upos=sentence.upos).to_bytes()
+        assert new == sentence.to_bytes()
 
 
 @given(st.binary(max_size=60) | st.text("1-. \t\n\r_#w", max_size=60).map(str.encode))
@@ -251,25 +252,25 @@ def test_only_the_given_columns_of_words_are_replaced(read):
     lines[6] = lines[6].replace("\t3\taux", "\t0\troot").replace("AUX\tVB", "X1\tY1")
     lines[7] = lines[7].replace("\t3\tadvmod", "\t1\tdep").replace("PART\tRB", "X2\tY2")
     lines[8] = lines[8].replace("\t0\troot", "\t_\tflat", 1).replace("VERB\tVB", "X3\tY3")
-    result = sentence.render(
+    result = sentence.replace(
         heads=np.array([-1, 0, 1, -1], dtype=np.int32),
         relations=["root", "dep", "flat"],
         upos=["X1", "X2", "X3"],
         xpos=("Y1", "Y2", "Y3"),
-    )
+    ).to_bytes()
     assert result == "\n".join(lines).encode()
-    assert sentence.render() == EXAMPLE.encode()
+    assert sentence.to_bytes() == EXAMPLE.encode()
 
 
 def test_windows_line_ends_stay_where_a_column_is_replaced(read):
     content = tree(0, 1).replace("\n", "\r\n")
     (sentence,) = read(content)
-    assert sentence.render(heads=[-1, 2, 0]) == tree(2, 0).replace("\n", "\r\n").encode()
+    assert sentence.replace(heads=[-1, 2, 0]).to_bytes() == tree(2, 0).replace("\n", "\r\n").encode()
 
 
 def test_mixed_line_ends_stay_where_a_column_is_replaced(read):
     (sentence,) = read(tree(0, 1).replace("\n", "\r\n", 1))
-    assert sentence.render(heads=[-1, 2, 0]) == tree(2, 0).replace("\n", "\r\n", 1).encode()
+    assert sentence.replace(heads=[-1, 2, 0]).to_bytes() == tree(2, 0).replace("\n", "\r\n", 1).encode()
 
 
 @pytest.mark.parametrize(
@@ -288,25 +289,25 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced(read):
 )
 def test_columns_that_would_break_the_file_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
-        Sentence.from_tokens(["a", "b"]).render(**options)
+        Sentence.from_words(["a", "b"]).replace(**options)
 
 
-def test_from_tokens(read):
-    sentence = Sentence.from_tokens(["Der", "Hund\u00a0X", "New York"])
+def test_from_words(read):
+    sentence = Sentence.from_words(["Der", "Hund\u00a0X", "New York"])
     text = word(1, "Der") + word(2, "Hund\u00a0X") + word(3, "New York") + "\n"
-    assert sentence.render() == text.encode()
+    assert sentence.to_bytes() == text.encode()
     assert sentence.heads.tolist() == [-1] * 4
     (again,) = read(text)
     for field in ("lines", "newline", "forms", "lemmas", "upos", "xpos", "feats", "relations", "rows", "sent_id"):
         assert getattr(sentence, field) == getattr(again, field)
-    assert b"1\tDer\t_\t_\t_\t_\t2\t_\t_\t_\n" in sentence.render(heads=[-1, 2, 0, 2])
+    assert b"1\tDer\t_\t_\t_\t_\t2\t_\t_\t_\n" in sentence.replace(heads=[-1, 2, 0, 2]).to_bytes()
 
 
 @pytest.mark.parametrize(
     ("tokens", "message"),
     [
-        ([], "tokens: sentence 1: holds no tokens"),
-        (["a", ""], r"token 2 \(''\) is empty"),
+        ([], "words: sentence 1: holds no words"),
+        (["a", ""], r"word 2 \(''\) is empty"),
         (["  "], "is empty"),
         (["a\tb"], "holds a tab or a line break"),
         (["a\n"], "holds a tab or a line break"),
@@ -314,19 +315,19 @@ def test_from_tokens(read):
         (["\ud800"], "is not valid Unicode"),
     ],
 )
-def test_bad_tokens_are_refused(tokens, message):
+def test_bad_words_are_refused(tokens, message):
     with pytest.raises(DataError, match=message):
-        Sentence.from_tokens(tokens)
+        Sentence.from_words(tokens)
 
 
-def test_from_tokens_locates_its_errors():
-    with pytest.raises(DataError, match=r"^raw.txt: sentence 7: token 1"):
-        Sentence.from_tokens([""], source="raw.txt", number=7)
+def test_from_words_locates_its_errors():
+    with pytest.raises(DataError, match=r"^raw.txt: sentence 7: word 1"):
+        Sentence.from_words([""], source="raw.txt", number=7)
 
 
-def test_from_tokens_refuses_one_string():
-    with pytest.raises(TypeError, match="sequence of tokens"):
-        Sentence.from_tokens("Hund")
+def test_from_words_refuses_one_string():
+    with pytest.raises(TypeError, match="sequence of words such as"):
+        Sentence.from_words("Hund")
 
 
 # Bad files. Line 12 is the first line of the second sentence.

@@ -12,9 +12,10 @@ import conllu
 import numpy as np
 import pytest
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.sample import LENGTHS, SPLITS, Ulvari, generate_sample, write_sample
 from mh4.data.sample_grammar import GRAMMAR, STOCK, phrase_blocks, stem_stocks, word_classes
+from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import crossed_arcs, is_tree
 

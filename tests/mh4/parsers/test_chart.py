@@ -4,6 +4,7 @@ import json
 import logging
 import re
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,8 +12,9 @@ import torch
 from safetensors.torch import load_file, save_file
 from small import small_config
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Document, Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.parsers import network as network_parser
@@ -34,7 +36,7 @@ def dev(small_treebanks):
 
 
 def test_parsing_replaces_head_and_relation_only(parser, small_treebanks, tmp_path):
-    parser.parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
+    parser.parse_file(small_treebanks[1], tmp_path / "out.conllu")
     before = small_treebanks[1].read_text(encoding="utf-8").splitlines()
     after = (tmp_path / "out.conllu").read_text(encoding="utf-8").splitlines()
     assert len(before) == len(after)
@@ -79,7 +81,7 @@ def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeyp
     monkeypatch.setattr(parser, "ahead", 1)
     impossible = replace(dev[0], heads=np.array([-1, *[-1] * (len(dev[0]) - 2), 0, 0], np.int32))
     with pytest.raises(DataError, match="both have HEAD 0"):
-        parser.predict([*(Sentence.from_tokens(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
+        parser.predict([*(Sentence.from_words(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
 
 
 def noted(function, order, name):
@@ -104,20 +106,56 @@ def test_root_relation_belongs_to_the_root(parser, dev):
             assert (head == 0) == (relation == "root")
 
 
-def test_tokens(parser):
-    one, other = parser.parse_tokens([["Topebon", "rupo"], ["ju"]])
+def test_words_become_a_sentence_and_lists_of_words_a_document(parser):
+    document = parser([["Topebon", "rupo"], ["ju"]])
+    assert isinstance(document, Document)
+    one, other = document
     assert is_tree(one.heads, single_root=True)
     np.testing.assert_array_equal(other.heads, [-1, 0])
     assert other.relations == ("root",)
-    with pytest.raises(TypeError):
-        parser.parse_tokens(["not", "lists"])
+    for words in (["Topebon", "rupo"], ("Topebon", "rupo"), iter(["Topebon", "rupo"]), Sentence.from_words(one.forms)):
+        sentence = parser(words)
+        assert isinstance(sentence, Sentence)
+        assert sentence.to_bytes() == one.to_bytes()
+    assert [s.to_bytes() for s in parser([one, ["ju"]])] == [s.to_bytes() for s in document]
+    assert [s.to_bytes() for s in parser.parse([["Topebon", "rupo"], other])] == [s.to_bytes() for s in document]
+
+
+def test_calls_keep_heads(parser):
+    sentence = Sentence.from_words(["a", "b", "c"]).replace(heads=[-1, 3, -1, -1])
+    assert parser(sentence, keep_heads=True).heads[1] == 3
+    assert parser([sentence], keep_heads=True)[0].heads[1] == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda parser: parser("A kutya ugat."), r"write parser\(\['A', 'kutya', 'ugat.'\]\) for a sentence"),
+        (lambda parser: parser(Path("hu.conllu")), r"parser.parse\(path\) for a CoNLL-U file"),
+        (lambda parser: parser.parse("A kutya ugat."), r"is no file; write parser\(\['A', 'kutya', 'ugat.'\]\)"),
+        (lambda parser: parser.parse("missing.conllu"), r"missing.conllu: no such file"),
+        (lambda parser: parser.parse(["A", "kutya"]), r"'A' is a string where a sentence is expected; write parser\("),
+        (lambda parser: parser([["A"], "kutya"]), r"'kutya' is a string where a sentence is expected"),
+        (lambda parser: parser(["A", ""]), r"words: sentence 1: word 2 \(''\) is empty"),
+    ],
+)
+def test_wrong_guesses_say_what_to_write(parser, call, message):
+    with pytest.raises(ValueError, match=message):
+        list(call(parser))
+
+
+def test_progress_is_told_after_every_sentence(parser, small_treebanks, tmp_path):
+    counts = []
+    total = parser.parse_file(small_treebanks[1], tmp_path / "out.conllu", on_progress=counts.append)
+    assert [count.sentences for count in counts] == list(range(1, total.sentences + 1))
+    assert counts[-1] == total
 
 
 def test_nothing_in_nothing_out(parser, tmp_path):
     (tmp_path / "empty.conllu").write_text("")
-    parser.parse_to_file(tmp_path / "empty.conllu", tmp_path / "out.conllu")
+    parser.parse_file(tmp_path / "empty.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == b""
-    assert parser.parse_tokens([]) == []
+    assert len(parser([])) == 0
 
 
 def test_all_heads_given_come_back(small_treebanks, dev):
@@ -135,8 +173,7 @@ def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
     for sentence in dev:
         tree = get_decoder(decoder).closest_tree(sentence.heads)
         known = np.where(generator.random(len(tree)) < 0.3, tree, -1)
-        partial = Sentence.from_tokens(sentence.forms)
-        object.__setattr__(partial, "heads", known.astype(np.int32))
+        partial = given(sentence.forms, known)
         heads = parser.predict([partial], keep_heads=True)[0].heads
         assert (heads[known >= 0] == known[known >= 0]).all()
         assert is_tree(heads, single_root=True)
@@ -148,12 +185,12 @@ def test_given_heads_that_no_tree_has_are_an_error_that_names_the_sentence(parse
     cycle = "# sent_id = bad\n1\ta\t_\t_\t_\t_\t2\t_\t_\t_\n2\tb\t_\t_\t_\t_\t1\t_\t_\t_\n\n"
     path.write_text(fine + cycle)
     with pytest.raises(DataError, match=r"cycle\.conllu:4: sentence bad: .* 1 \('a'\) → 2 .* form a cycle"):
-        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
+        parser.parse_file(path, tmp_path / "out.conllu", keep_heads=True)
     assert not (tmp_path / "out.conllu").exists()
-    assert parser.parse_to_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
+    assert parser.parse_file(path, tmp_path / "out.conllu") == Count(sentences=2, words=3)
     skipped = []
     arguments = {"keep_heads": True, "errors": skipped.append}
-    assert parser.parse_to_file(path, tmp_path / "out.conllu", **arguments) == Count(sentences=1, words=1)
+    assert parser.parse_file(path, tmp_path / "out.conllu", **arguments) == Count(sentences=1, words=1)
     (error,) = skipped
     assert "sentence bad: no word has HEAD 0, and the heads of words 1 ('a') → 2 ('b') → 1 ('a')" in str(error)
 
@@ -163,16 +200,16 @@ def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, t
     path = tmp_path / "several.conllu"
     path.write_text(f"# sent_id = long\n{rows}\n# sent_id = short\n1\ta\t_\t_\t_\t_\t1\t_\t_\t_\n\n")
     with pytest.raises(DataError, match=r"sentence long: the heads of words 1 .* form a cycle"):
-        parser.parse_to_file(path, tmp_path / "out.conllu", keep_heads=True)
+        parser.parse_file(path, tmp_path / "out.conllu", keep_heads=True)
     with pytest.raises(DataError, match=r"sentence short: word 1 .* is its own head"):
-        parser.predict([Sentence.from_tokens(["a"]), list(read_conllu(path))[1]], keep_heads=True)
+        parser.predict([Sentence.from_words(["a"]), list(read_conllu(path))[1]], keep_heads=True)
     both = parser.attempt(list(read_conllu(path)), keep_heads=True)
     assert [type(result) for result in both] == [DataError, DataError]
 
 
 def given(forms, heads):
     """A sentence with some heads, −1 where there is none."""
-    return replace(Sentence.from_tokens(forms), heads=np.array(heads, np.int32))
+    return Sentence.from_words(forms).replace(heads=np.array(heads))
 
 
 def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
@@ -205,7 +242,7 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
     )
     lost = 0
     for sentence in dev:
-        partial = replace(sentence, heads=exact.decoder.closest_tree(sentence.heads))
+        partial = sentence.replace(heads=exact.decoder.closest_tree(sentence.heads))
         scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
         try:
             parser.decoder.decode(scores, known_heads_bonus([partial], len(sentence) + 2)[0])
@@ -221,9 +258,9 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
 def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, dev, caplog):
     parser = ChartParser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
     parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
-    sentence = Sentence.from_tokens(["Topebon", "rupo"] * 60, source="long.txt", number=7)
+    sentence = Sentence.from_words(["Topebon", "rupo"] * 60, source="long.txt", number=7)
     with caplog.at_level(logging.WARNING):
-        heads = parser.predict([Sentence.from_tokens(["ju"]), sentence])[1].heads
+        heads = parser.predict([Sentence.from_words(["ju"]), sentence])[1].heads
     assert is_tree(heads, single_root=True)
     assert [record.message for record in caplog.records] == [
         f"long.txt: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; parsed with {instead}"
@@ -232,8 +269,8 @@ def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, de
 
 @pytest.mark.parametrize("length", [1, 300, 2000])
 def test_any_length(parser, length):
-    prediction = parser.parse_tokens([["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"]])[0]
-    assert is_tree(prediction.heads, single_root=True)
+    sentence = parser(["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"])
+    assert is_tree(sentence.heads, single_root=True)
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam:4"])
@@ -295,7 +332,7 @@ def test_damaged_model_folders(small_model, tmp_path):
 
 
 def test_one_long_word_does_not_make_others_long(parser):
-    sentences = [Sentence.from_tokens(["a" * 20_000]), *(Sentence.from_tokens([f"w{i}"]) for i in range(5_000))]
+    sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
     batch = parser.vocabulary.batch(sentences)
     assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
 

@@ -9,11 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import small_config
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import is_tree
-from mh4.parsers.base import Prediction, TreebankParser
+from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
 from mh4.parsers.vocabulary import Vocabulary
@@ -30,13 +31,13 @@ class Fixed(TreebankParser):
 
     def attempt(self, sentences, keep_heads=False):
         return [
-            Prediction(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
+            Annotation(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
             for tree in self.trees
         ]
 
 
 def words(n):
-    return Sentence.from_tokens(["w"] * n)
+    return Sentence.from_words(["w"] * n)
 
 
 def trees_of(n):
@@ -93,20 +94,20 @@ def test_a_majority_wins_and_a_tie_goes_to_the_first():
 def test_relations_are_voted_on_by_those_who_have_the_arc():
     heads = np.array([-1, 0, 1, 1], np.int32)
     trees = [
-        Prediction(np.array([-1, 0, 1, 2]), ("root", "nsubj", "obj")),
-        Prediction(np.array([-1, 0, 1, 1]), ("root", "obj", "obl")),
-        Prediction(np.array([-1, 2, 0, 2]), ("nsubj", "root", "obj")),
+        (np.array([-1, 0, 1, 2]), ("root", "nsubj", "obj")),
+        (np.array([-1, 0, 1, 1]), ("root", "obj", "obl")),
+        (np.array([-1, 2, 0, 2]), ("nsubj", "root", "obj")),
     ]
     assert vote_on_relations(heads, trees) == ("root", "nsubj", "obl")
     assert vote_on_relations(heads, trees[::-1]) == ("root", "obj", "obl")
-    majority = [*trees, Prediction(np.array([-1, 0, 1, 1]), ("root", "obj", "iobj"))]
+    majority = [*trees, (np.array([-1, 0, 1, 1]), ("root", "obj", "iobj"))]
     assert vote_on_relations(heads, majority) == ("root", "obj", "obl")
 
 
 def test_relations_of_arcs_that_nobody_has():
-    trees = [Prediction(np.array([-1, 0, 1]), ("root", "x")), Prediction(np.array([-1, 0, 1]), ("root", "x"))]
+    trees = [(np.array([-1, 0, 1]), ("root", "x")), (np.array([-1, 0, 1]), ("root", "x"))]
     assert vote_on_relations(np.array([-1, 2, 0]), trees) == ("dep", "root")
-    other = Prediction(np.array([-1, 0, 1, 1]), ("root", "x", "y"))
+    other = (np.array([-1, 0, 1, 1]), ("root", "x", "y"))
     assert vote_on_relations(np.array([-1, 0, 3, 1]), [other]) == ("root", "x", "y")
 
 
@@ -185,8 +186,7 @@ def test_given_heads_are_kept(members, dev):
     ensemble = EnsembleParser(members)
     for sentence in dev:
         known = np.where(generator.random(len(sentence.heads)) < 0.3, sentence.heads, -1).astype(np.int32)
-        partial = Sentence.from_tokens(sentence.forms)
-        object.__setattr__(partial, "heads", known)
+        partial = Sentence.from_words(sentence.forms).replace(heads=known)
         heads = ensemble.predict([partial], keep_heads=True)[0].heads
         assert (heads[known >= 0] == known[known >= 0]).all()
         assert is_tree(heads, single_root=True)
@@ -222,7 +222,7 @@ def test_too_long_for_the_chart(caplog):
 
 
 def test_files(members, small_treebanks, tmp_path):
-    EnsembleParser(members).parse_to_file(small_treebanks[1], tmp_path / "out.conllu")
+    EnsembleParser(members).parse_file(small_treebanks[1], tmp_path / "out.conllu")
     assert len(list(read_conllu(tmp_path / "out.conllu", trees="required"))) == 12
 
 

@@ -48,10 +48,10 @@ def test_every_system_learns(system, form, small_treebanks, tmp_path):
     assert last["dev_uas"] > 20
     parser = load_parser(tmp_path / "m", device="cpu")
     assert isinstance(parser, GreedyParser)
-    for sentence, prediction in parser.parse(small_treebanks[1]):
-        assert len(prediction.heads) == len(sentence) + 1
-        assert len(prediction.relations) == len(sentence)
-        assert is_tree(prediction.heads, single_root=True)
+    for sentence in parser.parse(small_treebanks[1]):
+        assert len(sentence.heads) == len(sentence) + 1
+        assert len(sentence.relations) == len(sentence)
+        assert is_tree(sentence.heads, single_root=True)
 
 
 def test_trees_do_not_depend_on_the_batch(arc_hybrid, small_treebanks):

@@ -9,5 +9,5 @@ from mh4.parsers.loading import load_parser
 @pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron"])
 def test_models_of_earlier_versions_parse_as_they_did(kind, tmp_path):
     folder = GOLDEN_FOLDER / "models" / kind
-    load_parser(folder, device="cpu", threads=1).parse_to_file(folder / "dev.conllu", tmp_path / "out.conllu")
+    load_parser(folder, device="cpu", threads=1).parse_file(folder / "dev.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == (folder / "dev.conllu").read_bytes()

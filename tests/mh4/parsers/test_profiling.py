@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from small import small_config
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers import profiling
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.profiling import Profile, booked_here, stage
@@ -66,7 +66,7 @@ def test_another_thread_books_on_the_profile_of_its_caller():
 
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_parsing_has_its_stages(ahead):
-    sentences = [Sentence.from_tokens(["a"] * n) for n in (1, 5, 9)]
+    sentences = [Sentence.from_words(["a"] * n) for n in (1, 5, 9)]
     parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
     parser.ahead = ahead
     profile = Profile()

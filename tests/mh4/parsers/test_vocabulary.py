@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.encoder import BEGIN, END, UNKNOWN
 from mh4.parsers.config import Config, TrainingConfig, make_config
 from mh4.parsers.vocabulary import Vocabulary, normalise
@@ -12,7 +12,7 @@ from mh4.parsers.vocabulary import Vocabulary, normalise
 
 @pytest.fixture
 def vocabulary():
-    return Vocabulary.from_sentences([Sentence.from_tokens(["The", "the", "THE", "cat", "1999"])] * 2)
+    return Vocabulary.from_sentences([Sentence.from_words(["The", "the", "THE", "cat", "1999"])] * 2)
 
 
 def test_normalise():
@@ -30,12 +30,12 @@ def test_words_need_five_occurrences(vocabulary):
 
 
 def test_words_may_need_fewer():
-    sentences = [Sentence.from_tokens(["The", "the", "cat", "1999"]), Sentence.from_tokens(["the", "cat", "sat"])]
+    sentences = [Sentence.from_words(["The", "the", "cat", "1999"]), Sentence.from_words(["the", "cat", "sat"])]
     assert Vocabulary.from_sentences(sentences, min_word_count=2).words == {"the": 3, "cat": 2}
 
 
 def test_batch(vocabulary):
-    batch = vocabulary.batch([Sentence.from_tokens(["the", "dog"]), Sentence.from_tokens(["dog", "The", "thé"])])
+    batch = vocabulary.batch([Sentence.from_words(["the", "dog"]), Sentence.from_words(["dog", "The", "thé"])])
     assert batch.lengths.tolist() == [2, 3]
     assert batch.words.tolist() == [[1, UNKNOWN, UNKNOWN], [UNKNOWN, 1, UNKNOWN]]
     assert batch.forms[0, 1] == batch.forms[1, 0]

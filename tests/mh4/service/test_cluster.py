@@ -71,7 +71,7 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
         )
         killed.result()
     for path in inputs:
-        parser.parse_to_file(path, tmp_path / path.name)
+        parser.parse_file(path, tmp_path / path.name)
         assert (tmp_path / "out" / path.name).read_bytes() == (tmp_path / path.name).read_bytes()
     assert len(progress) > 5
     assert progress[-1] == count
@@ -94,14 +94,14 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
     bad.write_text("\n\n".join([*good[:50], BAD.strip(), *good[50:60], BAD.strip(), *good[60:]]), encoding="utf-8")
     address = local_cluster.scheduler_address
     with pytest.raises(DataError) as expected:
-        parser.parse_to_file(bad, tmp_path / "expected.conllu")
+        parser.parse_file(bad, tmp_path / "expected.conllu")
     with pytest.raises(DataError) as error:
         parse(small_model, [inputs[2], bad], tmp_path / "out", address)
     assert str(error.value) == str(expected.value)
     assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
 
     expected_errors, errors = [], []
-    parser.parse_to_file(bad, tmp_path / "expected.conllu", errors=expected_errors.append)
+    parser.parse_file(bad, tmp_path / "expected.conllu", errors=expected_errors.append)
     parse(small_model, [bad], tmp_path / "out", address, errors=errors.append)
     assert list(map(str, errors)) == list(map(str, expected_errors))
     assert len(errors) == 2
@@ -130,7 +130,7 @@ def test_local_workers_are_started_and_stopped(small_model, inputs, parser, tmp_
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     monkeypatch.setattr("os.cpu_count", lambda: 1)
     parse(small_model, inputs[2:], tmp_path / "new" / "out", "local")
-    parser.parse_to_file(inputs[2], tmp_path / "expected.conllu")
+    parser.parse_file(inputs[2], tmp_path / "expected.conllu")
     assert (tmp_path / "new" / "out" / inputs[2].name).read_bytes() == (tmp_path / "expected.conllu").read_bytes()
 
 

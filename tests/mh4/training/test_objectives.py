@@ -4,7 +4,7 @@ import pytest
 import torch
 from small import SMALL_NETWORK, small_config
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
@@ -17,7 +17,7 @@ from mh4.training.treebanks import read_gold
 @pytest.mark.parametrize("decoder", decoder_names())
 def test_without_scores_the_hinge_is_the_cost(decoder):
     """Two words have two trees, and neither head of one is in the other."""
-    sentence = Sentence.from_tokens(["a", "b"])
+    sentence = Sentence.from_words(["a", "b"])
     parser = ChartParser(small_config(decoder), Vocabulary.from_sentences([sentence]), device="cpu")
     with torch.no_grad():
         parser.network.scorer.matrices.zero_()

@@ -3,9 +3,10 @@ import json
 import numpy as np
 import pytest
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
+from mh4.data.sentence import Sentence
 from mh4.parsers.folder import read_scorer
 from mh4.parsers.perceptron.config import PerceptronConfig, make_config
 from mh4.parsers.perceptron.loops import score_contexts
@@ -169,20 +170,19 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     train(*small_treebanks, folder, config, overwrite=True)
 
     output = tmp_path / "parsed.conllu"
-    loaded.parse_to_file(small_treebanks[1], output)
+    loaded.parse_file(small_treebanks[1], output)
     parsed = list(read_conllu(output, trees="required"))
     expected = loaded.predict(parsed)
     assert [s.heads.tolist() for s in parsed] == [p.heads.tolist() for p in expected]
-    pairs = list(loaded.parse(parsed))
-    assert [pair[1].relations for pair in pairs] == [s.relations for s in parsed]
+    assert [s.relations for s in loaded.parse(parsed)] == [s.relations for s in parsed]
     with pytest.raises(ValueError, match="cannot keep given heads"):
         loaded.predict(parsed, keep_heads=True)
 
 
 def test_arcs_from_the_root_are_roots(sample):
     parser = fit(PerceptronConfig("arc-standard", "static", iterations=1), sample[0][:80])
-    for sentence, prediction in parser.parse(sample[1][:60]):
-        for head, relation in zip(prediction.heads[1:], prediction.relations, strict=True):
+    for sentence in parser.parse(sample[1][:60]):
+        for head, relation in zip(sentence.heads[1:], sentence.relations, strict=True):
             assert (head == 0) == (relation == "root"), sentence.name
 
 
@@ -245,7 +245,7 @@ def test_unknown_words_and_long_sentences(sample):
     parser = fit(PerceptronConfig("arc-eager", iterations=1), sample[0][:50])
     assert parser.predict([]) == []
     for n in (1, 2, 300):
-        (prediction,) = parser.predict([Sentence.from_tokens(["?"] * n)])
+        (prediction,) = parser.predict([Sentence.from_words(["?"] * n)])
         assert prediction.heads.shape == (n + 1,)
         assert prediction.heads[0] == -1
         assert prediction.heads[1:].min() == 0

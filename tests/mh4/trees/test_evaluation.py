@@ -21,7 +21,7 @@ from udtools import udeval
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.parsers.base import Prediction
+from mh4.data.sentence import Annotation
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
 from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate_files
 
@@ -294,9 +294,9 @@ def test_bad_system_file_is_an_error(evaluate, system, message):
 
 
 def test_attachment_scores():
-    one_word = Prediction(np.array([-1, 0]), ("root",))
-    gold = Prediction(np.array([-1, 2, 0, 2]), ("nsubj:pass", "root", "punct"))
-    system = Prediction(np.array([-1, 2, 0, 1]), ("nsubj", "dep", "punct"))
+    one_word = Annotation(np.array([-1, 0]), ("root",))
+    gold = Annotation(np.array([-1, 2, 0, 2]), ("nsubj:pass", "root", "punct"))
+    system = Annotation(np.array([-1, 2, 0, 1]), ("nsubj", "dep", "punct"))
     assert attachment_scores([gold, one_word], [system, one_word]) == (75.0, 50.0)
 
 
@@ -309,9 +309,9 @@ def test_attachment_scores():
     ],
 )
 def test_attachment_scores_of_different_words_are_an_error(trees, message):
-    gold = Prediction(np.array([-1, 0, 1]), ("root", "dep"))
+    gold = Annotation(np.array([-1, 0, 1]), ("root", "dep"))
     with pytest.raises(ValueError, match=message):
-        attachment_scores([gold], [Prediction(np.array(heads), relations) for heads, relations in trees])
+        attachment_scores([gold], [Annotation(np.array(heads), relations) for heads, relations in trees])
 
 
 def test_attachment_scores_without_words_are_an_error():
@@ -524,7 +524,8 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
         for sentence in read_conllu(gold, trees="required"):
             heads = sentence.heads.copy()
             heads[rng.randint(1, len(sentence))] = 0
-            stream.write(sentence.render(heads=heads, relations=rng.sample(sentence.relations, len(sentence))))
+            labels = rng.sample(sentence.relations, len(sentence))
+            stream.write(sentence.replace(heads=heads, relations=labels).to_bytes())
     expected = evaluate_files(gold, system).scores
     a, b = (list(read_conllu(path, trees="required")) for path in (gold, system))
     uas, las = attachment_scores(a, b)

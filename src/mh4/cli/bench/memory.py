@@ -65,7 +65,7 @@ def measure_memory(
                     with open(treebank, "rb") as source:
                         shutil.copyfileobj(source, stream)
             start = time.perf_counter()
-            words = parser.parse_to_file(path, os.devnull).words
+            words = parser.parse_file(path, os.devnull).words
             seconds = time.perf_counter() - start
             if not words:
                 raise DataError(f"{treebank}: holds no sentences")

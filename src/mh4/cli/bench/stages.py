@@ -11,9 +11,10 @@ from typing import Any
 
 from rich.table import Table
 
-from mh4.data.conllu import Sentence, read_conllu
+from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
+from mh4.data.sentence import Sentence
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import Config, make_config

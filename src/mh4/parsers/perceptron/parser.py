@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 import torch
 
-from mh4.data.conllu import Sentence
 from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
 
-from ..base import Prediction, TreebankParser
+from ..base import TreebankParser
 from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_as, read_tensors, write_json, write_tensors
 from ..systems import get_system
 from ..templates import system_templates
@@ -105,7 +105,7 @@ class PerceptronParser(TreebankParser):
 
         return run(train, dev, output, **options)
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Prediction]:
+    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation]:
         """See `TreebankParser`.
 
         Raises
@@ -137,7 +137,7 @@ class PerceptronParser(TreebankParser):
         self._contexts += contexts
         names = self.vocabulary.relations
         return [
-            Prediction(heads[start:stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
+            Annotation(heads[start:stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
             for start, stop in zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True)
         ]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mh4.data.conllu import Sentence
+from mh4.data.sentence import Sentence
 
 from ..vocabulary import read_names
 from .loops import Gold, Text

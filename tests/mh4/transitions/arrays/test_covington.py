@@ -155,5 +155,5 @@ def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_tr
     sentences = list(read_conllu(small_treebanks[0], trees="required"))[:20]
     heads = sentences[0].heads.copy()
     heads[1:] = 0
-    vocabulary = PerceptronVocabulary.from_sentences([replace(sentences[0], heads=heads), *sentences[1:]])
+    vocabulary = PerceptronVocabulary.from_sentences([sentences[0].replace(heads=heads), *sentences[1:]])
     assert not vocabulary.single_root
