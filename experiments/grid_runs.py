@@ -21,7 +21,7 @@ from mh4.parsers.folder import LOG
 from mh4.parsers.transition_config import TransitionConfig, make_transition_config
 from mh4.training.presets import PRESETS
 from mh4.training.trainer import train
-from mh4.trees.evaluation import Evaluation, Score, evaluate_files
+from mh4.trees.evaluation import Evaluation, Score, evaluate
 
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
 # Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how
@@ -123,14 +123,14 @@ def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
         parsed = folder / f"{name}.conllu"
         parser.parse_file(source, parsed)
-        return summarize(evaluate_files(gold, parsed))
+        return summarize(evaluate(gold, parsed))
 
     start = time.perf_counter()
     words = parser.parse_file(treebank.dev, folder / "dev.conllu").words
     seconds = time.perf_counter() - start
     scores: dict[str, Any] = {
         "parsing_words_per_second": round(words / seconds, 1),
-        "dev": summarize(evaluate_files(treebank.dev, folder / "dev.conllu")),
+        "dev": summarize(evaluate(treebank.dev, folder / "dev.conllu")),
         "test": None,
         "test_segmented": None,
     }

@@ -22,7 +22,7 @@ from mh4.decoders import decoder_names
 from mh4.decoders.trees import crossed_arcs
 from mh4.parsers.config import Config, TrainingConfig
 from mh4.parsers.transition_config import OracleConfig, TransitionConfig
-from mh4.trees.evaluation import evaluate_files
+from mh4.trees.evaluation import evaluate
 
 # Short and steep: enough to see what each decoder is good for, not what it can reach.
 DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=450, patience=10)
@@ -49,7 +49,7 @@ def train_one(
     parser.predict(sentences)
     seconds = time.perf_counter() - start
     parser.parse_file(files["test"], parsed)
-    result = evaluate_files(files["test"], parsed)
+    result = evaluate(files["test"], parsed)
     return {
         "parser": name,
         "UAS": 100 * result.scores["UAS"].f1,

@@ -122,9 +122,9 @@ def evaluate(
     """Evaluate a parse: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length."""
     from rich.table import Table
 
-    from mh4.trees.evaluation import evaluate_files
+    from mh4.trees import evaluation
 
-    result = evaluate_files(gold, system)
+    result = evaluation.evaluate(gold, system)
     if as_json:
         typer.echo(json.dumps(result.as_dict(), indent=1))
         return

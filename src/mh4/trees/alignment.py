@@ -87,8 +87,8 @@ class Analysis:
         return self.token_places[bisect_right(self.tokens, character, key=lambda span: span[0]) - 1]
 
 
-def read_analysis(path: str | Path) -> Analysis:
-    """Read a CoNLL-U file whose sentences all have trees (several words under the root are allowed).
+def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
+    """Read a CoNLL-U file, or take sentences, that all have trees (several words under the root are allowed).
 
     Raises
     ------
@@ -98,7 +98,8 @@ def read_analysis(path: str | Path) -> Analysis:
     analysis = Analysis()
     texts: list[str] = []
     end = 0
-    for sentence in read_conllu(path, trees="required"):
+    sentences = read_conllu(source, trees="required") if isinstance(source, (str, Path)) else map(check_tree, source)
+    for sentence in sentences:
         start = end
         for line, form, words in _tokens(sentence):
             place = f"{sentence.source}:{line}: {sentence.name}"

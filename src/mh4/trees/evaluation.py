@@ -18,11 +18,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mh4.data.sentence import Sentence
 from mh4.decoders.trees import crossed_arcs
 
 from .alignment import ROOT, UNALIGNED, Analysis, align_words, read_analysis, require_same_text
 
-__all__ = ["LENGTH_BINS", "METRICS", "Evaluation", "Score", "attachment_scores", "evaluate_files"]
+__all__ = ["LENGTH_BINS", "METRICS", "Evaluation", "Score", "attachment_scores", "evaluate"]
 
 METRICS = (
     *("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
@@ -129,6 +130,19 @@ class Evaluation:
     crossing: Score
     by_length: dict[str, Score]
 
+    @property
+    def uas(self) -> float:
+        """F1 of unlabelled attachment, in percent."""
+        return 100 * self.scores["UAS"].f1
+
+    @property
+    def las(self) -> float:
+        """F1 of labelled attachment, without relation subtypes, in percent."""
+        return 100 * self.scores["LAS"].f1
+
+    def __str__(self) -> str:
+        return "  ".join(f"{name} {100 * score.f1:.2f}" for name, score in self.scores.items())
+
     def as_dict(self) -> dict[str, Any]:
         """The three attributes as nested dictionaries, ready for JSON (`Score.as_dict` inside)."""
         return {
@@ -138,8 +152,8 @@ class Evaluation:
         }
 
 
-def evaluate_files(gold: str | Path, system: str | Path) -> Evaluation:
-    """Score the analysis in a CoNLL-U file against the gold one of the same text.
+def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
+    """Score an analysis, CoNLL-U files or sentences, against the gold one of the same text.
 
     Words, multiword tokens and sentences may be cut differently; words are aligned by their characters
     (`mh4.trees.alignment`). Unlike the shared tasks' scripts, sentences with several words under the root are accepted

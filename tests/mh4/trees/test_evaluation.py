@@ -23,7 +23,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
-from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate_files
+from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def evaluate(tmp_path: Path) -> Callable[[str, str], Evaluation]:
     def run(gold: str, system: str) -> Evaluation:
         for name, text in (("gold", gold), ("system", system)):
             (tmp_path / f"{name}.conllu").write_text(conllu(text), encoding="utf-8")
-        return evaluate_files(tmp_path / "gold.conllu", tmp_path / "system.conllu")
+        return evaluate(tmp_path / "gold.conllu", tmp_path / "system.conllu")
 
     return run
 
@@ -471,7 +471,7 @@ def hide_subtypes(text: str) -> str:
 
 
 def assert_same_scores(gold: Path, system: Path) -> Evaluation:
-    evaluation = evaluate_files(gold, system)
+    evaluation = evaluate(gold, system)
     expected = oracle_scores(gold, system)
     assert set(expected) == set(METRICS)
     for name, score in evaluation.scores.items():
@@ -526,7 +526,7 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
             heads[rng.randint(1, len(sentence))] = 0
             labels = rng.sample(sentence.relations, len(sentence))
             stream.write(sentence.replace(heads=heads, relations=labels).to_bytes())
-    expected = evaluate_files(gold, system).scores
+    expected = evaluate(gold, system).scores
     a, b = (list(read_conllu(path, trees="required")) for path in (gold, system))
     uas, las = attachment_scores(a, b)
     assert (uas, las) == pytest.approx((100 * expected["UAS"].f1, 100 * expected["LAS"].f1))
