@@ -71,7 +71,7 @@ def read_conllu(
             try:
                 sentence = parse_block(block, source, number)
                 if trees == "required":
-                    _check_tree(sentence)
+                    check_tree(sentence)
             except DataError as error:
                 report(error)
                 continue
@@ -259,7 +259,7 @@ def _short(number: int) -> str:
     return text if len(text) <= 12 else text[:11] + "…"
 
 
-def _check_tree(sentence: Sentence) -> None:
+def check_tree(sentence: Sentence) -> None:
     """Raise the `DataError` of a sentence whose heads are not a tree (several roots are allowed)."""
     for word, head in enumerate(sentence.heads[1:].tolist(), start=1):
         if head < 0:

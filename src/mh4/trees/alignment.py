@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import unicodedata
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
 
-from mh4.data.conllu import read_conllu
+from mh4.data.conllu import check_tree, read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 
@@ -98,8 +98,8 @@ def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
     analysis = Analysis()
     texts: list[str] = []
     end = 0
-    sentences = read_conllu(source, trees="required") if isinstance(source, (str, Path)) else map(check_tree, source)
-    for sentence in sentences:
+    for sentence in read_conllu(source, trees="required") if isinstance(source, (str, Path)) else source:
+        check_tree(sentence)
         start = end
         for line, form, words in _tokens(sentence):
             place = f"{sentence.source}:{line}: {sentence.name}"

@@ -23,7 +23,8 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
-from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores, evaluate
+from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores
+from mh4.trees.evaluation import evaluate as evaluate_sources
 
 
 @pytest.fixture
@@ -33,7 +34,7 @@ def evaluate(tmp_path: Path) -> Callable[[str, str], Evaluation]:
     def run(gold: str, system: str) -> Evaluation:
         for name, text in (("gold", gold), ("system", system)):
             (tmp_path / f"{name}.conllu").write_text(conllu(text), encoding="utf-8")
-        return evaluate(tmp_path / "gold.conllu", tmp_path / "system.conllu")
+        return evaluate_sources(tmp_path / "gold.conllu", tmp_path / "system.conllu")
 
     return run
 
@@ -145,7 +146,7 @@ def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
         4    al       al    ADP   _  5  case
         5    mar      mar   NOUN  _  1  obl
     """
-    scores = evaluate(gold, system).scores
+    scores = evaluate_sources(gold, system).scores
     assert counts(scores["Tokens"]) == (3, 3, 3)
     assert counts(scores["Words"]) == (2, 5, 5)  # nos = NOS, mar
     assert counts(scores["UAS"]) == (0, 5, 5)  # their head has no counterpart
@@ -167,7 +168,7 @@ def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
     ],
 )
 def test_words_that_stick_out_of_a_multiword_token_are_not_aligned(evaluate, tmp_path, gold, system):
-    assert counts(evaluate(gold, system).scores["Words"]) == (1, 3, 2)
+    assert counts(evaluate_sources(gold, system).scores["Words"]) == (1, 3, 2)
     assert_same_scores(tmp_path / "gold.conllu", tmp_path / "system.conllu")
     assert counts(evaluate(system, gold).scores["Words"]) == (1, 2, 3)
     assert_same_scores(tmp_path / "gold.conllu", tmp_path / "system.conllu")
@@ -186,7 +187,7 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
         3  đẹp     đẹp     ADJ    _  0  root
         4  Vâng    vâng    INTJ   _  3  discourse
     """
-    scores = evaluate(gold, system).scores
+    scores = evaluate_sources(gold, system).scores
     assert counts(scores["Tokens"]) == (2, 3, 4)
     assert counts(scores["Sentences"]) == (0, 2, 1)
     assert counts(scores["LAS"]) == (1, 3, 4)  # đẹp
@@ -195,7 +196,7 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
 def test_any_lemma_is_right_where_the_gold_file_has_none(evaluate):
     gold = "1 a _ X _ 2 dep \n 2 b b X _ 0 root"
     system = "1 a anything X _ 2 dep \n 2 b _ X _ 0 root"
-    scores = evaluate(gold, system).scores
+    scores = evaluate_sources(gold, system).scores
     assert counts(scores["Lemmas"]) == counts(scores["BLEX"]) == (1, 2, 2)
 
 
@@ -249,7 +250,7 @@ def test_borders_of_the_length_bins(evaluate):
 def test_arc_length_is_measured_on_each_side(evaluate):
     gold = "1 ab ab X _ 2 dep \n 2 c c X _ 0 root"
     system = "1 ab ab X _ 3 dep \n 2-3 c _ _ _ _ _ \n 2 x x X _ 3 dep \n 3 c c X _ 0 root"
-    by_length = evaluate(gold, system).by_length
+    by_length = evaluate_sources(gold, system).by_length
     assert (by_length["1"].recall, by_length["1"].precision) == (1.0, 0.0)
     assert (by_length["2"].recall, by_length["2"].precision) == (0.0, 1.0)
 
@@ -264,20 +265,20 @@ def test_result_survives_json(evaluate):
 
 def test_several_roots_are_accepted(evaluate):
     gold = "1 a a X _ 0 root \n 2 b b X _ 0 root"
-    assert counts(evaluate(gold, gold).scores["LAS"]) == (2, 2, 2)
+    assert counts(evaluate_sources(gold, gold).scores["LAS"]) == (2, 2, 2)
 
 
 def test_different_texts_are_an_error_that_shows_where(evaluate, tmp_path):
     gold = "# sent_id = eins \n 1 Ja ja X _ 0 root \n \n # sent_id = zwei \n 1 Straße Straße X _ 0 root"
     with pytest.raises(DataError) as caught:
-        evaluate(gold, "1 Ja ja X _ 0 root \n 2 Strasse Straße X _ 1 dep")
+        evaluate_sources(gold, "1 Ja ja X _ 0 root \n 2 Strasse Straße X _ 1 dep")
     assert str(caught.value) == (
         f"{tmp_path}/system.conllu:2: sentence 1: the text differs from that of {tmp_path}/gold.conllu:5: sentence "
         "zwei: 'sse' (U+0073 …) where the gold text has 'ße' (U+00DF …) "
         "(evaluate files made from the same text; only the spaces may differ)"
     )
     with pytest.raises(DataError, match=r"system\.conllu:1: .*: the end of the file where .* 'Straße'"):
-        evaluate(gold, "1 Ja ja X _ 0 root")
+        evaluate_sources(gold, "1 Ja ja X _ 0 root")
 
 
 @pytest.mark.parametrize(
@@ -471,7 +472,7 @@ def hide_subtypes(text: str) -> str:
 
 
 def assert_same_scores(gold: Path, system: Path) -> Evaluation:
-    evaluation = evaluate(gold, system)
+    evaluation = evaluate_sources(gold, system)
     expected = oracle_scores(gold, system)
     assert set(expected) == set(METRICS)
     for name, score in evaluation.scores.items():
@@ -526,8 +527,23 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
             heads[rng.randint(1, len(sentence))] = 0
             labels = rng.sample(sentence.relations, len(sentence))
             stream.write(sentence.replace(heads=heads, relations=labels).to_bytes())
-    expected = evaluate(gold, system).scores
+    expected = evaluate_sources(gold, system).scores
     a, b = (list(read_conllu(path, trees="required")) for path in (gold, system))
     uas, las = attachment_scores(a, b)
     assert (uas, las) == pytest.approx((100 * expected["UAS"].f1, 100 * expected["LAS"].f1))
     assert 0 < las < uas < 100
+
+
+def test_sentences_are_scored_as_their_file_is(tmp_path):
+    lines = [["1\ta\t_\tX\t_\t_\t0\troot\t_\t_", "2\tb\t_\tX\t_\t_\t{}\tdep\t_\t_"]] * 2
+    for name, head in (("gold", 1), ("system", 0)):
+        text = "".join("\n".join(rows).format(head) + "\n\n" for rows in lines)
+        (tmp_path / name).write_text(text, encoding="utf-8")
+    gold, system = (list(read_conllu(tmp_path / name)) for name in ("gold", "system"))
+    found = evaluate_sources(gold, iter(system))
+    assert found == evaluate_sources(tmp_path / "gold", tmp_path / "system")
+    assert (found.uas, found.las) == (50, 50)
+    assert "UAS 50.00" in str(found)
+    headless = [sentence.replace(heads=[-1, 0, -1]) for sentence in system]
+    with pytest.raises(DataError, match="HEAD"):
+        evaluate_sources(gold, headless)
