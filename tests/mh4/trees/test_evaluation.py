@@ -146,7 +146,7 @@ def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
         4    al       al    ADP   _  5  case
         5    mar      mar   NOUN  _  1  obl
     """
-    scores = evaluate_sources(gold, system).scores
+    scores = evaluate(gold, system).scores
     assert counts(scores["Tokens"]) == (3, 3, 3)
     assert counts(scores["Words"]) == (2, 5, 5)  # nos = NOS, mar
     assert counts(scores["UAS"]) == (0, 5, 5)  # their head has no counterpart
@@ -168,7 +168,7 @@ def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
     ],
 )
 def test_words_that_stick_out_of_a_multiword_token_are_not_aligned(evaluate, tmp_path, gold, system):
-    assert counts(evaluate_sources(gold, system).scores["Words"]) == (1, 3, 2)
+    assert counts(evaluate(gold, system).scores["Words"]) == (1, 3, 2)
     assert_same_scores(tmp_path / "gold.conllu", tmp_path / "system.conllu")
     assert counts(evaluate(system, gold).scores["Words"]) == (1, 2, 3)
     assert_same_scores(tmp_path / "gold.conllu", tmp_path / "system.conllu")
@@ -187,7 +187,7 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
         3  đẹp     đẹp     ADJ    _  0  root
         4  Vâng    vâng    INTJ   _  3  discourse
     """
-    scores = evaluate_sources(gold, system).scores
+    scores = evaluate(gold, system).scores
     assert counts(scores["Tokens"]) == (2, 3, 4)
     assert counts(scores["Sentences"]) == (0, 2, 1)
     assert counts(scores["LAS"]) == (1, 3, 4)  # đẹp
@@ -196,7 +196,7 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
 def test_any_lemma_is_right_where_the_gold_file_has_none(evaluate):
     gold = "1 a _ X _ 2 dep \n 2 b b X _ 0 root"
     system = "1 a anything X _ 2 dep \n 2 b _ X _ 0 root"
-    scores = evaluate_sources(gold, system).scores
+    scores = evaluate(gold, system).scores
     assert counts(scores["Lemmas"]) == counts(scores["BLEX"]) == (1, 2, 2)
 
 
@@ -250,7 +250,7 @@ def test_borders_of_the_length_bins(evaluate):
 def test_arc_length_is_measured_on_each_side(evaluate):
     gold = "1 ab ab X _ 2 dep \n 2 c c X _ 0 root"
     system = "1 ab ab X _ 3 dep \n 2-3 c _ _ _ _ _ \n 2 x x X _ 3 dep \n 3 c c X _ 0 root"
-    by_length = evaluate_sources(gold, system).by_length
+    by_length = evaluate(gold, system).by_length
     assert (by_length["1"].recall, by_length["1"].precision) == (1.0, 0.0)
     assert (by_length["2"].recall, by_length["2"].precision) == (0.0, 1.0)
 
@@ -265,20 +265,20 @@ def test_result_survives_json(evaluate):
 
 def test_several_roots_are_accepted(evaluate):
     gold = "1 a a X _ 0 root \n 2 b b X _ 0 root"
-    assert counts(evaluate_sources(gold, gold).scores["LAS"]) == (2, 2, 2)
+    assert counts(evaluate(gold, gold).scores["LAS"]) == (2, 2, 2)
 
 
 def test_different_texts_are_an_error_that_shows_where(evaluate, tmp_path):
     gold = "# sent_id = eins \n 1 Ja ja X _ 0 root \n \n # sent_id = zwei \n 1 Straße Straße X _ 0 root"
     with pytest.raises(DataError) as caught:
-        evaluate_sources(gold, "1 Ja ja X _ 0 root \n 2 Strasse Straße X _ 1 dep")
+        evaluate(gold, "1 Ja ja X _ 0 root \n 2 Strasse Straße X _ 1 dep")
     assert str(caught.value) == (
         f"{tmp_path}/system.conllu:2: sentence 1: the text differs from that of {tmp_path}/gold.conllu:5: sentence "
         "zwei: 'sse' (U+0073 …) where the gold text has 'ße' (U+00DF …) "
         "(evaluate files made from the same text; only the spaces may differ)"
     )
     with pytest.raises(DataError, match=r"system\.conllu:1: .*: the end of the file where .* 'Straße'"):
-        evaluate_sources(gold, "1 Ja ja X _ 0 root")
+        evaluate(gold, "1 Ja ja X _ 0 root")
 
 
 @pytest.mark.parametrize(
