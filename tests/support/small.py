@@ -1,4 +1,11 @@
-"""A network that trains in seconds."""
+"""A network that trains in seconds, and what training leaves."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
 
 from mh4.models.network_config import NetworkConfig
 from mh4.parsers.config import Config, TrainingConfig
@@ -12,3 +19,14 @@ def small_config(decoder: str = "mh4-hybrid", **training: object) -> Config:
     """A network that trains in seconds."""
     settings = {"batch_words": 60, "evaluation_steps": 4, "max_steps": 12, "learning_rate": 0.01} | training
     return Config(decoder=decoder, network=SMALL_NETWORK, training=TrainingConfig(**settings))
+
+
+def log_of(folder: Path) -> list[dict[str, Any]]:
+    """The lines of a training log."""
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def same_weights(one: Path, other: Path) -> bool:
+    """Whether two model folders hold equal weights."""
+    first, second = (load_file(folder / "weights.safetensors") for folder in (one, other))
+    return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)

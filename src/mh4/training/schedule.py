@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from mh4.parsers.config import TrainingConfig
@@ -40,7 +41,9 @@ class Progress:
     @property
     def seconds_left(self) -> tuple[float, float]:
         """Seconds until training is over if nothing improves any more, and at the latest; infinite before a step."""
-        pace = self.seconds / self.step if self.step else float("inf")
+        if not self.step:
+            return math.inf, math.inf
+        pace = self.seconds / self.step
         return self.fewest_left * pace, self.most_left * pace
 
 

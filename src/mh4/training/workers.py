@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
 import logging
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -13,6 +15,14 @@ import torch
 import torch.distributed.nn  # its functions' default group is the one at import: before `join`, so that `leave` ends it
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
+
+_meetings = itertools.count()
+
+
+@cache
+def _rendezvous() -> tuple[distributed.Store, int, int]:
+    """Where the processes find each other, this one's rank, and their number."""
+    return next(distributed.rendezvous("env://"))
 
 
 @dataclass(frozen=True)
@@ -37,8 +47,10 @@ class Workers:
         cuda = device != "cpu" and torch.cuda.is_available()
         if cuda:
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
-        distributed.init_process_group("nccl" if cuda else "gloo")
-        workers = cls(distributed.get_rank(), count)
+        store, rank, count = _rendezvous()
+        place = distributed.PrefixStore(f"mh4-{next(_meetings)}", store)  # not what an earlier meeting left in its own
+        distributed.init_process_group("nccl" if cuda else "gloo", store=place, rank=rank, world_size=count)
+        workers = cls(rank, count)
         if not workers.lead:
             logging.getLogger("mh4").setLevel(logging.ERROR)  # the lead says the same
         return workers

@@ -1,4 +1,4 @@
-"""What a batch holds."""
+"""What a batch holds, and what an epoch."""
 
 import torch
 from small import small_config
@@ -6,7 +6,9 @@ from small import small_config
 from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.batches import WINDOW
 from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
 
 NOT_PROJECTIVE = [2, 0, 1, 1]
 
@@ -30,3 +32,18 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     assert batch.tags.tolist() == batch.tag_pairs.tolist() == [0] * 6
     assert batch.features.shape == (6, 0)
     assert batch.features.dtype == torch.bool
+
+
+def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
+    sentences = read_gold(small_treebanks[0])
+    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    for epoch in range(2):
+        batches = trainer.batches(epoch)
+        assert sorted(i for batch in batches for i in batch) == list(range(len(sentences)))
+        words = [sum(len(sentences[i]) for i in batch) for batch in batches]
+        longest = max(map(len, sentences))
+        assert max(words) < 60 + longest
+        assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # the last batch of each window
+    assert trainer.batches(0) != trainer.batches(1)
+    assert trainer.batches(0) == trainer.batches(0)

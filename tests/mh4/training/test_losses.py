@@ -134,3 +134,18 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     report = json.loads((tmp_path / "log.jsonl").read_text())
     words = sum(len(e.sentence) for batch in batches for e in batch)
     assert report["loss"] == pytest.approx(sum(expected) / words, abs=1e-4)
+
+
+def test_features_without_a_weight_are_not_learnt(treebank):
+    vocabulary = Vocabulary.from_sentences(read_conllu(treebank, trees="required"))
+    assert vocabulary.features
+    assert ChartParser(small_config(), vocabulary, device="cpu").network.features is None
+
+
+def test_a_worker_without_a_sentence_has_gradients_of_zero(treebank, tmp_path):
+    sentences = list(read_conllu(treebank, trees="required"))
+    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    loss = Trainer(parser, sentences, [], tmp_path).batch_loss(None, 0)
+    loss.backward()
+    assert loss.item() == 0.0
+    assert all(not parameter.grad.any() for parameter in parser.network.parameters())

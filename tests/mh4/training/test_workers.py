@@ -1,4 +1,4 @@
-"""Training in two processes: the same model as in one, and batches shared out fairly."""
+"""Training in two processes: the same model as in one, several one after the other, batches shared out fairly."""
 
 import json
 import os
@@ -9,6 +9,7 @@ import pytest
 import torch
 from safetensors.torch import load_file
 
+from mh4.cli import app
 from mh4.training.workers import Workers
 
 # Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
@@ -28,61 +29,68 @@ SETTINGS = {
     "evaluation_steps": 10,
     "max_steps": 20,
 }
+CONFIGURATIONS = {
+    "chart": ("--decoder", "mh3"),
+    "greedy": ("--system", "arc-hybrid", "--oracle", "static"),
+    # A share may lack rare words; then it does not use the model of characters, which another process may.
+    "rare words": ("--decoder", "mst", "--set", "min_word_count=1", "--set", "word_unknown=0.05"),
+}
 # `python -m mh4`, and then a look at the threads: one of gloo's that is left may abort the interpreter when it ends.
 TRAIN_AND_LEAVE = """
+import json
 import sys
 from pathlib import Path
 
 from mh4.cli import app
 
-app(sys.argv[1:], standalone_mode=False)
+for arguments in json.loads(sys.argv[1]):
+    app(arguments, standalone_mode=False)
 threads = {path.read_text().strip() for path in Path("/proc/self/task").glob("*/comm")}
 assert not [name for name in threads if "gloo" in name], threads
 """
 
 
-def train(command, treebanks, folder, *options):
-    settings = [word for name, value in SETTINGS.items() for word in ("--set", f"{name}={value}")]
-    arguments = ["train", treebanks[0], "--dev", treebanks[1], "-o", folder, "--preset", "paper", *settings, *options]
-    environment = os.environ | {"OMP_NUM_THREADS": "1"}
-    words = [str(word) for word in (*command, *arguments)]
-    finished = subprocess.run(words, check=False, timeout=300, env=environment, capture_output=True, text=True)
-    assert finished.returncode == 0, finished.stderr
-    return finished.stderr
+def arguments(name, treebanks, folder):
+    settings = [word for setting, value in SETTINGS.items() for word in ("--set", f"{setting}={value}")]
+    files = [str(path) for path in (treebanks[0], "--dev", treebanks[1], "-o", folder / name)]
+    return ["train", *files, "--preset", "paper", *settings, *CONFIGURATIONS[name]]
 
 
-def check_two_processes(options, small_treebanks, folder):
+@pytest.fixture(scope="module")
+def trained_by_two(small_treebanks, tmp_path_factory):
+    """Folder of the models that two processes trained, one after the other, and what they said."""
+    folder = tmp_path_factory.mktemp("two")
     script = folder / "train_and_leave.py"
     script.write_text(TRAIN_AND_LEAVE)
-    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", script]
-    train([sys.executable, "-m", "mh4"], small_treebanks, folder / "one", *options)
-    messages = train(two, small_treebanks, folder / "two", *options)
-    assert messages.count("best: UAS") == 1
-    ours, theirs = (load_file(folder / name / "training.safetensors") for name in ("two", "one"))
+    commands = json.dumps([arguments(name, small_treebanks, folder) for name in CONFIGURATIONS])
+    torchrun = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2"]
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    finished = subprocess.run(
+        [*torchrun, script, commands], check=False, timeout=400, env=environment, capture_output=True, text=True
+    )
+    assert finished.returncode == 0, finished.stderr
+    return folder, finished.stderr
+
+
+@pytest.mark.parametrize("name", ["chart", "greedy"])
+def test_two_processes_train_the_model_of_one(name, trained_by_two, small_treebanks, tmp_path):
+    app(arguments(name, small_treebanks, tmp_path), standalone_mode=False)
+    folders = trained_by_two[0] / name, tmp_path / name
+    ours, theirs = (load_file(folder / "training.safetensors") for folder in folders)
     assert ours.keys() == theirs.keys()
-    for name in ours:
-        if name.startswith("network/"):
-            torch.testing.assert_close(
-                ours[name], theirs[name], atol=1e-4, rtol=1e-3, msg=lambda text, n=name: n + text
-            )
-    logs = [
-        [json.loads(line) for line in (folder / name / "log.jsonl").read_text().splitlines()] for name in ("two", "one")
-    ]
+    for key in ours:
+        if key.startswith("network/"):
+            torch.testing.assert_close(ours[key], theirs[key], atol=1e-4, rtol=1e-3, msg=lambda text, n=key: n + text)
+    logs = [[json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] for folder in folders]
     assert [report["step"] for report in logs[0]] == [report["step"] for report in logs[1]]
     for report, other in zip(*logs, strict=True):
         assert report["loss"] == pytest.approx(other["loss"], rel=1e-3)
 
 
-@pytest.mark.parametrize("options", [("--decoder", "mh3"), ("--system", "arc-hybrid", "--oracle", "static")])
-def test_two_processes_train_the_model_of_one(options, small_treebanks, tmp_path):
-    check_two_processes(options, small_treebanks, tmp_path)
-
-
-def test_a_share_may_lack_rare_words(small_treebanks, tmp_path):
-    """Then it does not use the model of characters, which another process may."""
-    options = ("--decoder", "mst", "--set", "min_word_count=1", "--set", "word_unknown=0.05", "--set", "max_steps=10")
-    two = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", "-m", "mh4"]
-    assert "best: UAS" in train(two, small_treebanks, tmp_path / "two", *options)
+def test_one_of_two_processes_speaks(trained_by_two):
+    folder, said = trained_by_two
+    assert said.count("best: UAS") == len(CONFIGURATIONS)
+    assert all((folder / name / "weights.safetensors").exists() for name in CONFIGURATIONS)
 
 
 def test_shares_are_disjoint_and_even():

@@ -1,0 +1,153 @@
+"""Training survives being killed, and goes on from nothing that is not its own."""
+
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import small
+import torch
+from safetensors.torch import load_file
+from small import log_of, same_weights, small_config
+
+from mh4.data.errors import DataError
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.checkpoint import Checkpoint
+from mh4.training.trainer import Trainer, train
+from mh4.training.treebanks import read_gold
+
+RUN = """
+import sys, time
+sys.path.insert(0, sys.argv[1])
+from small import small_config
+from mh4.training.trainer import train
+train(sys.argv[2], sys.argv[3], sys.argv[4], small_config(max_steps=40), device="cpu", resume=True,
+      on_step=lambda *_: time.sleep(0.1))
+"""
+
+
+def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_path):
+    """Killed at an arbitrary moment, then resumed: weights and log are those of a quiet run."""
+    train(*small_treebanks, tmp_path / "quiet", small_config(max_steps=40), device="cpu")
+    folder = tmp_path / "killed"
+
+    arguments = [str(path) for path in (Path(small.__file__).parent, *small_treebanks, folder)]
+    with subprocess.Popen([sys.executable, "-c", RUN, *arguments]) as process:
+        deadline = time.monotonic() + 200
+        while time.monotonic() < deadline and process.poll() is None:
+            if (folder / "log.jsonl").exists() and len(log_of(folder)) >= 2:
+                break
+            time.sleep(0.02)
+        assert process.poll() is None, "finished before it could be killed"
+        process.send_signal(signal.SIGKILL)
+    ChartParser.load(folder, device="cpu")  # the last good model is whole
+    train(*small_treebanks, folder, small_config(max_steps=40), device="cpu", resume=True)
+    assert same_weights(tmp_path / "quiet", folder)
+    keys = ("step", "loss", "dev_uas", "dev_las", "learning_rate", "best")
+    assert [[r[k] for k in keys] for r in log_of(folder)] == [[r[k] for k in keys] for r in log_of(tmp_path / "quiet")]
+
+
+def test_moving_averages_are_resumed(small_treebanks, tmp_path):
+    config = small_config("mst", weight_average=0.9)
+    train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
+
+    def interrupt(report):
+        if report["step"] == 8:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "resumed", config, device="cpu", on_evaluation=interrupt)
+    train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
+    quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
+    assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
+    assert same_weights(tmp_path / "quiet", tmp_path / "resumed")
+    weights = load_file(tmp_path / "quiet" / "weights.safetensors")
+    assert any((weights[name] != quiet[f"network/{name}"]).any() for name in weights)  # those of the average
+
+
+def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks, small_model, tmp_path):
+    def interrupt(progress, _):
+        if progress.step == 2:  # before the first evaluation
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", on_step=interrupt)
+    ChartParser.load(tmp_path / "m", device="cpu")
+    train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", resume=True)
+    assert same_weights(tmp_path / "m", small_model)
+    assert [report["step"] for report in log_of(tmp_path / "m")] == [report["step"] for report in log_of(small_model)]
+
+
+def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch):
+    def fail(self, progress):
+        raise OSError("disk full")
+
+    config = small_config(max_steps=20)
+    with monkeypatch.context() as patch:
+        patch.setattr(Checkpoint, "save", fail)
+        with pytest.raises(OSError, match="disk full"):
+            train(*small_treebanks, tmp_path, config, device="cpu")
+    first = log_of(tmp_path)
+    train(*small_treebanks, tmp_path, config, device="cpu", resume=True)
+    steps = [report["step"] for report in log_of(tmp_path)]
+    assert steps == sorted(set(steps))
+    assert steps[0] == first[0]["step"]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("log.jsonl", b"garbage\n", r"log\.jsonl:1: not a line of this log"),
+        ("log.jsonl", b"{}\n", r"log\.jsonl:1: not a line of this log"),
+        ("training.safetensors", None, r"training\.safetensors: holds no state of training"),
+        ("weights.safetensors", b"", r"weights\.safetensors: not a whole safetensors file"),
+    ],
+)
+def test_damaged_files_are_not_gone_on_from(name, content, message, small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    (folder / name).write_bytes((folder / "weights.safetensors").read_bytes() if content is None else content)
+    with pytest.raises(DataError, match=message):
+        train(*small_treebanks, folder, small_config(), device="cpu", resume=True)
+
+
+def test_resumption_wants_the_same_sentences(small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    train_file, dev_file = small_treebanks
+    sentences = train_file.read_text(encoding="utf-8").strip("\n").split("\n\n")
+    other = tmp_path / "other.conllu"
+    other.write_text("\n\n".join(sentences[::-1]) + "\n\n", encoding="utf-8")
+    for treebanks in ((other, dev_file), (train_file, other)):
+        with pytest.raises(DataError, match="other sentences"):
+            train(*treebanks, folder, small_config(), device="cpu", resume=True)
+
+
+def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monkeypatch):
+    """The first evaluation is the best one here; with an interruption after it as without."""
+    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0 if self.progress.best_step == 0 else 30.0))
+    config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
+    sentences = read_gold(small_treebanks[0])
+    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    distances = []
+
+    def note_distance(report):
+        best = load_file(tmp_path / "weights.safetensors")
+        distances.append(max((best[name] - p).abs().max().item() for name, p in parser.network.named_parameters()))
+
+    Trainer(parser, sentences, sentences, tmp_path, on_evaluation=note_distance).run()
+    assert [distance == 0.0 for distance in distances] == [False, False, True, False, True, False, True]
+
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "resumed", config, device="cpu", on_evaluation=interrupt)
+    train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
+    quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
+    assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)

@@ -1,0 +1,53 @@
+"""When training evaluates, when the learning rate falls, and when it ends; no network is needed for that."""
+
+import pytest
+
+from mh4.parsers.config import TrainingConfig
+from mh4.training.schedule import Progress, Schedule
+
+
+def run(epoch_steps, scores, **settings):
+    """Progress after each step, and steps and learning rates of the evaluations, whose LAS are ``scores``."""
+    settings = TrainingConfig(learning_rate=0.01, decay_factor=0.5, **settings)
+    schedule, progress = Schedule(settings, epoch_steps), Progress(learning_rate=0.01)
+    steps, evaluations = [], []
+    while not progress.finished:
+        schedule.advance(progress, epoch_steps)
+        progress.seconds += 2.0
+        steps.append((progress.step, progress.fewest_left, progress.most_left))
+        if schedule.evaluates(progress):
+            best = schedule.note(progress, 90.0, scores[len(evaluations)] if len(evaluations) < len(scores) else 0.0)
+            evaluations.append((progress.step, progress.learning_rate, best))
+            schedule.move_on(progress)
+    return steps, evaluations, progress
+
+
+def test_patience_then_decays_then_the_end():
+    steps, evaluations, progress = run(8, [40.0], patience=2, decays=2, evaluation_steps=3)
+    assert [step for step, _, _ in evaluations] == [3, 6, 9, 12, 15, 18, 21]
+    assert [rate for _, rate, _ in evaluations] == [0.01] * 3 + [0.005] * 2 + [0.0025] * 2
+    assert [best for _, _, best in evaluations] == [True] + [False] * 6
+    assert (progress.step, progress.epoch, progress.batch) == (21, 2, 5)
+    assert (progress.best_step, progress.best_las, progress.best_uas, progress.decays) == (3, 40.0, 90.0, 3)
+    assert [fewest for _, fewest, _ in steps] == list(range(20, -1, -1))
+    assert [most for _, _, most in steps] == [100_000 - step for step, _, _ in steps]
+
+
+def test_an_improvement_is_waited_for_again_and_a_tie_is_none():
+    steps, evaluations, progress = run(8, [40.0, 0.0, 41.0, 41.0], patience=2, decays=0, evaluation_steps=2)
+    assert [step for step, _, best in evaluations if best] == [2, 6]
+    assert progress.step == 10
+    assert [fewest for _, fewest, _ in steps] == [5, 4, 3, 2, 1, 0, 3, 2, 1, 0]
+
+
+@pytest.mark.parametrize(("setting", "interval"), [(1, 5), (4, 5), (6, 6)])
+def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting, interval):
+    steps, evaluations, _ = run(17, range(99), evaluation_steps=setting, max_steps=27)
+    assert [step for step, _, _ in evaluations] == [*range(interval, 27, interval), 27]
+    assert steps[-1] == (27, 0, 0)
+    assert steps[0][1:] == (26, 26)  # patience would last longer
+
+
+def test_seconds_left():
+    assert Progress().seconds_left == (float("inf"), float("inf"))
+    assert Progress(step=4, seconds=8.0, fewest_left=3, most_left=10).seconds_left == (6.0, 20.0)

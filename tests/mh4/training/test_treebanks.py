@@ -1,0 +1,20 @@
+"""Treebanks that are learnt from."""
+
+import pytest
+
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.training.treebanks import read_gold
+
+
+def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, caplog):
+    good = small_treebanks[0].read_text(encoding="utf-8")
+    two_roots = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n2\tb\tb\tX\t_\t_\t0\troot\t_\t_\n\n"
+    cycle = "1\ta\ta\tX\t_\t_\t2\tdep\t_\t_\n2\tb\tb\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    path = tmp_path / "t.conllu"
+    path.write_text(good + two_roots + cycle, encoding="utf-8")
+    with pytest.raises(DataError, match=r"t\.conllu:\d+: sentence 42"):
+        read_gold(path)
+    assert len(read_gold(path, errors="skip")) == len(list(read_conllu(small_treebanks[0], trees="required"))) + 1
+    assert "1 bad sentences skipped" in caplog.text
+    assert "1 of 41 sentences have several roots" in caplog.text
