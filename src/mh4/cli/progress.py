@@ -71,6 +71,12 @@ def epochs_bar(epochs: int) -> Iterator[Callable[[], None]]:
         yield lambda: bar.advance(task)
 
 
+def minutes_left(fewest: float, most: float) -> str:
+    """The time left, given in seconds: if nothing improves any more, and at the latest."""
+    least, latest = (f"{seconds / 60:.0f}" for seconds in (fewest, most))
+    return f"{least} min left" if least == latest else f"{least} to {latest} min left"
+
+
 class TrainingDisplay:
     """A live line on a terminal, a plain line per evaluation everywhere."""
 
@@ -91,7 +97,8 @@ class TrainingDisplay:
         line = (
             f"step {progress.step}  loss {recent.loss / recent.words:.3f}  "
             f"{recent.words / recent.profile.total:.0f} words/s  "
-            f"decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}"
+            f"decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}  "
+            f"{minutes_left(*progress.seconds_left)}"
         )
         self._bar.update(self._task, description=line)
 

@@ -46,3 +46,8 @@ def test_epochs(screen):
 def test_words_are_counted_without_parsing(small_treebanks):
     words = sum(map(len, read_conllu(small_treebanks[1])))
     assert words <= progress.count_words(small_treebanks[1]) <= 1.05 * words  # lines of multiword tokens count, too
+
+
+def test_minutes_left():
+    assert progress.minutes_left(290.0, 310.0) == "5 min left"
+    assert progress.minutes_left(290.0, 3600.0) == "5 to 60 min left"
