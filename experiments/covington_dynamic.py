@@ -31,7 +31,7 @@ from scipy.stats import permutation_test
 
 from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
-from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.config import PerceptronConfig
 from mh4.training.perceptron import fit
 from mh4.training.treebanks import read_gold
 

@@ -43,8 +43,8 @@ from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.folder import LOG, WEIGHTS
-from mh4.parsers.loading import load_parser
 from mh4.parsers.network import choose_device
+from mh4.parsers.registry import load_parser
 
 SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result
 

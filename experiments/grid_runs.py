@@ -6,7 +6,7 @@ import json
 import re
 import statistics
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -16,9 +16,16 @@ from segmentation import MODEL_SUFFIX, require_udpipe, segment_file
 
 from mh4.data.errors import DataError
 from mh4.parsers.base import TreebankParser
-from mh4.parsers.config import Config, make_config
+from mh4.parsers.config import (
+    ChartConfig,
+    GreedyConfig,
+    NetworkParserConfig,
+    as_dict,
+    from_dict,
+    make_config,
+    parse_settings,
+)
 from mh4.parsers.folder import LOG
-from mh4.parsers.transition_config import TransitionConfig, make_transition_config
 from mh4.training.presets import PRESETS
 from mh4.training.trainer import train
 from mh4.trees.evaluation import Evaluation, Score, evaluate
@@ -54,7 +61,7 @@ class Run:
     treebank: Treebank
     system: str
     preset: str
-    settings: tuple[str, ...]
+    settings: Mapping[str, Any]
     seed: int
 
     @property
@@ -69,20 +76,20 @@ class Run:
         return [Run(self.treebank, system, self.preset, self.settings, self.seed) for system in ENSEMBLE]
 
 
-def config_of(system: str, settings: Sequence[str], seed: int) -> Config | TransitionConfig:
+def config_of(system: str, settings: Mapping[str, Any], seed: int) -> NetworkParserConfig:
     """Configuration of a system that is trained."""
     if system in GREEDY_SYSTEMS:
         name, positions, form = GREEDY_SYSTEMS[system]
-        fixed = [f"system={name}", "oracle=static", f"positions={positions}", f"form={form}", f"seed={seed}"]
-        return make_transition_config([*fixed, *settings])
-    return make_config(system, settings=[f"seed={seed}", *settings])
+        fixed = {"system": name, "oracle": "static", "positions": positions, "form": form, "seed": seed}
+        return make_config(GreedyConfig, {**fixed, **settings})
+    return make_config(ChartConfig, {"decoder": system, "seed": seed, **settings})
 
 
 def settings_of(run: Run) -> dict[str, Any]:
     """What a result must have been made with to count as that of a run."""
     if run.system == "ensemble":
         return {"members": [member.name for member in run.members()], "combine": "votes", "decoder": "mst"}
-    return config_of(run.system, run.settings, run.seed).as_dict()
+    return as_dict(config_of(run.system, run.settings, run.seed))
 
 
 def same_settings(run: Run, saved: dict[str, Any]) -> bool:
@@ -91,8 +98,8 @@ def same_settings(run: Run, saved: dict[str, Any]) -> bool:
         return saved == settings_of(run)
     config = config_of(run.system, run.settings, run.seed)
     try:
-        return type(config).from_dict(saved) == config
-    except (ValueError, TypeError):
+        return from_dict(saved) == config
+    except ValueError:
         return False
 
 
@@ -198,7 +205,7 @@ def make_grid(
     for system in systems:
         if system not in SYSTEMS:
             raise SystemExit(f"unknown system {system!r}; known: {', '.join(SYSTEMS)}")
-    chosen: dict[str, tuple[str, ...]] = {}
+    chosen: dict[str, Mapping[str, Any]] = {}
     for preset in presets:
         if preset in PRESETS and settings:
             raise SystemExit(f"the settings of preset {preset!r} are fixed; give yours another name")
@@ -206,7 +213,7 @@ def make_grid(
             raise SystemExit(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}; or give its settings with --set")
         if not re.fullmatch(r"[\w.+]+", preset):
             raise SystemExit(f"{preset!r}: a preset's name has letters, digits, '_', '.' and '+' only")
-        chosen[preset] = PRESETS.get(preset, tuple(settings))
+        chosen[preset] = PRESETS.get(preset, parse_settings(settings))
     return [
         Run(treebank, system, preset, chosen[preset], seed)
         for seed, treebank, preset, system in product(seeds, treebanks, chosen, systems)

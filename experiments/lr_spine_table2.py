@@ -38,7 +38,7 @@ from rich.table import Table
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.decoders.projectivization import projectivize
-from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.training.perceptron import PerceptronTrainer, fit
 from mh4.training.treebanks import read_gold

@@ -41,7 +41,7 @@ from table4_systems import mean_uas, systems_of, treebanks_of
 from mh4.cli.bench.report import RESULTS as BENCHMARKS
 from mh4.cli.bench.report import plot_decoders
 from mh4.data.files import atomic_output
-from mh4.parsers.config import Config
+from mh4.parsers.config import ChartConfig, as_dict
 
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 BENCH_COMMAND = "mh4 bench all -o experiments/results/performance MODEL TREEBANK"
@@ -244,7 +244,7 @@ def preset_section(results: list[Result], preset: str) -> Section:
 
 def _changed_settings(results: list[Result], preset: str) -> str:
     """Settings of networks and of training that the runs of a preset have and that are not the defaults."""
-    defaults = Config().as_dict()
+    defaults = as_dict(ChartConfig())
     changed: set[str] = set()
     for result in results:
         settings = result["settings"]

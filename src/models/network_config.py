@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Literal, Self
+
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.dataclasses import dataclass
+
+STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
+Positive = Annotated[int, Field(ge=1)]
+Weight = Annotated[float, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, lt=1)]
+HalvedSize = Annotated[int, Field(ge=2, multiple_of=2)]  # half for each direction
 
 
-def check_range(settings: Any, least: float, *names: str, below: float = math.inf) -> None:
-    """ValueError unless these settings are at least ``least`` and below ``below``."""
-    for name in names:
-        value = getattr(settings, name)
-        if not least <= value < below:
-            limit = "" if below == math.inf else f" and below {below}"
-            raise ValueError(f"{name} must be at least {least}{limit}; got {value}")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class NetworkConfig:
     """Sizes, dropout rates and weights of losses; the defaults are the published settings.
 
     Attributes
     ----------
+    encoder
+        What makes context vectors of words: see `mh4.models.encoder`.
     labeler_weight, tagger_weight
         Of the losses of relations, and of UPOS and of UPOS|XPOS.
     feature_weight
@@ -36,32 +36,26 @@ class NetworkConfig:
         Probability that a word with both goes without its characters in training.
     """
 
-    word_size: int = 128
-    character_size: int = 64
-    character_hidden: int = 128
-    character_layers: int = 2
-    hidden: int = 192
-    layers: int = 2
-    mlp: int = 192
-    lstm_dropout: float = 0.3
-    mlp_dropout: float = 0.3
-    block_dropout: float = 0.1
-    tagger_weight: float = 0.2
-    labeler_weight: float = 1.0
-    feature_weight: float = 0.0
-    tagger_layer: int = 0
-    characters: str = "rare"
-    spelling_dropout: float = 0.0
+    encoder: Literal["bilstm"] = "bilstm"
+    word_size: Positive = 128
+    character_size: Positive = 64
+    character_hidden: HalvedSize = 128
+    character_layers: Positive = 2
+    hidden: HalvedSize = 192
+    layers: Positive = 2
+    mlp: Positive = 192
+    lstm_dropout: Share = 0.3
+    mlp_dropout: Share = 0.3
+    block_dropout: Share = 0.1
+    tagger_weight: Weight = 0.2
+    labeler_weight: Weight = 1.0
+    feature_weight: Weight = 0.0
+    tagger_layer: Annotated[int, Field(ge=0)] = 0
+    characters: Literal["rare", "all"] = "rare"
+    spelling_dropout: Share = 0.0
 
-    def __post_init__(self) -> None:
-        check_range(self, 1, "word_size", "character_size", "character_layers", "layers", "mlp")
-        check_range(self, 2, "hidden", "character_hidden")
-        check_range(self, 0, "lstm_dropout", "mlp_dropout", "block_dropout", "spelling_dropout", below=1)
-        check_range(self, 0, "tagger_weight", "labeler_weight", "feature_weight")
-        for name in ("hidden", "character_hidden"):
-            if getattr(self, name) % 2:
-                raise ValueError(f"{name} must be even, half for each direction; got {getattr(self, name)}")
-        if self.characters not in ("rare", "all"):
-            raise ValueError(f"characters must be rare or all; got {self.characters!r}")
-        if not 0 <= self.tagger_layer <= self.layers:
+    @model_validator(mode="after")
+    def _check_tagger_layer(self) -> Self:
+        if self.tagger_layer > self.layers:
             raise ValueError(f"tagger_layer must be from 0 to {self.layers}; got {self.tagger_layer}")
+        return self

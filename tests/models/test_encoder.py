@@ -75,11 +75,6 @@ def test_frequent_words_may_go_without_their_spelling_in_training_only():
     torch.testing.assert_close(vectors(words.eval(), (1, FREQUENT))[0], frequent + spelt(words, FREQUENT))
 
 
-def test_other_values_are_refused():
-    with pytest.raises(ValueError, match="characters must be rare or all; got 'none'"):
-        NetworkConfig(characters="none")
-
-
 def test_taggers_may_build_on_a_lower_layer():
     lengths, words = torch.tensor([3, 1]), torch.randn(2, 3, 5)
     encoders = []
@@ -97,9 +92,3 @@ def test_taggers_may_build_on_a_lower_layer():
     first, second = (layer.input_weight.grad for layer in encoders[0].lstm.layers)
     assert first.abs().sum() > 0
     assert second is None
-
-
-@pytest.mark.parametrize("layer", [-1, 3])
-def test_taggers_need_a_layer_that_there_is(layer):
-    with pytest.raises(ValueError, match="tagger_layer must be from 0 to 2"):
-        NetworkConfig(tagger_layer=layer)

@@ -20,8 +20,7 @@ from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.decoders.trees import crossed_arcs
-from mh4.parsers.config import Config, TrainingConfig
-from mh4.parsers.transition_config import OracleConfig, TransitionConfig
+from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
 from mh4.trees.evaluation import evaluate
 
 # Short and steep: enough to see what each decoder is good for, not what it can reach.
@@ -31,12 +30,12 @@ SHOWN_WORDS = 16  # longest sentence to draw
 
 
 def train_one(
-    name: str, config: Config | TransitionConfig, files: dict[str, Path], folder: Path, threads: int
+    name: str, config: NetworkParserConfig, files: dict[str, Path], folder: Path, threads: int
 ) -> dict[str, Any]:
     """Train one parser, parse the test file with it; returns a row of the table."""
     import torch
 
-    from mh4.parsers.loading import load_parser
+    from mh4.parsers.registry import load_parser
     from mh4.training.trainer import train
 
     torch.set_num_threads(threads)
@@ -67,10 +66,10 @@ def run_demo(folder: Path, console: Console) -> None:
     table = Table(title="sample test set, after a short training", pad_edge=False)
     for column in ("parser", "UAS", "LAS", "recall of crossing arcs", "words/s parsing, one core"):
         table.add_column(column, justify="left" if column == "parser" else "right")
-    configs: dict[str, Config | TransitionConfig] = {
-        name: Config(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
+    configs: dict[str, NetworkParserConfig] = {
+        name: ChartConfig(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
     }
-    configs[f"{GREEDY}-greedy"] = TransitionConfig(OracleConfig(GREEDY), training=DEMO_TRAINING)
+    configs[f"{GREEDY}-greedy"] = GreedyConfig(TransitionConfig(GREEDY), training=DEMO_TRAINING)
     context = multiprocessing.get_context("spawn")
     with (
         console.status(f"Training {len(configs)} parsers, about a minute on two cores …"),

@@ -104,7 +104,7 @@ def parse(
 
 def _load(folders: list[str], ensemble: bool, search: str, device: Device, threads: int | None) -> TreebankParser:
     if not ensemble:
-        from mh4.parsers.loading import load_parser
+        from mh4.parsers.registry import load_parser
 
         return load_parser(folders[0], device.value, search, threads)
     if search != "exact":

@@ -89,6 +89,8 @@ def train(
     With --decoder, the parser finds the best tree of a class exactly; with --system, it is a greedy transition-based
     parser.
     """
+    from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, make_config, parse_settings
+
     if system is None and (oracle is not None or scorer is not Scorer.bilstm):
         raise ValueError("--oracle and --scorer perceptron need a transition system; choose one with --system")
     if system is not None and (many_roots or decoder is not None):
@@ -97,30 +99,29 @@ def train(
     kind = decoder.value if system is None else f"{system}-{scorer.value}"
     folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
     errors = error_policy(skip_bad)
-    chosen = [f"{name}={value}" for name, value in (("system", system), ("oracle", oracle)) if value is not None]
+    chosen = {name: value for name, value in (("system", system), ("oracle", oracle)) if value is not None}
+    own = parse_settings(setting or [])
     if scorer is Scorer.perceptron:
         if max_steps or resume or device is Device.cuda or preset is not None:
             raise ValueError(
                 "--max-steps, --resume, --preset and --device cuda cannot be used with --scorer perceptron"
             )
-        _train_perceptron(treebank, dev, folder, [f"seed={seed}", *chosen, *(setting or [])], overwrite, errors)
+        _train_perceptron(treebank, dev, folder, {"seed": seed, **chosen, **own}, overwrite, errors)
         return
-    limit = [f"max_steps={max_steps}"] if max_steps else []
-    settings = [*PRESETS[preset or DEFAULT_PRESET], f"seed={seed}", *limit, *(setting or [])]
+    limit = {"max_steps": max_steps} if max_steps else {}
+    settings = {**PRESETS[preset or DEFAULT_PRESET], "seed": seed, **limit, **own}
     set_threads(threads)
     # Of the processes of torchrun, only the first one writes messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
 
-    from mh4.parsers.config import Config, make_config
     from mh4.parsers.folder import STATE, WEIGHTS
-    from mh4.parsers.transition_config import TransitionConfig, make_transition_config
     from mh4.training.trainer import train as run
 
-    config: Config | TransitionConfig
+    config: NetworkParserConfig
     if system is None:
-        config = make_config(decoder.value, single_root=not many_roots, settings=settings)
+        config = make_config(ChartConfig, {"decoder": decoder.value, "single_root": not many_roots, **settings})
     else:
-        config = make_transition_config([*chosen, *settings])
+        config = make_config(GreedyConfig, {**chosen, **settings})
     with TrainingDisplay() as display:
         try:
             progress = run(
@@ -148,12 +149,12 @@ def train(
 
 
 def _train_perceptron(
-    treebank: Path, dev: Path, folder: Path, settings: list[str], overwrite: bool, errors: Errors
+    treebank: Path, dev: Path, folder: Path, settings: dict[str, Any], overwrite: bool, errors: Errors
 ) -> None:
-    from mh4.parsers.perceptron.config import make_config
+    from mh4.parsers.config import PerceptronConfig, make_config
     from mh4.training.perceptron import train as run
 
-    config = make_config(settings)
+    config = make_config(PerceptronConfig, settings)
     best: dict[str, Any] = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
 
     def on_evaluation(report: dict[str, Any]) -> None:

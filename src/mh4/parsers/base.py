@@ -182,3 +182,9 @@ def _sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
                 "parser.parse([[…], …]) for several, or parser.parse(path) for each file"
             )
         yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)
+
+
+def check_greedy(search: str) -> None:
+    """ValueError for a way to search that no greedy parser has."""
+    if search not in ("exact", "greedy"):
+        raise ValueError(f"search {search!r} is for chart parsers; this is a greedy transition-based parser")

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from pathlib import Path
-from typing import Self
 
 import numpy as np
 
@@ -18,15 +16,23 @@ from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 from mh4.models.transfer import HostCopy
 
-from .config import Config
+from .config import ChartConfig
 from .network import NetworkParser
 from .vocabulary import Vocabulary
 
 log = logging.getLogger("mh4")
 
 
-class ChartParser(NetworkParser[Config, ChannelScorer]):
+class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     """A dependency parser: scores from a BiLSTM, trees from an exact decoder.
+
+    Parameters
+    ----------
+    config : ChartConfig
+    vocabulary : Vocabulary
+    device : {"auto", "cpu", "cuda"}
+    search : {"exact", "beam:K", "greedy"}
+        The last two with decoders of transition systems only.
 
     Examples
     --------
@@ -34,9 +40,11 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
     >>> parser(["A", "kutya", "ugat", "."]).heads                         # doctest: +SKIP
     """
 
-    config_type = Config
+    config_type = ChartConfig
 
-    def __init__(self, config: Config, vocabulary: Vocabulary, device: str = "auto", search: str = "exact") -> None:
+    def __init__(
+        self, config: ChartConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "exact"
+    ) -> None:
         decoder = get_decoder(config.decoder, single_root=config.single_root, search=search)
         super().__init__(
             config,
@@ -47,19 +55,6 @@ class ChartParser(NetworkParser[Config, ChannelScorer]):
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)
         self.single_root = config.single_root
-
-    @classmethod
-    def load(cls, folder: str | Path, device: str = "auto", search: str = "exact") -> Self:  # type: ignore[override]
-        """Read a trained model; see `NetworkParser.load`.
-
-        Parameters
-        ----------
-        folder
-            A model folder: config.json, vocab.json, weights.safetensors.
-        device : {"auto", "cpu", "cuda"}
-        search : {"exact", "beam:K", "greedy"}
-        """
-        return super().load(folder, device, search=search)
 
     def start_scores(self, encoded: Encoded) -> HostCopy:
         return HostCopy(self.network.scorer(encoded.roles))

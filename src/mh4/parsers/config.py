@@ -1,34 +1,33 @@
-"""Settings of a model and of its training, saved beside the weights."""
+"""Settings of models and of their training: checked when they are made, saved beside the weights as config.json."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass, field
-from typing import Any
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, fields, is_dataclass
+from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
+
+from pydantic import AfterValidator, Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from mh4.decoders import get_decoder
-from mh4.models.network_config import NetworkConfig, check_range
+from mh4.models.network_config import STRICT, NetworkConfig, Positive, Share, Weight
+from mh4.models.transition_scorer import FORMS
+from mh4.transitions.arrays.state import DYNAMIC, ORACLES
 
-from .settings import build, parse_settings
+from .checking import checked
+from .systems import get_system
 from .vocabulary import MIN_WORD_COUNT
 
-FORMAT = 1  # of the model folder
+FORMAT = 2  # of the model folder; format 1 had no kinds
+
+Seed = Annotated[int, Field(ge=0, lt=2**63)]
+Count = Annotated[int, Field(ge=0)]
+Probability = Annotated[float, Field(ge=0, le=1)]
+TagColumn = Literal["upos", "xpos"]
 
 
-def saved_options(data: dict[str, Any]) -> dict[str, Any]:
-    """What a configuration file says beside its format and its kind of scorer.
-
-    Raises
-    ------
-    ValueError
-        An unknown format.
-    """
-    if data.get("format") != FORMAT:
-        raise ValueError(f"model format {data.get('format')!r}; this version reads format {FORMAT}")
-    return {name: value for name, value in data.items() if name not in ("format", "scorer")}
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class TrainingConfig:
     """Optimisation; the defaults are the published settings (Gómez-Rodríguez, Shi & Lee 2018).
 
@@ -56,78 +55,235 @@ class TrainingConfig:
         Evaluate and keep an exponential moving average of the weights with this decay; 0: the weights themselves.
     """
 
-    seed: int = 1
-    learning_rate: float = 0.002
-    beta1: float = 0.9
-    beta2: float = 0.999
-    epsilon: float = 1e-8
-    weight_decay: float = 0.0
-    gradient_clip: float = 5.0
-    batch_words: int = 100
-    evaluation_steps: int = 500
-    patience: int = 5
-    decays: int = 3
-    decay_factor: float = 0.25
-    decay_from: str = "last"
-    max_steps: int = 100_000
-    min_word_count: int = MIN_WORD_COUNT
-    word_unknown: float = 2.5
-    character_unknown: float = 0.25
-    dropout_rise: int = 0
-    weight_average: float = 0.0
-
-    def __post_init__(self) -> None:
-        check_range(self, 1, "batch_words", "evaluation_steps", "patience", "max_steps", "min_word_count")
-        check_range(self, 0, "seed", below=2**63)
-        check_range(self, 0, "learning_rate", "epsilon", "weight_decay", "gradient_clip", "decays")
-        check_range(self, 0, "decay_factor", "word_unknown", "character_unknown", "dropout_rise")
-        check_range(self, 0, "beta1", "beta2", "weight_average", below=1)
-        if self.decay_from not in ("last", "best"):
-            raise ValueError(f"decay_from must be last or best; got {self.decay_from!r}")
+    seed: Seed = 1
+    learning_rate: Weight = 0.002
+    beta1: Share = 0.9
+    beta2: Share = 0.999
+    epsilon: Weight = 1e-8
+    weight_decay: Weight = 0.0
+    gradient_clip: Weight = 5.0
+    batch_words: Positive = 100
+    evaluation_steps: Positive = 500
+    patience: Positive = 5
+    decays: Count = 3
+    decay_factor: Weight = 0.25
+    decay_from: Literal["last", "best"] = "last"
+    max_steps: Positive = 100_000
+    min_word_count: Positive = MIN_WORD_COUNT
+    word_unknown: Weight = 2.5
+    character_unknown: Weight = 0.25
+    dropout_rise: Count = 0
+    weight_average: Share = 0.0
 
 
-@dataclass(frozen=True)
-class Config:
-    """Everything that defines a model apart from its vocabulary and weights."""
+def _check_decoder(name: str) -> str:
+    get_decoder(name)  # ValueError if it is unknown
+    return name
 
-    decoder: str = "mh4-hybrid"
+
+@dataclass(frozen=True, config=STRICT)
+class ChartConfig:
+    """Everything that defines a parser with an exact decoder apart from its vocabulary and weights."""
+
+    kind: ClassVar[str] = "chart"
+
+    decoder: Annotated[str, AfterValidator(_check_decoder)] = "mh4-hybrid"
     single_root: bool = True
-    network: NetworkConfig = field(default_factory=NetworkConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
-
-    def __post_init__(self) -> None:
-        get_decoder(self.decoder)  # ValueError if it is unknown
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready content; `from_dict` reads it back."""
-        return {"format": FORMAT, **asdict(self)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Config:
-        """Inverse of `as_dict`.
-
-        Raises
-        ------
-        ValueError
-            An unknown format or an unknown option; the message lists the known ones.
-        """
-        data = saved_options(data)
-        network = build(NetworkConfig, data.pop("network", {}))
-        training = build(TrainingConfig, data.pop("training", {}))
-        return build(cls, {**data, "network": network, "training": training})
+    network: NetworkConfig = NetworkConfig()
+    training: TrainingConfig = TrainingConfig()
 
 
-def make_config(decoder: str, single_root: bool = True, settings: Sequence[str] = ()) -> Config:
-    """The default configuration with some settings changed.
+@dataclass(frozen=True, config=STRICT)
+class OracleSettings:
+    """A transition system, its oracle, and how training explores.
 
-    Parameters
+    Attributes
     ----------
-    settings : sequence of "NAME=VALUE"
-        Names are those of `NetworkConfig` and `TrainingConfig`.
+    system : str
+        One of `mh4.parsers.systems.SYSTEMS`.
+    oracle : str
+        One of the system's; empty: the dynamic one if it has one, else the static one. ``all-pairs`` is a static oracle
+        of Covington parsing only: see `mh4.transitions.arrays.covington`.
+    exploration_start, exploration : int, float
+        With a dynamic oracle, follow wrong predictions with this probability once so many epochs are done; before, and
+        otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
+    """
+
+    system: str = "arc-hybrid"
+    oracle: str = ""
+    exploration_start: Count = 1
+    exploration: Probability = 0.9
+
+    @model_validator(mode="after")
+    def _check_oracle(self) -> Self:
+        _, system = get_system(self.system)
+        if not self.oracle:
+            default = ORACLES[DYNAMIC] if ORACLES[DYNAMIC] in system.oracles else system.oracles[0]
+            object.__setattr__(self, "oracle", default)
+        if self.oracle not in system.oracles:
+            raise ValueError(f"unknown oracle {self.oracle!r} of {self.system}; known: {', '.join(system.oracles)}")
+        return self
+
+    def exploration_at(self, epoch: int) -> float:
+        """Probability of following a wrong prediction in an epoch, counted from 0."""
+        _, system = get_system(self.system)
+        explores = self.oracle == ORACLES[DYNAMIC] and system.explores and epoch >= self.exploration_start
+        return self.exploration if explores else 0.0
+
+
+@dataclass(frozen=True, config=STRICT)
+class TransitionConfig(OracleSettings):
+    """What a greedy parser with the network's scores looks at, and what it is told in training.
+
+    Attributes
+    ----------
+    near_exploration : float
+        Where exploration has begun, follow the best wrong prediction also where it is behind, by less than the margin
+        of 1, with this probability (Kiperwasser & Goldberg 2016, section 5).
+    positions : str
+        The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
+    form : str
+        How scores depend on these vectors: "concatenated", by one hidden layer over all of them, or "biaffine", of two,
+        as in the chart decoders; empty: the system's default for its own positions, else concatenated.
+    """
+
+    exploration: Probability = 1.0
+    near_exploration: Probability = 0.1
+    positions: str = ""
+    form: str = ""
+
+    @model_validator(mode="after")
+    def _check_positions(self) -> Self:
+        _, system = get_system(self.system)
+        if not self.positions:
+            object.__setattr__(self, "positions", ",".join(system.positions))
+        unknown = [name for name in self.position_names if name not in system.tokens]
+        if unknown:
+            raise ValueError(f"unknown positions {', '.join(unknown)}; {self.system} has: {', '.join(system.tokens)}")
+        if not self.form:
+            own = self.position_names == list(system.positions)
+            object.__setattr__(self, "form", system.form if own else FORMS[0])
+        if self.form not in FORMS:
+            raise ValueError(f"unknown form {self.form!r}; known: {', '.join(FORMS)}")
+        if self.form == "biaffine" and len(self.position_names) != 2:
+            raise ValueError(f"biaffine scores are of two positions, not of {self.positions}")
+        return self
+
+    def explorations_at(self, epoch: int) -> tuple[float, float]:
+        """Probabilities of following a wrong prediction that is ahead, and one that is not far behind, in an epoch."""
+        ahead = self.exploration_at(epoch)
+        return ahead, self.near_exploration if ahead else 0.0
+
+    @property
+    def position_names(self) -> list[str]:
+        """The tokens whose vectors are read."""
+        return [name.strip() for name in self.positions.split(",")]
+
+
+@dataclass(frozen=True, config=STRICT)
+class GreedyConfig:
+    """Everything that defines a greedy parser with the network's scores apart from its vocabulary and weights."""
+
+    kind: ClassVar[str] = "greedy"
+
+    transitions: TransitionConfig = TransitionConfig()
+    network: NetworkConfig = NetworkConfig()
+    training: TrainingConfig = TrainingConfig()
+
+
+@dataclass(frozen=True, config=STRICT)
+class PerceptronConfig(OracleSettings):
+    """Everything that defines a perceptron parser apart from its vocabulary and weights.
+
+    Attributes
+    ----------
+    iterations : int
+        Epochs; the one that is best on dev is kept.
+    tag_column : {"upos", "xpos"}
+        The parts of speech that the features see.
+    """
+
+    kind: ClassVar[str] = "perceptron"
+
+    system: str = "arc-eager"
+    iterations: Positive = 15
+    seed: Seed = 1
+    tag_column: TagColumn = "upos"
+
+
+NetworkParserConfig = ChartConfig | GreedyConfig
+Config = ChartConfig | GreedyConfig | PerceptronConfig
+C = TypeVar("C", bound=Config)
+KINDS: dict[str, type[Config]] = {kind.kind: kind for kind in (ChartConfig, GreedyConfig, PerceptronConfig)}
+
+
+def as_dict(config: Config) -> dict[str, Any]:
+    """JSON-ready content; `from_dict` reads it back."""
+    return {"format": FORMAT, "kind": config.kind, **asdict(config)}
+
+
+def from_dict(data: Mapping[str, Any]) -> Config:
+    """The configuration in a config.json, of any kind; what is left out has its default.
 
     Raises
     ------
     ValueError
-        An unknown name, the message listing the known ones; a value of the wrong type.
+        An unknown format, kind or option, the message listing the known ones; a value out of range or of another type.
     """
-    return Config(decoder, single_root, *parse_settings(settings, NetworkConfig, TrainingConfig))
+    values = dict(data)
+    found = values.pop("format", None)
+    if found == 1:
+        kind = "greedy" if "transitions" in values else "chart"
+        kind = "perceptron" if values.pop("scorer", None) == "perceptron" else kind
+    elif found == FORMAT:
+        kind = values.pop("kind", None)
+    else:
+        raise ValueError(f"model format {found!r}; this version reads formats 1 to {FORMAT}")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"unknown kind of model {kind!r}; known: {', '.join(KINDS)}")
+    return checked(KINDS[kind], json.dumps(values))
+
+
+def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
+    """A configuration with some settings that are not the defaults.
+
+    Parameters
+    ----------
+    config_type : type
+        `ChartConfig`, `GreedyConfig` or `PerceptronConfig`.
+    settings : mapping
+        By their names alone, such as ``learning_rate`` or ``decoder``; numbers may be strings.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, the message listing the known ones; a value out of range or of another type.
+    """
+    places = dict(_places(config_type))
+    values: dict[str, Any] = {}
+    for name, value in settings.items():
+        if name not in places:
+            raise ValueError(f"unknown setting {name!r}; known: {', '.join(sorted(places))}")
+        part = values
+        for step in places[name]:
+            part = part.setdefault(step, {})
+        part[name] = value
+    return checked(config_type, values)
+
+
+def parse_settings(settings: Iterable[str]) -> dict[str, str]:
+    """Settings given as "NAME=VALUE"; of a name that is given twice, the last value counts."""
+    pairs = [setting.partition("=") for setting in settings]
+    for name, equals, _ in pairs:
+        if not equals:
+            raise ValueError(f"a setting is NAME=VALUE, not {name!r}")
+    return {name: value for name, _, value in pairs}
+
+
+def _places(kind: type[Any]) -> Iterable[tuple[str, tuple[str, ...]]]:
+    """Names of all settings, and the parts they are in."""
+    for field in fields(kind):
+        if is_dataclass(field.default):
+            yield from ((name, (field.name, *inner)) for name, inner in _places(type(field.default)))
+        else:
+            yield field.name, ()

@@ -22,8 +22,8 @@ from mh4.decoders.trees import arc_matrix
 
 from .base import ROOT_RELATION, TreebankParser
 from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
-from .loading import load_parser
 from .network import keep_relations, prediction_batches
+from .registry import load_parser
 
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -14,10 +14,8 @@ from torch import Tensor
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, failure_reason
 
-from .config import Config
-from .transition_config import SCORER as BILSTM
-from .transition_config import TransitionConfig
-from .vocabulary import Vocabulary
+from .checking import checked
+from .config import Config, as_dict, from_dict
 
 CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
     "config.json",
@@ -28,7 +26,8 @@ CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
 )
 _METADATA = "state"
 
-T = TypeVar("T")
+C = TypeVar("C", bound=Config)
+V = TypeVar("V")
 
 
 def write_json(path: Path, data: Any) -> None:
@@ -37,29 +36,24 @@ def write_json(path: Path, data: Any) -> None:
         stream.write((json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode())
 
 
-def read_json(path: Path) -> Any:
-    """Read JSON; a missing or damaged file is a `DataError` that names it."""
+def _read(path: Path) -> bytes:
     try:
-        return json.loads(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
-        raise DataError(f"{path}: not valid JSON: {error}") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
 
 
-def read_as(path: Path, from_dict: Callable[[dict[str, Any]], T]) -> T:
-    """What a JSON object stands for; whatever is wrong with it is a `DataError` that names the file."""
-    data = read_json(path)
+def _read_object(path: Path) -> dict[str, Any]:
+    """A JSON object; a missing or damaged file is a `DataError` that names it."""
+    try:
+        data = json.loads(_read(path))
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
+        raise DataError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(data, dict):
         raise DataError(f"{path}: not a JSON object")
-    try:
-        return from_dict(data)
-    except KeyError as error:
-        raise DataError(f"{path}: {error} is missing") from None
-    except (ValueError, TypeError, AttributeError) as error:
-        raise DataError(f"{path}: {error}") from None
+    return data
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
@@ -90,26 +84,40 @@ def read_state(path: Path) -> dict[str, Any]:
         return json.loads((stream.metadata() or {}).get(_METADATA, "{}"))
 
 
-def write_definition(folder: Path, config: Config | TransitionConfig, vocabulary: Vocabulary) -> None:
+def write_definition(folder: Path, config: Config, vocabulary: Any) -> None:
     """Write what is fixed before training starts."""
     folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / VOCABULARY, vocabulary.as_dict())
-    write_json(folder / CONFIG, config.as_dict())  # the last one: where it is, there is a model
+    write_json(folder / VOCABULARY, asdict(vocabulary))
+    write_json(folder / CONFIG, as_dict(config))  # the last one: where it is, there is a model
 
 
-def read_config(folder: Path) -> Config | TransitionConfig:
-    """Read the configuration of a parser with the network's scores."""
-    return read_as(
-        folder / CONFIG, lambda data: (TransitionConfig if "transitions" in data else Config).from_dict(data)
-    )
+def read_config(folder: Path) -> Config:
+    """The configuration of a model of any kind; a missing or damaged file is a `DataError` that names it."""
+    path = folder / CONFIG
+    data = _read_object(path)
+    try:
+        return from_dict(data)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None
 
 
-def read_definition(folder: Path) -> tuple[Config | TransitionConfig, Vocabulary]:
-    """Read configuration and vocabulary of a parser with the network's scores."""
-    return read_config(folder), read_as(folder / VOCABULARY, Vocabulary.from_dict)
+def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]) -> tuple[C, V]:
+    """Configuration and vocabulary of a model of the kind that ``config_type`` is of.
 
-
-def read_scorer(folder: Path) -> str:
-    """What scores the trees of a model: ``bilstm`` or ``perceptron``; a missing or damaged file is a `DataError`."""
-    config = read_json(folder / CONFIG)
-    return config.get("scorer", BILSTM) if isinstance(config, dict) else BILSTM
+    Raises
+    ------
+    DataError
+        Something is missing or damaged, or the model is of another kind.
+    """
+    config = read_config(folder)
+    if not isinstance(config, config_type):
+        raise DataError(
+            f"{folder}: holds a {config.kind} parser, not a {config_type.kind} parser "
+            f"(load it with {config.kind.capitalize()}Parser.load or, whatever it is, with mh4.Parser.load)"
+        )
+    path = folder / VOCABULARY
+    content = _read(path)
+    try:
+        return config, checked(vocabulary_type, content)
+    except ValueError as error:
+        raise DataError(f"{path}: {error}") from None

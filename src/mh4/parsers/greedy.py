@@ -13,17 +13,18 @@ from mh4.models.network_config import NetworkConfig
 from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
 from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_state
 
+from .base import check_greedy
+from .config import GreedyConfig
 from .network import NetworkParser
 from .network_loops import parse_sentence
 from .systems import get_system
-from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
 _SHORTEST_ROOM = 64
 _NO_PARTS = np.empty((0, 3), np.int32)
 
 
-class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTransitionScorer]):
+class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransitionScorer]):
     """A greedy transition-based parser: the network scores transitions, the best is taken.
 
     Attributes
@@ -35,9 +36,12 @@ class GreedyParser(NetworkParser[TransitionConfig, TransitionScorer | BiaffineTr
         The tokens whose vectors are read, as indices of the system's.
     """
 
-    config_type = TransitionConfig
+    config_type = GreedyConfig
 
-    def __init__(self, config: TransitionConfig, vocabulary: Vocabulary, device: str = "auto") -> None:
+    def __init__(
+        self, config: GreedyConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "greedy"
+    ) -> None:
+        check_greedy(search)
         self.code, self.system = get_system(config.transitions.system)
         names = config.transitions.position_names
         self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)

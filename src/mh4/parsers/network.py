@@ -21,16 +21,15 @@ from mh4.models.network_config import NetworkConfig
 from mh4.models.transfer import HostCopy, send
 
 from .base import ROOT_RELATION, TreebankParser
-from .config import Config
+from .config import NetworkParserConfig
 from .folder import CONFIG, WEIGHTS, read_definition, read_tensors
 from .profiling import booked_here, stage
-from .transition_config import TransitionConfig
 from .vocabulary import Vocabulary
 
 BATCH_WORDS = 1_500  # words a prediction batch
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 
-C = TypeVar("C", bound=Config | TransitionConfig)
+C = TypeVar("C", bound=NetworkParserConfig)
 
 
 def choose_device(device: str) -> torch.device:
@@ -113,7 +112,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "auto", **options: Any) -> Self:
+    def load(cls, folder: str | Path, device: str = "auto", search: str = "exact", threads: int | None = None) -> Self:
         """Read a trained model.
 
         Parameters
@@ -121,19 +120,22 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         folder
             A model folder: config.json, vocab.json, weights.safetensors.
         device : {"auto", "cpu", "cuda"}
-        options
-            Those of the class.
+        search : {"exact", "beam:K", "greedy"}
+            See the class.
+        threads : int, optional
+            For finding trees; by default one per core.
 
         Raises
         ------
         DataError
             Something in the folder is missing or damaged, or it holds a model of another kind.
+        ValueError
+            A search that the parser does not have.
         """
         folder = Path(folder)
-        config, vocabulary = read_definition(folder)
-        if not isinstance(config, cls.config_type):
-            raise DataError(f"{folder / CONFIG}: not a model of {cls.__name__}")
-        parser = cls(config, vocabulary, device=device, **options)
+        config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
+        parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
+        parser.threads = threads
         weights = read_tensors(folder / WEIGHTS)
         try:
             parser.network.load_state_dict(weights)
@@ -141,17 +143,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {error}") from None
         parser.network.eval()
         return parser
-
-    @classmethod
-    def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> Self:
-        """Train on a treebank and return the model that was best on ``dev``.
-
-        Options are those of `mh4.training.trainer.train`: ``config``, ``device``, ``resume``, ``errors``, …
-        """
-        from mh4.training.trainer import train as run  # the trainer builds on this class
-
-        run(train, dev, output, **options)
-        return cls.load(output, device=options.get("device", "auto"))
 
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation | DataError]:
         predictions: list[Annotation | DataError | None] = [None] * len(sentences)

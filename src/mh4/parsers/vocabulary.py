@@ -5,19 +5,23 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import repeat
-from typing import Any
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordIds, collate
+from mh4.models.network_config import STRICT
 
 MIN_WORD_COUNT = 5  # as published
+Counts = dict[str, Annotated[int, Field(ge=0)]]
+Names = tuple[Annotated[str, Field(pattern=r"^[^\t\r\n]*$")], ...]  # each fits into a column of CoNLL-U
 _FIRST_CHARACTER = END + 1
 _DIGIT = re.compile(r"\d")
 
@@ -27,7 +31,7 @@ def normalise(form: str) -> str:
     return _DIGIT.sub("0", form.lower())
 
 
-def _indices(names: Sequence[str], first: int = 0) -> dict[str, int]:
+def _indices(names: Iterable[str], first: int = 0) -> dict[str, int]:
     return {name: index for index, name in enumerate(names, start=first)}
 
 
@@ -35,25 +39,19 @@ def _by_frequency(counts: Counter[str]) -> dict[str, int]:
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Vocabulary:
     """Counts of frequent words and of characters; names of relations, tags and features, in index order.
 
     Words and characters count from 1 and from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
     """
 
-    words: dict[str, int]
-    characters: dict[str, int]
-    relations: tuple[str, ...]
-    tags: tuple[str, ...]
-    tag_pairs: tuple[str, ...]
-    features: tuple[str, ...] = ()
-    _word_index: dict[str, int] = field(init=False, repr=False, compare=False)
-    _character_index: dict[str, int] = field(init=False, repr=False, compare=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "_word_index", _indices(tuple(self.words), UNKNOWN + 1))
-        object.__setattr__(self, "_character_index", _indices(tuple(self.characters), _FIRST_CHARACTER))
+    words: Counts
+    characters: Counts
+    relations: Names
+    tags: Names
+    tag_pairs: Names
+    features: Names = ()  # models made before there were any
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], min_word_count: int = MIN_WORD_COUNT) -> Vocabulary:
@@ -79,31 +77,13 @@ class Vocabulary:
             *(tuple(_by_frequency(names)) for names in (relations, tags, pairs, features)),
         )
 
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready content; `from_dict` reads it back."""
-        return {
-            "words": self.words,
-            "characters": self.characters,
-            "relations": list(self.relations),
-            "tags": list(self.tags),
-            "tag_pairs": list(self.tag_pairs),
-            "features": list(self.features),
-        }
+    @cached_property
+    def _word_index(self) -> dict[str, int]:
+        return _indices(self.words, UNKNOWN + 1)
 
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Vocabulary:
-        """Inverse of `as_dict`.
-
-        Raises
-        ------
-        KeyError, ValueError
-            Something is missing or of another kind.
-        """
-        data = {"features": [], **data}  # models made before there were any
-        words, characters = (_read_counts(data, name) for name in ("words", "characters"))
-        return cls(
-            words, characters, *(read_names(data, name) for name in ("relations", "tags", "tag_pairs", "features"))
-        )
+    @cached_property
+    def _character_index(self) -> dict[str, int]:
+        return _indices(self.characters, _FIRST_CHARACTER)
 
     @cached_property
     def relation_index(self) -> dict[str, int]:
@@ -155,21 +135,6 @@ class Vocabulary:
     def batch(self, sentences: Sequence[Sentence]) -> WordBatch:
         """A batch of sentences."""
         return self.collate([self.ids(sentence) for sentence in sentences])
-
-
-def _read_counts(data: dict[str, Any], name: str) -> dict[str, int]:
-    counts = data[name]
-    if not isinstance(counts, dict) or not all(isinstance(count, int) and count >= 0 for count in counts.values()):
-        raise ValueError(f"{name} must be an object of counts")
-    return counts
-
-
-def read_names(data: dict[str, Any], name: str) -> tuple[str, ...]:
-    """A list of names, which can stand in a column of CoNLL-U, from JSON; KeyError or ValueError if it is none."""
-    names = data[name]
-    if not isinstance(names, list) or not all(isinstance(one, str) and not set(one) & set("\t\r\n") for one in names):
-        raise ValueError(f"{name} must be a list of names without tabs and line breaks")
-    return tuple(names)
 
 
 def tag_pair_names(sentence: Sentence) -> list[str]:

@@ -29,8 +29,8 @@ from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.parsers.base import Count, TreebankParser
-from mh4.parsers.folder import read_scorer
-from mh4.parsers.loading import load_parser
+from mh4.parsers.folder import read_config
+from mh4.parsers.registry import load_parser
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -216,7 +216,7 @@ def parse_files(
         See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
         `multiprocessing`.
     device, search : str
-        See `mh4.parsers.loading.load_parser`.
+        See `mh4.parsers.registry.load_parser`.
     threads : int, optional
         Of each worker process; by default as many as Dask gives it.
     keep_heads, errors
@@ -239,7 +239,7 @@ def parse_files(
     require_dask()
     count = Count(0, 0)
     targets = check_files(inputs, output_folder)
-    read_scorer(Path(model))
+    read_config(Path(model))  # an error, if there is no model, before workers are started
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)

@@ -12,8 +12,8 @@ import numpy as np
 
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
-from mh4.parsers.perceptron.config import PerceptronConfig
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary

@@ -1,42 +1,44 @@
 """Settings by name, for `mh4 train --preset` and the experiments; what is not named keeps its default."""
 
+from typing import Any
+
 # More to learn from every word: morphological features too, tags and features from a lower layer, every word spelt,
 # and embeddings of all words that occur twice. In larger batches, with an average of the weights.
-_RICHER = (
-    "feature_weight=0.1",
-    "tagger_layer=1",
-    "characters=all",
-    "min_word_count=2",
-    "batch_words=200",
-    "learning_rate=0.004",
-    "evaluation_steps=200",
-)
+_RICHER: dict[str, Any] = {
+    "feature_weight": 0.1,
+    "tagger_layer": 1,
+    "characters": "all",
+    "min_word_count": 2,
+    "batch_words": 200,
+    "learning_rate": 0.004,
+    "evaluation_steps": 200,
+}
 
 # Narrower MLPs and most of the spelling left out, which spares time; little dropout at first; one learning rate.
-_QUICK = (
-    *_RICHER,
-    "mlp=160",
-    "spelling_dropout=0.7",
-    "dropout_rise=5000",
-    "weight_average=0.998",
-    "decays=0",
-)
+_QUICK: dict[str, Any] = {
+    **_RICHER,
+    "mlp": 160,
+    "spelling_dropout": 0.7,
+    "dropout_rise": 5000,
+    "weight_average": 0.998,
+    "decays": 0,
+}
 
-PRESETS: dict[str, tuple[str, ...]] = {
+PRESETS: dict[str, dict[str, Any]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
-    "paper": (),
+    "paper": {},
     # As good as that in a third of its time, and then an early end.
-    "fast": (*_QUICK, "patience=6"),
+    "fast": {**_QUICK, "patience": 6},
     # The same until it has long stopped to improve.
-    "balanced": (*_QUICK, "patience=12"),
+    "balanced": {**_QUICK, "patience": 12},
     # A wider BiLSTM, weights that decay, a long average, and two lower rates, each from the best weights before it.
-    "best": (
-        *_RICHER,
-        "hidden=320",
-        "weight_decay=0.1",
-        "weight_average=0.998",
-        "patience=8",
-        "decays=2",
-        "decay_from=best",
-    ),
+    "best": {
+        **_RICHER,
+        "hidden": 320,
+        "weight_decay": 0.1,
+        "weight_average": 0.998,
+        "patience": 8,
+        "decays": 2,
+        "decay_from": "best",
+    },
 }

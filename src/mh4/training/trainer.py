@@ -20,7 +20,7 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import Config
+from mh4.parsers.config import ChartConfig, NetworkParserConfig
 from mh4.parsers.folder import (
     CONFIG,
     LOG,
@@ -33,7 +33,7 @@ from mh4.parsers.folder import (
 )
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.profiling import Profile, stage
-from mh4.parsers.transition_config import TransitionConfig
+from mh4.parsers.registry import new_parser
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
 
@@ -265,7 +265,7 @@ def train(
     train: str | Path,
     dev: str | Path,
     output: str | Path,
-    config: Config | TransitionConfig | None = None,
+    config: NetworkParserConfig | None = None,
     device: str = "auto",
     threads: int | None = None,
     resume: bool = False,
@@ -283,7 +283,7 @@ def train(
     ----------
     train, dev
         CoNLL-U files with gold trees.
-    config : Config or TransitionConfig, optional
+    config : ChartConfig or GreedyConfig, optional
         Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
@@ -305,7 +305,7 @@ def train(
     """
     workers = Workers.join(device)
     try:
-        folder, config = Path(output), config or Config()
+        folder, config = Path(output), config or ChartConfig()
         exists = (folder / CONFIG).exists()
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
@@ -313,18 +313,14 @@ def train(
         sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
         if resume and exists:
-            saved_config, saved_vocabulary = read_definition(folder)
+            saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
             if saved_config != config:
                 raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
             if saved_vocabulary != vocabulary:
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
         resume = resume and exists
         continues = resume and (folder / STATE).exists()
-        parser: ChartParser | GreedyParser
-        if isinstance(config, TransitionConfig):
-            parser = GreedyParser(config, vocabulary, device)
-        else:
-            parser = ChartParser(config, vocabulary, device)
+        parser = new_parser(config, vocabulary, device)
         parser.threads = threads or workers.threads
         if parser.device.type == "cuda":  # so that a seed means the same model here, too
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")

@@ -296,9 +296,9 @@ def test_damaged_model_folders(small_model, tmp_path):
     with pytest.raises(DataError, match="format 99"):
         ChartParser.load(tmp_path)
     for config, message in {
-        '{"format": 1, "decoders": "mst"}': "unknown option decoders; known: decoder",
+        '{"format": 1, "decoders": "mst"}': "config.json: decoders: unknown option; known: decoder",
         '{"format": 1, "decoder": "mh5"}': "unknown decoder 'mh5'",
-        '{"format": 1, "network": {"hidden": "12"}}': "hidden must be of type int",
+        '{"format": 1, "network": {"hidden": "12"}}': "config.json: network.hidden: must be a valid integer",
         '{"format": 1, "network": 3}': "config.json: ",
         "[]": "config.json: not a JSON object",
     }.items():
@@ -308,16 +308,17 @@ def test_damaged_model_folders(small_model, tmp_path):
     (tmp_path / CONFIG).write_bytes((small_model / CONFIG).read_bytes())
     vocabulary = json.loads((small_model / VOCABULARY).read_bytes())
     for change, message in (
-        ({"words": ["a"]}, "words must be an object of counts"),
-        ({"characters": {"a": "many"}}, "characters must be an object of counts"),
-        ({"relations": 3}, "relations must be a list of names"),
-        ({"relations": [None]}, "relations must be a list of names"),
-        ({"tags": ["a\tb"]}, "without tabs"),
+        ({"words": ["a"]}, "words: must be an object"),
+        ({"characters": {"a": "many"}}, "characters.a: must be a valid integer"),
+        ({"relations": 3}, "relations: must be a valid array"),
+        ({"relations": [None]}, "relations.0: must be a valid string"),
+        ({"tags": ["a\tb"]}, "tags.0: must match pattern"),
+        ({"tag": []}, "tag: unknown option; known: words, "),
     ):
         (tmp_path / VOCABULARY).write_text(json.dumps(vocabulary | change))
         with pytest.raises(DataError, match=rf"vocab\.json: .*{message}"):
             ChartParser.load(tmp_path)
-    for text in ("[" * 100_000, f'{{"words": {"9" * 5000}}}', "{"):
+    for text in ("[" * 100_000, '{"words": 9', "{"):
         (tmp_path / VOCABULARY).write_text(text)
         with pytest.raises(DataError, match=r"vocab\.json: not valid JSON"):
             ChartParser.load(tmp_path)

@@ -3,7 +3,7 @@
 import pytest
 from paths import GOLDEN_FOLDER
 
-from mh4.parsers.loading import load_parser
+from mh4.parsers.registry import load_parser
 
 
 @pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron"])

@@ -7,8 +7,8 @@ from small import SMALL_NETWORK, small_config
 from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import GreedyConfig, TransitionConfig
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.transition_config import OracleConfig, TransitionConfig
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.objectives import make_objective
 from mh4.training.treebanks import read_gold
@@ -28,7 +28,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
 
 def test_decisions_are_followed_with_dropout(small_treebanks):
     sentences = read_gold(small_treebanks[0])[:8]
-    config = TransitionConfig(OracleConfig("arc-hybrid", positions="s1,s0,b0", exploration_start=0), SMALL_NETWORK)
+    config = GreedyConfig(TransitionConfig("arc-hybrid", positions="s1,s0,b0", exploration_start=0), SMALL_NETWORK)
     parser = GreedyParser(config, Vocabulary.from_sentences(sentences), "cpu")
     objective, scorer = make_objective(parser), parser.network.scorer
     trees = [objective.training_tree(sentence) for sentence in sentences]

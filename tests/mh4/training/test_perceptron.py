@@ -1,4 +1,5 @@
 import json
+from dataclasses import asdict
 
 import numpy as np
 import pytest
@@ -7,8 +8,9 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.data.sentence import Sentence
-from mh4.parsers.folder import read_scorer
-from mh4.parsers.perceptron.config import PerceptronConfig, make_config
+from mh4.parsers.checking import checked
+from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.folder import read_config
 from mh4.parsers.perceptron.loops import score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -155,7 +157,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     folder, lines = tmp_path / "model", []
     config = PerceptronConfig("arc-eager", iterations=2)
     parser = train(*small_treebanks, folder, config, on_evaluation=lines.append)
-    assert read_scorer(folder) == "perceptron"
+    assert read_config(folder) == config
     assert [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] == lines
     loaded = PerceptronParser.load(folder)
     assert loaded.config == config
@@ -253,7 +255,10 @@ def test_unknown_words_and_long_sentences(sample):
 
 def test_vocabulary(sample):
     vocabulary = PerceptronVocabulary.from_sentences(sample[0])
-    assert PerceptronVocabulary.from_dict(json.loads(json.dumps(vocabulary.as_dict()))) == vocabulary
+    data = asdict(vocabulary)
+    assert checked(PerceptronVocabulary, json.dumps(data)) == vocabulary
+    with pytest.raises(ValueError, match="the relation 'x' of words below the root is none of the relations"):
+        checked(PerceptronVocabulary, json.dumps(data | {"root_relation": "x"}))
     assert vocabulary.root_relation == "root"
     assert vocabulary.root_only
     text = vocabulary.text(sample[0][:3])
@@ -264,30 +269,3 @@ def test_vocabulary(sample):
     trees[0][root], trees[0][1 if root != 1 else 2] = 1 if root != 1 else 2, 0
     relations = vocabulary.gold(sample[0][:1], trees).relations
     assert relations[root] == -1
-    with pytest.raises(ValueError, match="unknown tag column 'x'; known: upos, xpos"):
-        PerceptronVocabulary.from_sentences(sample[0], "x")
-
-
-def test_settings():
-    config = make_config(["system=arc-standard", "oracle=static", "iterations=3", "exploration=0.5"])
-    assert config == PerceptronConfig("arc-standard", "static", iterations=3, exploration=0.5)
-    assert PerceptronConfig.from_dict(config.as_dict()) == config
-    assert config.exploration_at(9) == 0
-    assert [PerceptronConfig(exploration_start=2).exploration_at(e) for e in range(3)] == [0, 0, 0.9]
-    for settings, message in (
-        (["speed=1"], "unknown setting 'speed'; known: exploration"),
-        (["iterations=many"], "must be of type int"),
-        (["system=x"], "unknown system 'x'; known: arc-standard"),
-        (["oracle=x"], "unknown oracle 'x' of arc-eager; known: static, dynamic"),
-        (["exploration=2"], "a probability"),
-        (["iterations=0"], "1 or more"),
-        (["tag_column=x"], "unknown tag column"),
-    ):
-        with pytest.raises(ValueError, match=message):
-            make_config(settings)
-    with pytest.raises(ValueError, match="unknown option x; known: exploration"):
-        PerceptronConfig.from_dict(config.as_dict() | {"x": 1})
-    with pytest.raises(ValueError, match="model format 9"):
-        PerceptronConfig.from_dict(config.as_dict() | {"format": 9})
-    with pytest.raises(ValueError, match="scorer None"):
-        PerceptronConfig.from_dict({"format": 1})

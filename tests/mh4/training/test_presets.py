@@ -2,11 +2,12 @@
 
 from dataclasses import asdict
 
-from mh4.parsers.config import Config, make_config
+from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.presets import PRESETS
 
 # Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
 PUBLISHED_NETWORK = {
+    "encoder": "bilstm",
     "word_size": 128,
     "character_size": 64,
     "character_hidden": 128,
@@ -48,7 +49,7 @@ PUBLISHED_TRAINING = {
 
 
 def test_paper_has_the_published_settings():
-    config = make_config("mh4-hybrid", settings=PRESETS["paper"])
-    assert config == Config()
+    config = make_config(ChartConfig, PRESETS["paper"])
+    assert config == ChartConfig()
     assert asdict(config.network) == PUBLISHED_NETWORK
     assert asdict(config.training) == PUBLISHED_TRAINING

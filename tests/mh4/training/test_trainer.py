@@ -151,11 +151,6 @@ def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_tree
     assert f"{long} training sentences are left out" in caplog.text
 
 
-def test_training_from_python(small_treebanks, tmp_path):
-    parser = ChartParser.train(*small_treebanks, tmp_path / "m", config=small_config("eisner"), device="cpu")
-    assert len(parser(["Topebon", "rupo"]).relations) == 2
-
-
 def test_folder_is_not_overwritten_by_accident(small_treebanks, small_model):
     with pytest.raises(DataError, match="--resume"):
         train(*small_treebanks, small_model, small_config(), device="cpu")

@@ -86,10 +86,12 @@ def bench_train(
     as_json: JsonOption = False,
 ) -> None:
     """Measure words per second in training, and where the time goes."""
+    from mh4.parsers.config import parse_settings
+
     from .stages import stage_table, time_training
 
     set_threads(threads)
-    settings = [*PRESETS[preset], *(setting or [])]
+    settings = {**PRESETS[preset], **parse_settings(setting or [])}
     _print(time_training(treebank, decoder.value, steps, device.value, threads, settings), as_json, stage_table)
 
 

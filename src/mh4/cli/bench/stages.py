@@ -5,8 +5,9 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from rich.table import Table
@@ -17,10 +18,10 @@ from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import Config, make_config
-from mh4.parsers.loading import load_parser
+from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.network import NetworkParser
 from mh4.parsers.profiling import Profile, stage
+from mh4.parsers.registry import load_parser, new_parser
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
@@ -38,13 +39,13 @@ def time_training(
     steps: int,
     device: str = "auto",
     threads: int | None = None,
-    settings: Sequence[str] = (),
+    settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
-    config = make_config(decoder, settings=settings)
+    config = make_config(ChartConfig, {"decoder": decoder, **settings})
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"])
-        parser = ChartParser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
+        parser = new_parser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
         order = [
@@ -74,7 +75,7 @@ def parser_to_measure(
     """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
     if model is not None:
         return load_parser(model, device, threads=threads)
-    parser = ChartParser(Config(decoder=decoder), Vocabulary.from_sentences(sentences), device)
+    parser = ChartParser(ChartConfig(decoder=decoder), Vocabulary.from_sentences(sentences), device)
     parser.threads = threads
     return parser
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -12,11 +11,11 @@ import torch
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 
-from ..base import TreebankParser
-from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_as, read_tensors, write_json, write_tensors
+from ..base import TreebankParser, check_greedy
+from ..config import PerceptronConfig
+from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_definition, read_tensors, write_definition, write_tensors
 from ..systems import get_system
 from ..templates import system_templates
-from .config import PerceptronConfig
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
 from .weights import ARRAYS, from_lists
@@ -41,6 +40,8 @@ class PerceptronParser(TreebankParser):
         depend on the transition (0 before the first sentence).
     """
 
+    config_type = PerceptronConfig
+
     def __init__(
         self,
         config: PerceptronConfig,
@@ -64,22 +65,30 @@ class PerceptronParser(TreebankParser):
         return self._contexts / self._decisions if self._decisions else 0.0
 
     @classmethod
-    def load(cls, folder: str | Path) -> PerceptronParser:
+    def load(
+        cls, folder: str | Path, device: str = "auto", search: str = "greedy", threads: int | None = None
+    ) -> PerceptronParser:
         """Read a trained model.
 
         Parameters
         ----------
         folder
             A model folder: config.json, vocab.json, weights.safetensors.
+        device, threads
+            Of no account: perceptrons run on the CPU, in the thread that calls them.
+        search : {"exact", "greedy"}
+            Both mean the one that it has.
 
         Raises
         ------
         DataError
-            Something in the folder is missing or damaged.
+            Something in the folder is missing or damaged, or it holds a model of another kind.
+        ValueError
+            Another search.
         """
+        check_greedy(search)
         folder = Path(folder)
-        config = read_as(folder / CONFIG, PerceptronConfig.from_dict)
-        vocabulary = read_as(folder / VOCABULARY, PerceptronVocabulary.from_dict)
+        config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system)[1], len(vocabulary.relations), vocabulary.forced_root)
         return cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
@@ -87,23 +96,11 @@ class PerceptronParser(TreebankParser):
     def save(self, folder: str | Path) -> None:
         """Write the model folder, each file as a whole, the weights last."""
         folder = Path(folder)
-        folder.mkdir(parents=True, exist_ok=True)
-        write_json(folder / CONFIG, self.config.as_dict())
-        write_json(folder / VOCABULARY, self.vocabulary.as_dict())
+        write_definition(folder, self.config, self.vocabulary)
         write_tensors(
             folder / WEIGHTS,
             {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
         )
-
-    @classmethod
-    def train(cls, train: str | Path, dev: str | Path, output: str | Path, **options: Any) -> PerceptronParser:
-        """Train on a treebank and return the model that was best on ``dev``.
-
-        Options are those of `mh4.training.perceptron.train`: ``config``, ``overwrite``, ``errors``, …
-        """
-        from mh4.training.perceptron import train as run  # the trainer builds on this class
-
-        return run(train, dev, output, **options)
 
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation]:
         """See `TreebankParser`.

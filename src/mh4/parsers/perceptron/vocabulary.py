@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from functools import cached_property
+from typing import Self
 
 import numpy as np
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
 
 from mh4.data.sentence import Sentence
+from mh4.models.network_config import STRICT
 
-from ..vocabulary import read_names
+from ..config import TagColumn
+from ..vocabulary import Names
 from .loops import Gold, Text
 
 UNKNOWN, ROOT = 0, 1  # forms and tags that are not in the vocabulary; those of position 0
 _FIRST = 2
-TAG_COLUMNS = ("upos", "xpos")
 
 
-def _check_tag_column(name: str) -> None:
-    if name not in TAG_COLUMNS:
-        raise ValueError(f"unknown tag column {name!r}; known: {', '.join(TAG_COLUMNS)}")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class PerceptronVocabulary:
     """Forms and tags count from 2, relations from 0.
 
@@ -37,39 +35,31 @@ class PerceptronVocabulary:
         Whether that relation is the one of all words below the root, and of no others.
     single_root : bool
         Whether there is one word below the root in every sentence.
-    tag_column : str
-        One of `TAG_COLUMNS`.
+    tag_column : {"upos", "xpos"}
     """
 
-    forms: tuple[str, ...]
-    tags: tuple[str, ...]
-    relations: tuple[str, ...]
+    forms: Names
+    tags: Names
+    relations: Names
     root_relation: str
     root_only: bool
     single_root: bool
-    tag_column: str
-    _numbers: dict[str, dict[str, int]] = field(init=False, repr=False, compare=False)
+    tag_column: TagColumn
 
-    def __post_init__(self) -> None:
-        firsts = {"forms": _FIRST, "tags": _FIRST, "relations": 0}
-        numbers = {
-            what: {name: i for i, name in enumerate(getattr(self, what), first)} for what, first in firsts.items()
-        }
-        object.__setattr__(self, "_numbers", numbers)
-        _check_tag_column(self.tag_column)
-        if self.root_relation not in numbers["relations"]:
+    @model_validator(mode="after")
+    def _check_root_relation(self) -> Self:
+        if self.root_relation not in self.relations:
             raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
+        return self
+
+    @cached_property
+    def _numbers(self) -> dict[str, dict[str, int]]:
+        firsts = {"forms": _FIRST, "tags": _FIRST, "relations": 0}
+        return {what: {name: i for i, name in enumerate(getattr(self, what), first)} for what, first in firsts.items()}
 
     @classmethod
-    def from_sentences(cls, sentences: Iterable[Sentence], tag_column: str = "upos") -> PerceptronVocabulary:
-        """Collect what the training sentences hold.
-
-        Raises
-        ------
-        ValueError
-            An unknown tag column.
-        """
-        _check_tag_column(tag_column)
+    def from_sentences(cls, sentences: Iterable[Sentence], tag_column: TagColumn = "upos") -> PerceptronVocabulary:
+        """Collect what the training sentences hold."""
         forms: set[str] = set()
         tags: set[str] = set()
         below_root: dict[str, int] = {}
@@ -92,40 +82,6 @@ class PerceptronVocabulary:
             len(below_root) == 1 and not elsewhere & set(below_root),
             single_root,
             tag_column,
-        )
-
-    def as_dict(self) -> dict[str, Any]:
-        """JSON-ready content; `from_dict` reads it back."""
-        return {
-            "forms": list(self.forms),
-            "tags": list(self.tags),
-            "relations": list(self.relations),
-            "root_relation": self.root_relation,
-            "root_only": self.root_only,
-            "single_root": self.single_root,
-            "tag_column": self.tag_column,
-        }
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> PerceptronVocabulary:
-        """Inverse of `as_dict`.
-
-        Raises
-        ------
-        KeyError, ValueError
-            Something is missing or of another kind.
-        """
-        for name in ("root_only", "single_root"):
-            if not isinstance(data[name], bool):
-                raise ValueError(f"{name} must be true or false; got {data[name]!r}")
-        return cls(
-            read_names(data, "forms"),
-            read_names(data, "tags"),
-            read_names(data, "relations"),
-            data["root_relation"],
-            data["root_only"],
-            data["single_root"],
-            data["tag_column"],
         )
 
     def relation_number(self, relation: str) -> int:

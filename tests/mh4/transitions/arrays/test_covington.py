@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mh4.data.conllu import read_conllu
 from mh4.oracles.covington import optimal_computation, optimal_step
-from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
 from mh4.training.perceptron import fit

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import projectivize
 from mh4.oracles.lr_spine import correct_transitions
-from mh4.parsers.perceptron.config import PerceptronConfig
+from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.templates import MERGED
 from mh4.training.perceptron import fit
 from mh4.transitions.arrays import lr_spine

@@ -1,0 +1,47 @@
+"""Dataclasses from outside: types and ranges are checked, and errors say where something is wrong."""
+
+from __future__ import annotations
+
+import re
+import reprlib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, TypeVar, get_type_hints
+
+from pydantic import TypeAdapter, ValidationError
+
+T = TypeVar("T")
+
+
+def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:
+    """A dataclass of its values: in JSON, where types have to be right, or in a mapping, where numbers may be strings.
+
+    Raises
+    ------
+    ValueError
+        Where something is wrong, what, and what would be right.
+    """
+    adapter = TypeAdapter(kind)
+    try:
+        if isinstance(data, Mapping):
+            return adapter.validate_python(data)
+        return adapter.validate_json(data, strict=True)
+    except ValidationError as error:
+        errors = error.errors(include_url=False)
+        raise ValueError("; ".join(_describe(kind, dict(one)) for one in errors)) from None
+
+
+def _describe(kind: type[Any], error: Mapping[str, Any]) -> str:
+    if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
+        for place in error["loc"][:-1]:
+            kind = get_type_hints(kind)[place]
+        known = ", ".join(field.name for field in fields(kind))
+        message = f"unknown option; known: {known}"
+    elif error["type"] == "value_error":
+        message = str(error["ctx"]["error"])
+    elif error["type"] == "json_invalid":
+        message = f"not valid JSON: {error['ctx']['error']}"
+    else:
+        message = f"{re.sub('^[A-Z][a-z]+ should', 'must', error['msg'])}; got {reprlib.repr(error['input'])}"
+    place = ".".join(map(str, error["loc"]))
+    return f"{place}: {message}" if place else message

@@ -1,0 +1,133 @@
+"""Configurations: checked when made, read back from JSON of this version and of earlier ones."""
+
+import json
+from dataclasses import replace
+
+import pytest
+from paths import GOLDEN_FOLDER
+
+from mh4.models.network_config import NetworkConfig
+from mh4.parsers.config import (
+    KINDS,
+    ChartConfig,
+    GreedyConfig,
+    PerceptronConfig,
+    TrainingConfig,
+    TransitionConfig,
+    as_dict,
+    from_dict,
+    make_config,
+    parse_settings,
+)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        ChartConfig("mst", single_root=False, training=TrainingConfig(seed=4)),
+        GreedyConfig(TransitionConfig("mh4", positions="s2,s1,s0,b0"), NetworkConfig(hidden=8)),
+        PerceptronConfig("arc-standard", "static", iterations=3, tag_column="xpos"),
+    ],
+    ids=KINDS,
+)
+def test_configurations_are_read_back(config):
+    saved = as_dict(config)
+    assert (saved["format"], saved["kind"]) == (2, config.kind)
+    assert from_dict(json.loads(json.dumps(saved))) == config
+    for name in ("network", "training", "iterations"):
+        saved.pop(name, None)
+    assert type(from_dict(saved)) is type(config)  # what is left out has its default
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_configurations_of_format_1_had_no_kind(kind):
+    data = json.loads((GOLDEN_FOLDER / "models" / kind / "config.json").read_bytes())
+    assert data["format"] == 1
+    assert "kind" not in data
+    config = from_dict(data)
+    assert type(config) is KINDS[kind]
+    kept = as_dict(config)
+    for name in ("transitions", "training"):
+        assert kept.get(name) == data.get(name)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        ({"format": 99}, "model format 99; this version reads formats 1 to 2"),
+        ({}, "model format None"),
+        ({"format": 2}, "unknown kind of model None; known: chart, greedy, perceptron"),
+        ({"format": 2, "kind": ["chart"]}, "unknown kind of model ['chart']"),
+        ({"format": 1, "decoders": "mst"}, "decoders: unknown option; known: decoder, single_root, network, training"),
+        ({"format": 1, "decoder": "mh5"}, "decoder: unknown decoder 'mh5'; known: mst"),
+        ({"format": 1, "training": {"batch_words": 0}}, "training.batch_words: must be greater than or equal to 1; g"),
+        ({"format": 1, "training": {"seed": True}}, "training.seed: must be a valid integer; got True"),
+        ({"format": 1, "network": {"hidden": "12"}}, "network.hidden: must be a valid integer; got '12'"),
+        ({"format": 1, "network": {"hiden": 12}}, "network.hiden: unknown option; known: encoder, word_size, "),
+        ({"format": 1, "network": 3}, "network: must be an object; got 3"),
+        ({"format": 1, "network": {"layers": 1, "tagger_layer": 2}}, "network: tagger_layer must be from 0 to 1; got"),
+        ({"format": 2, "kind": "greedy", "transitions": {"systm": "mh4"}}, "transitions.systm: unknown option"),
+        ({"format": 2, "kind": "perceptron", "tag_column": "x"}, "tag_column: must be 'upos' or 'xpos'; got 'x'"),
+    ],
+)
+def test_errors_say_where_and_what_would_be_right(data, message):
+    with pytest.raises(ValueError) as error:  # noqa: PT011
+        from_dict(data)
+    assert str(error.value).startswith(message)
+
+
+def test_settings_are_named_without_their_part():
+    config = make_config(ChartConfig, {"decoder": "mh3", "hidden": "64", "learning_rate": "0.001", "seed": 5})
+    assert config == ChartConfig("mh3", True, NetworkConfig(hidden=64), TrainingConfig(learning_rate=0.001, seed=5))
+    config = make_config(GreedyConfig, {"system": "mh4", "positions": "s2,s1,s0,b0", "exploration": "0.5", "mlp": 64})
+    assert config.transitions.position_names == ["s2", "s1", "s0", "b0"]
+    assert (config.network.mlp, config.transitions.exploration) == (64, 0.5)
+    config = make_config(PerceptronConfig, {"system": "arc-standard", "oracle": "static", "exploration": "0.5"})
+    assert config == PerceptronConfig("arc-standard", "static", exploration=0.5)
+
+
+@pytest.mark.parametrize(
+    ("config_type", "settings", "message"),
+    [
+        (ChartConfig, {"lr": 1}, "unknown setting 'lr'; known: .*learning_rate"),
+        (ChartConfig, {"system": "mh4"}, "unknown setting 'system'"),
+        (ChartConfig, {"hidden": "big"}, "network.hidden: must be a valid integer, .*; got 'big'"),
+        (ChartConfig, {"hidden": 191}, "network.hidden: must be a multiple of 2; got 191"),
+        (ChartConfig, {"learning_rate": "nan"}, "training.learning_rate: must be a finite number; got 'nan'"),
+        (ChartConfig, {"batch_words": 0, "patience": 0}, "batch_words: must .* 1; got 0; training.patience: must"),
+        (ChartConfig, {"characters": "none"}, "characters: must be 'rare' or 'all'"),
+        (ChartConfig, {"tagger_layer": -1}, "network.tagger_layer: must be greater than or equal to 0; got -1"),
+        (ChartConfig, {"encoder": "gru"}, "encoder: must be 'bilstm'"),
+        (GreedyConfig, {"system": "arc-cubic"}, "unknown system 'arc-cubic'; known: arc-standard"),
+        (GreedyConfig, {"oracle": "magic"}, "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),
+        (GreedyConfig, {"positions": "s0,s9"}, "unknown positions s9; arc-hybrid has: s0, b0"),
+        (GreedyConfig, {"near_exploration": 2}, "transitions.near_exploration: must be less than or equal to 1"),
+        (GreedyConfig, {"form": "bilinear"}, "unknown form 'bilinear'; known: concatenated, biaffine"),
+        (GreedyConfig, {"system": "mh4", "positions": "s2,s1,b0", "form": "biaffine"}, "of two positions, not of s2,"),
+        (PerceptronConfig, {"speed": 1}, "unknown setting 'speed'; known: exploration"),
+        (PerceptronConfig, {"oracle": "x"}, "unknown oracle 'x' of arc-eager; known: static, dynamic"),
+        (PerceptronConfig, {"iterations": 0}, "iterations: must be greater than or equal to 1; got 0"),
+        (PerceptronConfig, {"seed": 2**63}, "seed: must be less than"),
+    ],
+)
+def test_wrong_settings(config_type, settings, message):
+    with pytest.raises(ValueError, match=message):
+        make_config(config_type, settings)
+
+
+def test_settings_on_the_command_line():
+    assert parse_settings(["hidden=3", "positions=s0,b0", "hidden=4"]) == {"hidden": "4", "positions": "s0,b0"}
+    with pytest.raises(ValueError, match="a setting is NAME=VALUE, not 'hidden'"):
+        parse_settings(["hidden"])
+
+
+def test_what_a_greedy_parser_looks_at_and_is_told_depends_on_its_system():
+    assert TransitionConfig("covington").oracle == "dynamic"
+    assert TransitionConfig("mh4").oracle == "static"
+    assert TransitionConfig("mh4").exploration_at(9) == 0.0
+    assert replace(TransitionConfig("mh4", positions="s2,s1,s0,b0"), positions="").positions == "s1,s0,b0"
+    assert TransitionConfig("arc-hybrid").form == "biaffine"
+    for system, positions in (("mh4", ""), ("mh4", "s0,b0"), ("arc-hybrid", "s1,s0,b0")):
+        assert TransitionConfig(system, positions=positions).form == "concatenated"
+    assert PerceptronConfig("arc-standard", "static", exploration=0.5).exploration_at(9) == 0
+    assert [PerceptronConfig(exploration_start=2).exploration_at(e) for e in range(3)] == [0, 0, 0.9]
