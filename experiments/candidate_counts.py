@@ -12,7 +12,6 @@ from mh4.parsers.perceptron.loops import Actions, best_action, new_room, score_c
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.weights import from_lists
 from mh4.parsers.systems import apply, get_system, initialize, list_candidates
-from mh4.parsers.templates import system_templates
 from mh4.transitions.arrays.state import ARGUMENT, DEPENDENT, NONE, TRANSITION
 
 
@@ -65,10 +64,10 @@ def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -
     """
     if not sentences:
         return np.empty(0, np.int64), np.empty(0, np.int32)
-    code, system = get_system(parser.config.system)
-    templates = system_templates(system)
+    system = get_system(parser.config.system)
+    templates = system.compiled_templates()
     actions = Actions.of(system, len(parser.vocabulary.relations), parser.vocabulary.forced_root)
     room = new_room(system, templates, actions, max(map(len, sentences)))
     text = parser.vocabulary.text(sentences)
-    counts = _count(code, from_lists(*parser.lists), templates, actions, text, room)
+    counts = _count(system.code, from_lists(*parser.lists), templates, actions, text, room)
     return (np.diff(text.offsets) - 1)[counts[:, 0]], counts[:, 1].copy()

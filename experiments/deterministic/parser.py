@@ -22,19 +22,17 @@ import numpy as np
 import torch
 
 from deterministic.states import (
+    ARRAY_SYSTEMS,
     LABEL_SLOTS,
     NO_RELATION,
     RELATION_SLOTS,
-    ROOT,
-    SECOND_UNDER_TOP,
-    SYSTEMS,
-    TOP_UNDER_SECOND,
+    ROOT_WORD,
     WORD_SLOTS,
     ArraySystem,
     Configurations,
     Described,
     States,
-    Text,
+    TaggedText,
     advance_sentences,
     describe_sentences,
     replay,
@@ -45,8 +43,9 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.base import ROOT_RELATION
 from mh4.parsers.vocabulary import Vocabulary, normalise
 from mh4.transitions.arc_eager import LABELS
+from mh4.transitions.registry import system_name
 
-UNKNOWN = ROOT + 1  # row of the word vectors (zeros) and number of the tag of what the training text does not have
+UNKNOWN = ROOT_WORD + 1  # row of the word vectors (zeros) and number of the tag of what the training text does not have
 LOCKSTEP_SENTENCES = 2_048  # parsed side by side
 ABSENT, ANY_RELATION = 0, 1  # targets of a transition; 2 + r stands for relation r
 
@@ -84,16 +83,16 @@ class Steps:
         return len(self.transitions)
 
     def _allowed(self) -> np.ndarray:
-        count = len(self.system.moves)
+        count = len(self.system.transitions)
         codes = np.arange(1 << (count + 1))[:, None]
         allowed = (codes >> self.transitions & 1).astype(bool)
         if self.root != NO_RELATION:
-            head_is_root = (codes >> count & 1).astype(bool) & (self.system.moves[self.transitions] == TOP_UNDER_SECOND)
+            head_is_root = (codes >> count & 1).astype(bool) & self.system.attaches_below[self.transitions]
             allowed &= ~self.system.makes_arc[self.transitions] | (head_is_root == (self.relations == self.root))
         return allowed
 
     def _right(self) -> np.ndarray:
-        count, kinds = len(self.system.moves), self.relation_count + 2
+        count, kinds = len(self.system.transitions), self.relation_count + 2
         right = np.zeros((count, kinds, len(self)), bool)
         classes = np.arange(len(self))
         right[self.transitions, ANY_RELATION, classes] = True
@@ -102,13 +101,13 @@ class Steps:
         return right.reshape(count * kinds, len(self))
 
     def targets(
-        self, text: Text, configurations: Configurations, best: np.ndarray, relations: np.ndarray
+        self, text: TaggedText, configurations: Configurations, best: np.ndarray, relations: np.ndarray
     ) -> np.ndarray:
         """Rows of `right`, int32 (B, T), for some configurations and their best transitions.
 
         Parameters
         ----------
-        text : Text
+        text : TaggedText
         configurations : Configurations
         best : bool (B, T)
         relations : int32 (P,)
@@ -117,12 +116,12 @@ class Steps:
         """
         tops = configurations.offsets[1:] - 1
         targets = np.empty(best.shape, np.int32)
-        for t, move in enumerate(self.system.moves):
+        for t, popped in enumerate(self.system.pops):
             kind = np.full(len(best), ANY_RELATION)
-            if self.system.makes_arc[t]:
-                elements = tops - ((move == SECOND_UNDER_TOP) & (configurations.depths > 1))
+            if popped >= 0:
+                elements = tops - np.minimum(popped, configurations.depths - 1)
                 gold = relations[text.offsets[configurations.sentences] + configurations.stacks[elements]]
-                head_is_root = (configurations.depths == 2) & (move == TOP_UNDER_SECOND)
+                head_is_root = (configurations.depths == 2) & self.system.attaches_below[t]
                 possible = (gold == self.root) == head_is_root if self.root != NO_RELATION else True
                 kind = np.where(possible, 2 + gold, ANY_RELATION)
             targets[:, t] = t * (self.relation_count + 2) + np.where(best[:, t], kind, ABSENT)
@@ -134,7 +133,7 @@ class DeterministicParser:
 
     Parameters
     ----------
-    system : {"shift-reduce", "arc-eager"}
+    system : {"arc-standard", "arc-eager"}
     vocabulary : Vocabulary
         Tags and relations of the training text.
     vectors : WordVectors
@@ -149,9 +148,7 @@ class DeterministicParser:
     """
 
     def __init__(self, system: str, vocabulary: Vocabulary, vectors: WordVectors, hidden: int = HIDDEN) -> None:
-        if system not in SYSTEMS:
-            raise ValueError(f"unknown transition system {system!r}; known: {', '.join(SYSTEMS)}")
-        self.system = SYSTEMS[system]
+        self.system = ARRAY_SYSTEMS[system_name(system, ARRAY_SYSTEMS)]
         self.vocabulary = vocabulary
         self.vectors = vectors
         self.steps = Steps(self.system, vocabulary.relations)
@@ -172,16 +169,16 @@ class DeterministicParser:
     def _tag_numbers(self) -> dict[str, int]:
         return {tag: number for number, tag in enumerate(self.vocabulary.tags, start=UNKNOWN + 1)}
 
-    def encode(self, sentences: Sequence[Sentence]) -> Text:
+    def encode(self, sentences: Sequence[Sentence]) -> TaggedText:
         """Words and gold parts of speech as numbers."""
         rows, tags = self.vectors.index, self._tag_numbers
-        return Text(
+        return TaggedText(
             np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)], dtype=np.int64),
             np.array(
                 [
                     row
                     for sentence in sentences
-                    for row in (ROOT, *(UNKNOWN + 1 + rows.get(normalise(form), -1) for form in sentence.forms))
+                    for row in (ROOT_WORD, *(UNKNOWN + 1 + rows.get(normalise(form), -1) for form in sentence.forms))
                 ],
                 np.int32,
             ),
@@ -189,7 +186,7 @@ class DeterministicParser:
                 [
                     number
                     for sentence in sentences
-                    for number in (ROOT, *(tags.get(tag, UNKNOWN) for tag in sentence.upos))
+                    for number in (ROOT_WORD, *(tags.get(tag, UNKNOWN) for tag in sentence.upos))
                 ],
                 np.int32,
             ),
@@ -202,7 +199,7 @@ class DeterministicParser:
         best = scores.argmax(1).numpy()
         return self.steps.transitions[best], self.steps.relations[best]
 
-    def run(self, text: Text) -> tuple[np.ndarray, States]:
+    def run(self, text: TaggedText) -> tuple[np.ndarray, States]:
         """Parse.
 
         Returns
@@ -214,7 +211,7 @@ class DeterministicParser:
         """
         lengths = np.diff(text.offsets) - 1
         order = np.argsort(-lengths, kind="stable")
-        first_steps, moves = text.step_offsets, self.system.moves
+        first_steps, labelled = text.step_offsets, self.system.labelled
         transitions = np.empty(first_steps[-1], np.int8)
         states = States.initial(text)
         for start in range(0, len(order), LOCKSTEP_SENTENCES):
@@ -222,9 +219,9 @@ class DeterministicParser:
             for step in range(2 * lengths[chunk[0]]):
                 chunk = chunk[: np.count_nonzero(2 * lengths[chunk] > step)]  # the longest come first
                 described = Described.empty(len(chunk), len(self.starts))
-                describe_sentences(moves, text, self.starts, states, chunk, described)
+                describe_sentences(labelled, len(self.system.transitions), text, self.starts, states, chunk, described)
                 chosen, relations = self._choose(described)
-                advance_sentences(moves, text, states, chunk, chosen, relations)
+                advance_sentences(labelled, text, states, chunk, chosen, relations)
                 transitions[first_steps[chunk] + step] = chosen
         return transitions, states
 
@@ -238,12 +235,14 @@ class DeterministicParser:
             for a, b in zip(text.offsets[:-1], text.offsets[1:], strict=True)
         ]
 
-    def replay(self, text: Text, transitions: np.ndarray, relations: np.ndarray) -> tuple[Described, Configurations]:
+    def replay(
+        self, text: TaggedText, transitions: np.ndarray, relations: np.ndarray
+    ) -> tuple[Described, Configurations]:
         """The configurations of given computations, for the classifier and for oracles.
 
         Parameters
         ----------
-        text : Text
+        text : TaggedText
         transitions : int (M,)
             Steps, 2n a sentence, all of them legal.
         relations : int32 (P,)

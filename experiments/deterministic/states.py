@@ -2,10 +2,10 @@
 
 A sentence of n words has the positions 0 (root) to n; the arrays of all sentences lie one after the other, sentence s
 at ``offsets[s]`` to ``offsets[s + 1] - 1``. In both systems every word is pushed once and popped once, so that every
-computation has 2n steps; those of all sentences lie in one flat array as well (`Text.step_offsets`). `replay` turns
-computations into whatever a classifier or an oracle needs to know of each of their configurations.
+computation has 2n steps; those of all sentences lie in one flat array as well: see `TaggedText.step_offsets`. `replay`
+turns computations into whatever a classifier or an oracle needs to know of each of their configurations.
 
-The kernels do what `mh4.transitions` does one configuration at a time, and do not check what they are given.
+Transitions are those of `mh4.transitions.arrays`; the kernels do not check what they are given.
 """
 
 from __future__ import annotations
@@ -15,74 +15,65 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mh4.transitions.arc_eager import LABELS, ArcEager
+from mh4.transitions.arc_eager import ArcEager
+from mh4.transitions.arrays import arc_eager, arc_standard
 from mh4.transitions.shift_reduce import ShiftReduce
 from mh4.transitions.transition_system import NO_HEAD
 
-NONE, ROOT = 0, 1  # rows of word vectors and numbers of tags: no such word, the root
+NO_WORD, ROOT_WORD = 0, 1  # rows of word vectors and numbers of tags
 WORD_SLOTS = 6  # the three topmost stack elements, from the top; the first three words of the remaining input
 RELATION_SLOTS = 4  # leftmost and rightmost dependent of the topmost stack element, then of the one below it
 LABEL_SLOTS = 2  # labels of these two
 NO_RELATION = -1
 
-# What a transition does. The first two move the front to the stack with a label; the others make an arc and pop.
-PUSH_LEFT, PUSH_RIGHT, TOP_UNDER_SECOND, SECOND_UNDER_TOP, TOP_UNDER_FRONT = range(5)
-_R, _L = LABELS.index("R"), LABELS.index("L")
-
 
 class ArraySystem(NamedTuple):
-    """A transition system as the kernels take it.
+    """A transition system in which every word is pushed once and popped once.
 
     Attributes
     ----------
     name : str
     transitions : tuple of str
         As in `mh4.transitions`.
-    moves : int64 (T,)
-        What each of them does.
     labelled : bool
-        Whether the labels of the stack mean anything.
+        Whether stack elements have labels: whether the kernels are those of arc-eager parsing, or of arc-standard.
+    pops : int64 (T,)
+        Which element each transition pops and gives a head: 0 the topmost, 1 the one below it, −1 none.
+    attaches_below : bool (T,)
+        Whether that head is the element below.
     """
 
     name: str
     transitions: tuple[str, ...]
-    moves: np.ndarray
     labelled: bool
+    pops: np.ndarray
+    attaches_below: np.ndarray
 
     @property
     def makes_arc(self) -> np.ndarray:
         """bool (T,): whether a transition makes an arc, and so has a relation."""
-        return self.moves >= TOP_UNDER_SECOND
+        return self.pops >= 0
 
 
-SYSTEMS = {
-    system.name: system
-    for system in (
-        ArraySystem(
-            ShiftReduce.name,
-            ("shift", "reduce_left", "reduce_right"),
-            np.array([PUSH_LEFT, TOP_UNDER_SECOND, SECOND_UNDER_TOP]),
-            False,
-        ),
-        ArraySystem(
-            ArcEager.name,
-            ArcEager.transitions,
-            np.array([PUSH_LEFT, TOP_UNDER_FRONT, PUSH_RIGHT, TOP_UNDER_SECOND]),
-            True,
-        ),
-    )
+ARRAY_SYSTEMS = {
+    ShiftReduce.name: ArraySystem(
+        ShiftReduce.name, ShiftReduce.transitions, False, np.array([-1, 0, 1]), np.array([False, True, False])
+    ),
+    ArcEager.name: ArraySystem(
+        ArcEager.name, ArcEager.transitions, True, np.array([-1, 0, -1, 0]), np.array([False, False, False, True])
+    ),
 }
 """Shift-reduce (Nederhof 2019, Table 1) and unnormalized arc-eager with reduce_correct (Nederhof 2021, Table 6)."""
 
 
-class Text(NamedTuple):
+class TaggedText(NamedTuple):
     """S sentences of a treebank, P positions in all.
 
     Attributes
     ----------
     offsets : int64 (S + 1,)
     words, tags : int32 (P,)
-        Row of the word vector and number of the tag; `ROOT` at each position 0.
+        Row of the word vector and number of the tag; `ROOT_WORD` at each position 0.
     """
 
     offsets: np.ndarray
@@ -103,7 +94,7 @@ class States(NamedTuple):
     stacks : int32 (P,)
         The first ``depths[s]`` elements from ``offsets[s]`` on are the stack, from the root to the top.
     labels : int8 (P,)
-        Of the stack elements, indices of `mh4.transitions.arc_eager.LABELS`; in shift-reduce L above the root.
+        Of the stack elements, indices of `mh4.transitions.arc_eager.LABELS`; without meaning in shift-reduce.
     depths, fronts : int32 (S,)
         Elements of the stack; first word of the remaining input, n + 1 if none remains.
     heads, relations : int32 (P,)
@@ -122,13 +113,13 @@ class States(NamedTuple):
     rightmost: np.ndarray
 
     @classmethod
-    def initial(cls, text: Text) -> States:
+    def initial(cls, text: TaggedText) -> States:
         """(0, 1 … n, ∅) for every sentence."""
         sentences, positions = len(text.offsets) - 1, len(text.words)
         nothing = np.full((3, positions), NO_RELATION, np.int32)
         return cls(
             np.zeros(positions, np.int32),
-            np.full(positions, _R, np.int8),
+            np.full(positions, arc_eager.R, np.int8),
             np.ones(sentences, np.int32),
             np.ones(sentences, np.int32),
             np.full(positions, NO_HEAD, np.int32),
@@ -144,7 +135,7 @@ class Configurations(NamedTuple):
     stacks : int32 (E,)
         All stacks, one after the other, each from the root to the top.
     labels : int8 (E,)
-        As in `States`; without meaning in shift-reduce.
+        As in `States`.
     offsets : int64 (B + 1,)
         The stack of configuration b is ``stacks[offsets[b]:offsets[b + 1]]``.
     fronts, sentences : int32 (B,)
@@ -191,7 +182,7 @@ class Described(NamedTuple):
 
 
 @njit(cache=True, nogil=True)
-def _describe(moves, text, starts, states, s, words, symbols):
+def _describe(labelled, transitions, text, starts, states, s, words, symbols):
     """Fill one row of words and of symbols; return the code. ``starts``: the first symbol of each slot's range."""
     base = text.offsets[s]
     n = text.offsets[s + 1] - base - 1
@@ -202,8 +193,8 @@ def _describe(moves, text, starts, states, s, words, symbols):
             position = base + states.stacks[base + depth - 1 - i]
         elif i >= 3 and front + i - 3 <= n:
             position = base + front + i - 3
-        words[i] = text.words[position] if position >= 0 else NONE
-        symbols[i] = starts[i] + (text.tags[position] if position >= 0 else NONE)
+        words[i] = text.words[position] if position >= 0 else NO_WORD
+        symbols[i] = starts[i] + (text.tags[position] if position >= 0 else NO_WORD)
     for i in range(2):
         slot = WORD_SLOTS + 2 * i
         label_slot = WORD_SLOTS + RELATION_SLOTS + i
@@ -217,94 +208,85 @@ def _describe(moves, text, starts, states, s, words, symbols):
             symbols[slot + 1] += 1 + states.rightmost[position]
             if label_slot < symbols.shape[0]:
                 symbols[label_slot] += 1 + states.labels[element]
-    code = 1 << moves.shape[0] if depth == 2 else 0
-    for t in range(moves.shape[0]):
-        if moves[t] <= PUSH_RIGHT:
-            legal = front <= n
-        elif moves[t] == TOP_UNDER_SECOND:
-            legal = depth > 1
-        elif moves[t] == SECOND_UNDER_TOP:
-            legal = depth > 2
+    code = 1 << transitions if depth == 2 else 0
+    for t in range(transitions):
+        if labelled:
+            legal = arc_eager.applies(t, True, states.labels[base:], depth, front, n)
         else:
-            legal = front <= n and states.labels[base + depth - 1] == _L
+            legal = arc_standard.applies(t, depth, front, n)
         if legal:
             code |= 1 << t
     return code
 
 
 @njit(cache=True, nogil=True)
-def _advance(move, relation, text, states, s):
-    """Take a legal step; the relation is that of the arc, if the step makes one."""
-    base = text.offsets[s]
-    top = base + states.depths[s] - 1
-    if move <= PUSH_RIGHT:
-        states.stacks[top + 1] = states.fronts[s]
-        states.labels[top + 1] = _L if move == PUSH_LEFT else _R
-        states.depths[s] += 1
-        states.fronts[s] += 1
-        return
-    head, dependent = states.fronts[s], states.stacks[top]
-    if move == TOP_UNDER_SECOND:
-        head = states.stacks[top - 1]
-    elif move == SECOND_UNDER_TOP:
-        head, dependent = dependent, states.stacks[top - 1]
-        states.stacks[top - 1] = head
-    states.depths[s] -= 1
-    states.heads[base + dependent] = head
-    states.relations[base + dependent] = relation
-    # On either side a head gets its dependents from the nearest to the outermost one.
-    if dependent < head:
-        states.leftmost[base + head] = relation
+def _move(labelled, transition, base, states, s):
+    """Take a legal step, but for its arc; returns head and dependent, −1 where it makes none."""
+    stack, depth, front = states.stacks[base:], states.depths[s], states.fronts[s]
+    if labelled:
+        depth, front, head, dependent = arc_eager.move(transition, stack, states.labels[base:], depth, front)
     else:
-        states.rightmost[base + head] = relation
+        depth, front, head, dependent = arc_standard.move(transition, stack, depth, front)
+    states.depths[s], states.fronts[s] = depth, front
+    return head, dependent
 
 
 @njit(cache=True, nogil=True)
-def describe_sentences(moves, text, starts, states, sentences, described):
+def _add_arc(head, dependent, relation, base, states):
+    states.heads[base + dependent] = head
+    states.relations[base + dependent] = relation
+    # On either side a head gets its dependents from the nearest to the outermost one.
+    (states.leftmost if dependent < head else states.rightmost)[base + head] = relation
+
+
+@njit(cache=True, nogil=True)
+def describe_sentences(labelled, transitions, text, starts, states, sentences, described):
     """Describe the present configurations of some sentences, row by row."""
     for row in range(sentences.shape[0]):
         described.codes[row] = _describe(
-            moves, text, starts, states, sentences[row], described.words[row], described.symbols[row]
+            labelled, transitions, text, starts, states, sentences[row], described.words[row], described.symbols[row]
         )
 
 
 @njit(cache=True, nogil=True)
-def advance_sentences(moves, text, states, sentences, transitions, relations):
+def advance_sentences(labelled, text, states, sentences, transitions, relations):
     """Take one step in each of some sentences."""
     for row in range(sentences.shape[0]):
-        _advance(moves[transitions[row]], relations[row], text, states, sentences[row])
+        base = text.offsets[sentences[row]]
+        head, dependent = _move(labelled, transitions[row], base, states, sentences[row])
+        if dependent != NO_HEAD:
+            _add_arc(head, dependent, relations[row], base, states)
 
 
 @njit(cache=True, nogil=True)
-def _replay(moves, text, starts, transitions, relations, states, described, configurations):
+def _replay(labelled, count, text, starts, transitions, relations, states, described, configurations):
     row = 0
     for s in range(text.offsets.shape[0] - 1):
         base = text.offsets[s]
         for _ in range(2 * (text.offsets[s + 1] - base - 1)):
             described.codes[row] = _describe(
-                moves, text, starts, states, s, described.words[row], described.symbols[row]
+                labelled, count, text, starts, states, s, described.words[row], described.symbols[row]
             )
             depth, first = states.depths[s], configurations.offsets[row]
             configurations.stacks[first : first + depth] = states.stacks[base : base + depth]
             configurations.labels[first : first + depth] = states.labels[base : base + depth]
             configurations.fronts[row] = states.fronts[s]
             configurations.sentences[row] = s
-            move = moves[transitions[row]]
-            top = base + depth - 1
-            dependent = states.stacks[top - 1 if move == SECOND_UNDER_TOP else top]
-            _advance(move, relations[base + dependent], text, states, s)
+            head, dependent = _move(labelled, transitions[row], base, states, s)
+            if dependent != NO_HEAD:
+                _add_arc(head, dependent, relations[base + dependent], base, states)
             row += 1
 
 
 def replay(
-    system: ArraySystem, text: Text, starts: np.ndarray, transitions: np.ndarray, relations: np.ndarray
+    system: ArraySystem, text: TaggedText, starts: np.ndarray, transitions: np.ndarray, relations: np.ndarray
 ) -> tuple[Described, Configurations]:
     """All configurations but the final ones of one computation a sentence, in order.
 
     Parameters
     ----------
     system : ArraySystem
-    text : Text
+    text : TaggedText
     starts : int32 (F,)
         The first symbol of each slot's range.
     transitions : int (M,)
@@ -319,17 +301,18 @@ def replay(
     configurations : Configurations
         The same M.
     """
-    pushes = system.moves[transitions] <= PUSH_RIGHT
-    after = 1 + np.cumsum(np.where(pushes, 1, -1))  # every sentence ends as deep as it began, so the sum runs through
+    # Every sentence ends as deep as it began, so the sum runs through.
+    after = 1 + np.cumsum(np.where(system.makes_arc[transitions], -1, 1))
     depths = np.roll(after, 1)  # the last one is 1, as the first is to be
-    count, offsets = len(depths), np.cumsum([0, *depths], dtype=np.int64)
+    rows, offsets = len(depths), np.cumsum([0, *depths], dtype=np.int64)
     configurations = Configurations(
         np.empty(offsets[-1], np.int32),
         np.empty(offsets[-1], np.int8),
         offsets,
-        np.empty(count, np.int32),
-        np.empty(count, np.int32),
+        np.empty(rows, np.int32),
+        np.empty(rows, np.int32),
     )
-    described, states = Described.empty(count, len(starts)), States.initial(text)
-    _replay(system.moves, text, starts, transitions, relations, states, described, configurations)
+    described, states = Described.empty(rows, len(starts)), States.initial(text)
+    count = len(system.transitions)
+    _replay(system.labelled, count, text, starts, transitions, relations, states, described, configurations)
     return described, configurations

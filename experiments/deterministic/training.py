@@ -35,9 +35,9 @@ from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce
 from mh4.oracles.optimal_step import best_transitions
+from mh4.oracles.registry import get_oracle
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.transitions.arc_eager import ArcEager
-from mh4.trees.annotation import get_oracle
 
 log = logging.getLogger("mh4")
 
@@ -88,7 +88,8 @@ class Settings:
 
     Attributes
     ----------
-    system : {"shift-reduce", "arc-eager"}
+    system : {"arc-standard", "arc-eager"}
+        Or "shift-reduce", as the paper calls the former.
     policy : str, optional
         Of the system's policies, by default its first: left-before-right or shift-before-reduce.
     vector_size : int
@@ -152,7 +153,7 @@ def optimal_transitions(
 
     Parameters
     ----------
-    system : {"shift-reduce", "arc-eager"}
+    system : {"arc-standard", "arc-eager"}
     configurations : Configurations
     golds : sequence of int (n + 1,)
         The gold tree of each sentence.

@@ -95,8 +95,8 @@ def oracle(
     target: Annotated[str, typer.Option("--output", "-o", help="Output file; - is standard output.")] = "-",
     system: Annotated[
         str,
-        typer.Option(help="shift-reduce, arc-eager, arc-eager-normalized, arc-hybrid, mh4, covington or lr-spine."),
-    ] = "shift-reduce",
+        typer.Option(help="arc-standard, arc-eager, arc-eager-normalized, arc-hybrid, mh4, covington or lr-spine."),
+    ] = "arc-standard",
     policy: Annotated[
         str | None,
         typer.Option(

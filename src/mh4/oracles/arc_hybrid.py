@@ -12,6 +12,8 @@ puts out of reach one by one, which takes O(n):
 With one word below the root, in a system that keeps to this, the costs are the same if the gold tree is such a tree: of
 two words that have lost their heads, one can then be attached to the other, or to the gold child of the root.
 
+The static oracle removes every word as soon as possible. It serves MH4 parsing as well: see `mh4.oracles.mh4`.
+
 Source: Goldberg and Nivre (2013), "Training deterministic parsers with non-deterministic oracles", section 5; the root
 is the bottom of the stack here, not the end of the input.
 """
@@ -24,8 +26,11 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.projectivization import projectivize
-from mh4.transitions.arc_hybrid import SHIFT, ArcHybrid, Configuration
+from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
+from mh4.transitions.arrays.arc_hybrid import REDUCES, SHIFT, move, window
+from mh4.transitions.arrays.state import DEPTH, FRONT, LEFT, NONE, RIGHT, TRANSITION, WORDS
 
+from .costs import CHILDREN, STATIC, children_of, write_static_costs
 from .optimal_step import UNREACHABLE, OptimalStep
 from .shift_reduce.projective import is_projective_tree
 
@@ -54,6 +59,74 @@ def transition_costs(stack, front, gold, costs):
     costs[0] = shift
     costs[1] = ahead + (gold[top] > front or gold[top] == below)
     costs[2] = ahead + (gold[top] >= front)
+
+
+@njit(cache=True, nogil=True)
+def static_transition(reduces, gold, around, complete, complete_below):
+    """The transition that removes s0, or else s1, with its gold head; `SHIFT` if neither can be removed.
+
+    Parameters
+    ----------
+    reduces : int (R, 2)
+        A table as of `mh4.transitions.arrays.arc_hybrid`.
+    gold : int32 (n + 1,)
+    around : four ints
+        The window.
+    complete, complete_below : bool
+        Whether s0 and s1 have all their gold dependents.
+    """
+    for r in range(reduces.shape[0]):
+        head, dependent = around[reduces[r, 0]], around[reduces[r, 1]]
+        if dependent > 0 and gold[dependent] == head and (complete if dependent == around[2] else complete_below):
+            return 1 + r
+    return SHIFT
+
+
+@njit(cache=True, nogil=True)
+def static_computation(reduces, gold, transitions):
+    """Fill transitions, int (2n,), as far as the static oracle gets; returns whether that is to the end."""
+    n = gold.shape[0] - 1
+    missing = children_of(gold)[CHILDREN]  # gold dependents that a word has not got yet
+    stack = np.empty(n + 1, np.int32)
+    stack[0] = 0
+    depth, front = 1, 1
+    for step in range(2 * n):
+        around = window(stack, depth, front, n)
+        complete_below = around[1] != NONE and missing[around[1]] == 0
+        transition = static_transition(reduces, gold, around, missing[around[2]] == 0, complete_below)
+        if transition == SHIFT and front > n:
+            return False
+        transitions[step] = transition
+        depth, front, head, dependent = move(reduces, transition, stack, depth, front, n)
+        if dependent != NONE:
+            missing[head] -= 1
+    return True
+
+
+@njit(cache=True, nogil=True)
+def _is_complete(state, token):
+    dependents = state.valencies[LEFT, token] + state.valencies[RIGHT, token]
+    return token != NONE and dependents == state.oracle[CHILDREN, token]
+
+
+@njit(cache=True, nogil=True)
+def static_costs(reduces, state, gold, candidates, count):
+    """Fill the costs of the candidates by the static oracle, for a gold tree that the system can build."""
+    around = window(state.stack, state.counters[DEPTH], state.counters[FRONT], state.counters[WORDS])
+    complete, complete_below = _is_complete(state, around[2]), _is_complete(state, around[1])
+    write_static_costs(candidates, count, static_transition(reduces, gold, around, complete, complete_below))
+
+
+@njit(cache=True, nogil=True)
+def costs(state, oracle, gold, candidates, count):
+    """Fill the costs of the candidates, for a projective gold tree with one word below the root."""
+    if oracle == STATIC:
+        static_costs(REDUCES, state, gold, candidates, count)
+        return
+    lost = np.empty(3, np.int32)
+    transition_costs(state.stack[: state.counters[DEPTH]], state.counters[FRONT], gold, lost)
+    for c in range(count):
+        candidates.costs[c] = lost[candidates.rows[c, TRANSITION]]
 
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
@@ -136,22 +209,7 @@ def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[st
     ValueError
         Gold heads that are no tree.
     """
-    heads = projectivize(gold, single_root).tolist()
-    last = list(range(len(heads)))  # the last dependent of each word, or itself
-    for dependent, head in enumerate(heads[1:], start=1):
-        last[head] = max(last[head], dependent)
-    transitions: list[str] = []
-    stack, front = [0], 1
-    while front < len(heads) or len(stack) > 1:
-        top = stack[-1]
-        if top > 0 and heads[top] == front:
-            transitions.append("la")
-            stack.pop()
-        elif top > 0 and heads[top] == stack[-2] and last[top] < front:
-            transitions.append("ra")
-            stack.pop()
-        else:
-            transitions.append(SHIFT)
-            stack.append(front)
-            front += 1
-    return tuple(transitions)
+    heads = projectivize(gold, single_root)
+    transitions = np.empty(2 * (len(heads) - 1), np.int8)
+    static_computation(REDUCES, heads, transitions)
+    return tuple(ArcHybrid.transitions[transition] for transition in transitions)

@@ -23,21 +23,20 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.projectivization import projectivize
-from mh4.transitions.lr_spine import SHIFT, Configuration, Transition, left_arc, right_arc
+from mh4.transitions.arrays.lr_spine import LEFT_ARC, RIGHT_ARC, SHIFT, move
+from mh4.transitions.arrays.state import (
+    ARGUMENT,
+    DEPTH,
+    FRONT,
+    LEFTMOST,
+    NONE,
+    RIGHTMOST,
+    TRANSITION,
+)
+from mh4.transitions.lr_spine import KINDS, Configuration, Transition
 
+from .costs import CHILDREN, LAST_CHILD, STATIC, children_of
 from .shift_reduce.projective import is_projective_tree
-
-_NONE = -1
-
-
-@njit(cache=True, nogil=True)
-def children_of(gold, count, last):
-    """Fill the number of children of each position and the last one, or 0; both are int32 (n + 1,)."""
-    count[: gold.shape[0]] = 0
-    last[: gold.shape[0]] = 0
-    for child in range(1, gold.shape[0]):
-        count[gold[child]] += 1
-        last[gold[child]] = child  # children come from left to right
 
 
 @njit(cache=True, nogil=True)
@@ -49,14 +48,14 @@ def shift_is_correct(root, front, gold, last_child, rightmost):
     root, front : int
     gold : int32 (n + 1,)
     last_child : int32
-        The last gold child of each position, less than ``front`` if there is none.
+        The last gold child of each position, or itself.
     rightmost : int32
         The rightmost right child of each position in the arcs built so far, −1 if there is none.
     """
     if root == 0 or gold[root] >= front:
         return True
     position = root
-    while position != _NONE:
+    while position != NONE:
         if last_child[position] >= front:
             return True
         position = rightmost[position]
@@ -70,10 +69,10 @@ def depth_in_spine(root, position, children):
     ``children``, int32, leads from each position of the spine to the next one, and to −1 at its end.
     """
     k, at = 1, root
-    while at != _NONE and at != position:
+    while at != NONE and at != position:
         at = children[at]
         k += 1
-    return 0 if at == _NONE else k
+    return 0 if at == NONE else k
 
 
 @njit(cache=True, nogil=True)
@@ -105,17 +104,40 @@ def _steps(spines, stack, front, gold, last_child, missing, leftmost, rightmost)
 
 
 @njit(cache=True, nogil=True)
+def costs(state, oracle, gold, candidates, count):
+    """Fill the costs of the candidates, 0 for what is correct, for a projective gold tree; with spines.
+
+    ``dynamic``: all correct transitions, of which training follows the one with the best score (Algorithm 2,
+    *easy-first*). ``static``: every arc as soon as possible, which is the paper's *arc-standard + spine*. Lemma 1 says
+    nothing about configurations that the gold tree cannot be reached from, so neither admits exploration.
+    """
+    stack, leftmost, rightmost = (
+        state.stack[: state.counters[DEPTH]],
+        state.dependents[LEFTMOST],
+        state.dependents[RIGHTMOST],
+    )
+    children, last_child = state.oracle[CHILDREN], state.oracle[LAST_CHILD]
+    shift, left, right = _steps(True, stack, state.counters[FRONT], gold, last_child, children, leftmost, rightmost)
+    if oracle == STATIC and (left > 0 or right > 0):
+        shift = False
+    for c in range(count):
+        transition, k = candidates.rows[c, TRANSITION], candidates.rows[c, ARGUMENT]
+        correct = shift if transition == SHIFT else k == (left if transition == LEFT_ARC else right)
+        candidates.costs[c] = 0 if correct else 1
+
+
+@njit(cache=True, nogil=True)
 def _correct_steps(spines, heads, front, gold):
     """As `_steps` for the configuration with the given arcs; no transition is correct if it is not."""
     size = gold.shape[0]
-    missing, last_child = np.empty(size, np.int32), np.empty(size, np.int32)
-    children_of(gold, missing, last_child)
-    leftmost, rightmost = np.full(size, _NONE, np.int32), np.full(size, _NONE, np.int32)
+    children = children_of(gold)
+    missing, last_child = children[CHILDREN], children[LAST_CHILD]
+    leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
     stack = np.empty(front, np.int32)
     depth = 0
     for position in range(front):
         head = heads[position]
-        if head == _NONE:
+        if head == NONE:
             stack[depth] = position
             depth += 1
             continue
@@ -124,15 +146,15 @@ def _correct_steps(spines, heads, front, gold):
         missing[head] -= 1
         if position > head:
             rightmost[head] = position
-        elif leftmost[head] == _NONE:
+        elif leftmost[head] == NONE:
             leftmost[head] = position
     if not spines:
         for position in range(1, front):
-            if heads[position] != _NONE and missing[position] > 0:
+            if heads[position] != NONE and missing[position] > 0:
                 return False, 0, 0
     for i in range(depth - 1):
         first = stack[i + 1]  # will be the first position of the tree that covers this one
-        while leftmost[first] != _NONE:
+        while leftmost[first] != NONE:
             first = leftmost[first]
         if spines:
             covered = shift_is_correct(stack[i], first, gold, last_child, rightmost)
@@ -178,42 +200,32 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: 
     front = configuration.front
     if not 0 <= front <= len(gold) or not all(0 <= h < front and 0 < d < front for h, d in configuration.arcs):
         raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
-    heads = np.full(len(gold), _NONE, np.int32)
+    heads = np.full(len(gold), NONE, np.int32)
     for head, dependent in configuration.arcs:
         heads[dependent] = head
     shift, left, right = _correct_steps(spines, heads, front, gold)
-    steps = (SHIFT if shift else None, left_arc(left) if left else None, right_arc(right) if right else None)
-    return tuple(step for step in steps if step is not None)
+    steps = zip(KINDS, (0, left, right), (shift, left > 0, right > 0), strict=True)
+    return tuple(Transition(kind, k) for kind, k, correct in steps if correct)
 
 
 @njit(cache=True, nogil=True)
 def _canonical_computation(spines, gold):
     """For each of the 2n + 1 transitions of the computation its kind and k, int32 (2n + 1, 2)."""
     size = gold.shape[0]
-    missing, last_child = np.empty(size, np.int32), np.empty(size, np.int32)
-    children_of(gold, missing, last_child)
-    leftmost, rightmost = np.full(size, _NONE, np.int32), np.full(size, _NONE, np.int32)
+    children = children_of(gold)
+    missing, last_child = children[CHILDREN], children[LAST_CHILD]
+    leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
     stack = np.empty(size, np.int32)
     depth, front = 0, 0
     computation = np.zeros((2 * size - 1, 2), np.int32)
     for step in range(2 * size - 1):
         _, left, right = _steps(spines, stack[:depth], front, gold, last_child, missing, leftmost, rightmost)
-        if left == 0 and right == 0:
-            stack[depth] = front
-            depth += 1
-            front += 1
-            continue
-        computation[step, 0] = 1 if left > 0 else 2
-        computation[step, 1] = max(left, right)
-        depth -= 1
-        top, second = stack[depth], stack[depth - 1]
-        if left > 0:
-            missing[gold[second]] -= 1
-            leftmost[gold[second]] = second
-            stack[depth - 1] = top
-        else:
-            missing[gold[top]] -= 1
-            rightmost[gold[top]] = top
+        transition, k = (LEFT_ARC, left) if left > 0 else (RIGHT_ARC, right) if right > 0 else (SHIFT, 0)
+        computation[step, 0], computation[step, 1] = transition, k
+        depth, front, head, dependent = move(transition, k, stack, depth, front, leftmost, rightmost)
+        if dependent != NONE:
+            missing[head] -= 1
+            (leftmost if dependent < head else rightmost)[head] = dependent
     return computation
 
 
@@ -239,5 +251,4 @@ def optimal_computation(gold: np.ndarray, spines: bool = True, single_root: bool
     Sartorio et al. (2013), section 5, on arc-standard with spines.
     """
     computation = _canonical_computation(spines, projectivize(gold, single_root))
-    makers = (lambda _: SHIFT, left_arc, right_arc)
-    return tuple(makers[kind](k) for kind, k in computation.tolist())
+    return tuple(Transition(KINDS[kind], k) for kind, k in computation.tolist())

@@ -7,12 +7,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mh4.transitions import arc_eager as arc_eager_system
-from mh4.transitions import shift_reduce as shift_reduce_system
-from mh4.transitions.arc_hybrid import ArcHybrid
-from mh4.transitions.covington import Covington
-from mh4.transitions.lr_spine import LRSpine
-from mh4.transitions.mh4 import MH4
+from mh4.transitions.arc_eager import POLICIES as ARC_EAGER_POLICIES
+from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name
+from mh4.transitions.shift_reduce import POLICIES as ARC_STANDARD_POLICIES
 from mh4.transitions.transition_system import TransitionSystem
 
 from . import arc_eager, arc_hybrid, covington, lr_spine, mh4, shift_reduce
@@ -27,20 +24,20 @@ class StaticOracle(NamedTuple):
     computation: Callable[[np.ndarray, str], Sequence[Any]]
 
 
-ORACLES = {
-    oracle.system.name: oracle
-    for oracle in (
-        StaticOracle(shift_reduce_system.ShiftReduce(), shift_reduce_system.POLICIES, shift_reduce.optimal_computation),
-        StaticOracle(arc_eager_system.ArcEager(), arc_eager_system.POLICIES, arc_eager.optimal_computation),
-        StaticOracle(
-            arc_eager_system.NormalizedArcEager(),
-            ("reduce-before-shift",),
-            lambda gold, policy: arc_eager_normalized.optimal_computation(gold),
-        ),
-        StaticOracle(ArcHybrid(), ("reduce-before-shift",), lambda gold, policy: arc_hybrid.optimal_computation(gold)),
-        StaticOracle(MH4(), ("reduce-before-shift",), lambda gold, policy: mh4.optimal_computation(gold)),
-        StaticOracle(Covington(), ("shift-before-no-arc",), lambda gold, policy: covington.optimal_computation(gold)),
-        StaticOracle(LRSpine(), ("arc-before-shift",), lambda gold, policy: lr_spine.optimal_computation(gold)),
+def _of_one_policy(computation: Callable[[np.ndarray], Sequence[Any]]) -> Callable[[np.ndarray, str], Sequence[Any]]:
+    return lambda gold, policy: computation(gold)
+
+
+STATIC_ORACLES = {
+    name: StaticOracle(TRANSITION_SYSTEMS[name], policies, computation)
+    for name, policies, computation in (
+        ("arc-standard", ARC_STANDARD_POLICIES, shift_reduce.optimal_computation),
+        ("arc-eager", ARC_EAGER_POLICIES, arc_eager.optimal_computation),
+        ("arc-eager-normalized", ("reduce-before-shift",), _of_one_policy(arc_eager_normalized.optimal_computation)),
+        ("arc-hybrid", ("reduce-before-shift",), _of_one_policy(arc_hybrid.optimal_computation)),
+        ("mh4", ("reduce-before-shift",), _of_one_policy(mh4.optimal_computation)),
+        ("covington", ("shift-before-no-arc",), _of_one_policy(covington.optimal_computation)),
+        ("lr-spine", ("arc-before-shift",), _of_one_policy(lr_spine.optimal_computation)),
     )
 }
 
@@ -53,9 +50,8 @@ def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
     ValueError
         An unknown name; the message lists the known ones.
     """
-    if system not in ORACLES:
-        raise ValueError(f"unknown transition system {system!r}; known: {', '.join(ORACLES)}")
-    oracle = ORACLES[system]
+    system = system_name(system)
+    oracle = STATIC_ORACLES[system]
     if policy is not None and policy not in oracle.policies:
         raise ValueError(f"{system} has no policy {policy!r}; known: {', '.join(oracle.policies)}")
     return oracle, policy or oracle.policies[0]
@@ -72,7 +68,7 @@ def optimal_computation(heads: np.ndarray, system: str, policy: str | None = Non
     heads : int (n + 1,)
         A tree, projective or not.
     system : str
-        One of `ORACLES`.
+        One of `STATIC_ORACLES`.
     policy : str, optional
         One of the policies of the system.
 

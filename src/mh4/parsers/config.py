@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from mh4.decoders import get_decoder
 from mh4.models.network_config import STRICT, NetworkConfig, Positive, Share, Weight
 from mh4.models.transition_scorer import FORMS
-from mh4.transitions.arrays.state import DYNAMIC, ORACLES
+from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES
 
 from .checking import checked
 from .systems import get_system
@@ -100,10 +100,10 @@ class OracleSettings:
     Attributes
     ----------
     system : str
-        One of `mh4.parsers.systems.SYSTEMS`.
+        One of `mh4.parsers.systems.GREEDY_SYSTEMS`.
     oracle : str
         One of the system's; empty: the dynamic one if it has one, else the static one. ``all-pairs`` is a static oracle
-        of Covington parsing only: see `mh4.transitions.arrays.covington`.
+        of Covington parsing only: see `mh4.oracles.covington.costs`.
     exploration_start, exploration : int, float
         With a dynamic oracle, follow wrong predictions with this probability once so many epochs are done; before, and
         otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
@@ -116,9 +116,11 @@ class OracleSettings:
 
     @model_validator(mode="after")
     def _check_oracle(self) -> Self:
-        _, system = get_system(self.system)
+        system = get_system(self.system)
+        object.__setattr__(self, "system", system.name)
         if not self.oracle:
-            default = ORACLES[DYNAMIC] if ORACLES[DYNAMIC] in system.oracles else system.oracles[0]
+            dynamic = ORACLE_NAMES[DYNAMIC]
+            default = dynamic if dynamic in system.oracles else system.oracles[0]
             object.__setattr__(self, "oracle", default)
         if self.oracle not in system.oracles:
             raise ValueError(f"unknown oracle {self.oracle!r} of {self.system}; known: {', '.join(system.oracles)}")
@@ -126,8 +128,8 @@ class OracleSettings:
 
     def exploration_at(self, epoch: int) -> float:
         """Probability of following a wrong prediction in an epoch, counted from 0."""
-        _, system = get_system(self.system)
-        explores = self.oracle == ORACLES[DYNAMIC] and system.explores and epoch >= self.exploration_start
+        system = get_system(self.system)
+        explores = self.oracle == ORACLE_NAMES[DYNAMIC] and system.explores and epoch >= self.exploration_start
         return self.exploration if explores else 0.0
 
 
@@ -154,7 +156,7 @@ class TransitionConfig(OracleSettings):
 
     @model_validator(mode="after")
     def _check_positions(self) -> Self:
-        _, system = get_system(self.system)
+        system = get_system(self.system)
         if not self.positions:
             object.__setattr__(self, "positions", ",".join(system.positions))
         unknown = [name for name in self.position_names if name not in system.tokens]

@@ -29,9 +29,7 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
 
     Attributes
     ----------
-    system : mh4.transitions.arrays.state.System
-    code : int
-        Of the system, for the compiled loops.
+    system : mh4.parsers.systems.GreedySystem
     roles : int32 (R,)
         The tokens whose vectors are read, as indices of the system's.
     """
@@ -42,7 +40,7 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         self, config: GreedyConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "greedy"
     ) -> None:
         check_greedy(search)
-        self.code, self.system = get_system(config.transitions.system)
+        self.system = get_system(config.transitions.system)
         names = config.transitions.position_names
         self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
         transitions = len(self.system.transitions)
@@ -59,7 +57,7 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         """State, candidates and scores for sentences of up to so many words; made anew only if there is too little."""
         if longest > self._longest:
             self._longest = max(longest, 2 * self._longest, _SHORTEST_ROOM)
-            candidates = new_candidates(self.system, self._longest)
+            candidates = new_candidates(len(self.system.tokens), self._longest)
             scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
             self._room = new_state(self._longest), candidates, scores
         return self._room
@@ -77,10 +75,6 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         room = self.room(max(map(len, sentences)))
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
-            parse_sentence(self.code, scores, i, len(sentence), self.roles, *room, heads)
-            # Covington parsing leaves words without a head: the first is below the root, the others below the first.
-            roots = np.flatnonzero(heads[1:] <= 0) + 1
-            heads[roots] = roots[0]
-            heads[roots[0]] = 0
+            parse_sentence(self.system.code, scores, i, len(sentence), self.roles, *room, heads)
             trees.append(Derivation(heads, _NO_PARTS, np.nan))
         return trees

@@ -13,9 +13,9 @@ from numba import njit
 from numba.extending import overload
 
 from mh4.models.transition_scorer import BiaffineArrays
-from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, TRANSITION
+from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, DEPENDENT, HEAD, TRANSITION, add_arc
 
-from .systems import apply, find_costs, initialize, list_candidates, prepare
+from .systems import apply, find_costs, finish, follow, initialize, list_candidates, prepare
 
 
 class Decisions(NamedTuple):
@@ -102,7 +102,7 @@ def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropo
 
 @njit(cache=True, nogil=True)
 def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores, heads):
-    """Follow the best candidates to the end; fills heads, int32 (n + 1,), −1 where there is none."""
+    """Follow the best candidates to the end; fills heads, int32 (n + 1,), of a tree with one word below the root."""
     initialize(system, state, n)
     while True:
         count, contexts = list_candidates(system, state, candidates)
@@ -117,7 +117,10 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
                 best = c
         row = candidates.rows[best]
         apply(system, state, row[TRANSITION], row[ARGUMENT], 0)
-    heads[:] = state.heads[: n + 1]
+    while finish(system, state, candidates):
+        add_arc(state, candidates.rows[0, HEAD], candidates.rows[0, DEPENDENT], 0)
+    heads[0] = -1
+    heads[1:] = np.maximum(state.heads[1 : n + 1], 0)
 
 
 @njit(cache=True, nogil=True)
@@ -186,4 +189,5 @@ def note_decisions(
         else:
             followed = costs.argmin()
         row = candidates.rows[followed]
+        follow(system, state, oracle, row[TRANSITION])
         apply(system, state, row[TRANSITION], row[ARGUMENT], 0)

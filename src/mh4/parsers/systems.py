@@ -1,56 +1,181 @@
-"""The systems by name, and their kernels by code; the package's docstring says what each of them does."""
+"""The systems of greedy parsers: what is to know of each outside its kernels, and the kernels by the code of a system.
+
+One compiled loop serves every system; `initialize` and the other functions below pass each call on to the system's
+kernels, which `mh4.transitions.arrays` describes. So the loops are compiled once, and know no system by name.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from numba import njit
 
+from mh4.oracles import arc_hybrid as arc_hybrid_oracle
+from mh4.oracles import lr_spine as lr_spine_oracle
+from mh4.oracles import mh4 as mh4_oracle
+from mh4.oracles.arc_eager import costs as arc_eager_oracle
+from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, ORACLE_NAMES, STATIC, note_children
+from mh4.oracles.covington import costs as covington_oracle
+from mh4.oracles.shift_reduce import costs as arc_standard_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
-from mh4.transitions.arrays.state import System, note_children, reset
+from mh4.transitions.arrays.state import reset
+from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name
+
+from . import template_sets
+from .templates import Templates, compile_templates
 
 ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON, ARC_HYBRID, MH4 = range(6)
 
-SYSTEMS: dict[str, tuple[int, System]] = {
-    system.name: (code, system)
-    for code, system in (
-        (ARC_STANDARD, arc_standard.SYSTEM),
-        (ARC_EAGER, arc_eager.SYSTEM),
-        (LR_SPINE, lr_spine.SYSTEM),
-        (COVINGTON, covington.SYSTEM),
-        (ARC_HYBRID, arc_hybrid.SYSTEM),
-        (MH4, mh4.SYSTEM),
+
+@dataclass(frozen=True)
+class GreedySystem:
+    """What is to know of a system outside its kernels.
+
+    Attributes
+    ----------
+    code : int
+        For the functions of this module.
+    name : str
+        In `mh4.transitions.registry`.
+    tokens : tuple of str
+        Token names of the templates; the first two are the words whose distance is ``d``.
+    templates : tuple of str
+        As of `templates.compile_templates`.
+    positions : tuple of str
+        Those of `tokens` whose vectors a neural scorer reads by default.
+    form : str
+        How its scores depend on these by default: "concatenated" or "biaffine".
+    transitions : tuple of str
+        In the order of their numbers; by default those of the system as it is defined.
+    unlabelled : tuple of str
+        The transitions that decide on no arc, and so on no relation.
+    trees : str
+        The trees that can be built, others being replaced for training: "projective", "mh4" or "all".
+    single_root : bool
+        Whether only trees with exactly one word below the root can be built.
+    oracles : tuple of str
+        Those of `mh4.oracles.costs.ORACLE_NAMES` that the system has.
+    explores : bool
+        Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
+        may follow wrong predictions.
+
+    Raises
+    ------
+    ValueError
+        Positions that are no tokens, or none at all.
+    """
+
+    code: int
+    name: str
+    tokens: tuple[str, ...]
+    templates: tuple[str, ...]
+    positions: tuple[str, ...]
+    form: str = "concatenated"
+    transitions: tuple[str, ...] = ()
+    unlabelled: tuple[str, ...] = ("shift",)
+    trees: str = "projective"
+    single_root: bool = True
+    oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])
+    explores: bool = True
+
+    def __post_init__(self) -> None:
+        if not self.transitions:
+            object.__setattr__(self, "transitions", TRANSITION_SYSTEMS[self.name].transitions)
+        unknown = [name for name in self.positions if name not in self.tokens]
+        if unknown or not self.positions:
+            raise ValueError(
+                f"{self.name}: positions {', '.join(unknown) or '(none)'} are not among the tokens: "
+                f"{', '.join(self.tokens)}"
+            )
+
+    def compiled_templates(self) -> Templates:
+        """The arrays of the templates."""
+        return compile_templates(self.templates, self.tokens)
+
+
+GREEDY_SYSTEMS = {
+    system.name: system
+    for system in (
+        GreedySystem(
+            ARC_STANDARD,
+            "arc-standard",
+            arc_standard.TOKENS,
+            template_sets.select(template_sets.MERGED, arc_standard.TOKENS),
+            positions=("s3", "s2", "s1", "q1"),
+        ),
+        GreedySystem(
+            ARC_EAGER,
+            "arc-eager",
+            arc_eager.TOKENS,
+            template_sets.ZHANG_NIVRE,
+            positions=("s0h", "s0", "n0", "n1"),
+            transitions=arc_eager.TRANSITIONS,
+            unlabelled=("shift", "reduce"),
+        ),
+        GreedySystem(
+            LR_SPINE,
+            "lr-spine",
+            lr_spine.TOKENS,
+            template_sets.MERGED,
+            positions=("s3", "s2", "s1", "q1"),
+            explores=False,
+        ),
+        GreedySystem(
+            COVINGTON,
+            "covington",
+            covington.TOKENS,
+            template_sets.COVINGTON,
+            positions=("L1", "L0", "R0", "R1"),
+            unlabelled=("shift", "no_arc"),
+            trees="all",
+            single_root=False,
+            oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], ORACLE_NAMES[ALL_PAIRS]),
+        ),
+        GreedySystem(
+            ARC_HYBRID,
+            "arc-hybrid",
+            arc_hybrid.TOKENS,
+            template_sets.ARC_HYBRID,
+            positions=("s0", "b0"),
+            form="biaffine",
+        ),
+        GreedySystem(
+            MH4,
+            "mh4",
+            mh4.TOKENS,
+            template_sets.MH4,
+            positions=("s1", "s0", "b0"),
+            trees="mh4",
+            oracles=(ORACLE_NAMES[STATIC],),
+            explores=False,
+        ),
     )
 }
 
 
-def get_system(name: str) -> tuple[int, System]:
-    """Code and description of a system.
+def get_system(name: str) -> GreedySystem:
+    """A system by its name.
 
     Raises
     ------
     ValueError
         An unknown name; the message lists the known ones.
     """
-    if name not in SYSTEMS:
-        raise ValueError(f"unknown system {name!r}; known: {', '.join(SYSTEMS)}")
-    return SYSTEMS[name]
+    return GREEDY_SYSTEMS[system_name(name, GREEDY_SYSTEMS)]
 
 
 @njit(cache=True, nogil=True)
 def initialize(system, state, n):
     """Make the initial configuration of n words."""
     reset(state, n)
-    if system == ARC_STANDARD:
+    if system in (ARC_STANDARD, LR_SPINE):
         arc_standard.initialize(state)
     elif system == ARC_EAGER:
         arc_eager.initialize(state)
-    elif system == LR_SPINE:
-        lr_spine.initialize(state)
     elif system == COVINGTON:
         covington.initialize(state)
-    elif system == ARC_HYBRID:
+    else:
         arc_hybrid.initialize(state)
-    elif system == MH4:
-        mh4.initialize(state)
 
 
 @njit(cache=True, nogil=True)
@@ -66,9 +191,7 @@ def list_candidates(system, state, candidates):
         return covington.list_candidates(state, candidates)
     if system == ARC_HYBRID:
         return arc_hybrid.list_candidates(state, candidates)
-    if system == MH4:
-        return mh4.list_candidates(state, candidates)
-    return 0, 0
+    return mh4.list_candidates(state, candidates)
 
 
 @njit(cache=True, nogil=True)
@@ -84,32 +207,46 @@ def apply(system, state, transition, argument, relation):
         covington.apply(state, transition, argument, relation)
     elif system == ARC_HYBRID:
         arc_hybrid.apply(state, transition, argument, relation)
-    elif system == MH4:
+    else:
         mh4.apply(state, transition, argument, relation)
 
 
 @njit(cache=True, nogil=True)
+def finish(system, state, candidates):
+    """After the last step, name an arc that one word below the root takes besides; False if there is none."""
+    return system == COVINGTON and covington.finish(state, candidates)
+
+
+@njit(cache=True, nogil=True)
 def prepare(system, state, oracle, gold):
-    """Make ready for a gold tree, given as heads."""
-    note_children(state, gold)
+    """Make the oracle ready for a gold tree, given as heads; before the first step."""
     if system == ARC_EAGER:
-        arc_eager.prepare(state, oracle, gold)
+        arc_eager_oracle.prepare(state, oracle, gold)
     elif system == COVINGTON:
-        covington.prepare(state, oracle, gold)
+        covington_oracle.prepare(state, oracle, gold)
+    else:
+        note_children(gold, state.oracle)
 
 
 @njit(cache=True, nogil=True)
 def find_costs(system, state, oracle, gold, candidates, count):
     """Fill the costs of the first ``count`` candidates."""
     if system == ARC_STANDARD:
-        arc_standard.costs(state, oracle, gold, candidates, count)
+        arc_standard_oracle.costs(state, oracle, gold, candidates, count)
     elif system == ARC_EAGER:
-        arc_eager.costs(state, oracle, gold, candidates, count)
+        arc_eager_oracle.costs(state, oracle, gold, candidates, count)
     elif system == LR_SPINE:
-        lr_spine.costs(state, oracle, gold, candidates, count)
+        lr_spine_oracle.costs(state, oracle, gold, candidates, count)
     elif system == COVINGTON:
-        covington.costs(state, oracle, gold, candidates, count)
+        covington_oracle.costs(state, oracle, gold, candidates, count)
     elif system == ARC_HYBRID:
-        arc_hybrid.costs(state, oracle, gold, candidates, count)
-    elif system == MH4:
-        mh4.costs(state, oracle, gold, candidates, count)
+        arc_hybrid_oracle.costs(state, oracle, gold, candidates, count)
+    else:
+        mh4_oracle.costs(state, oracle, gold, candidates, count)
+
+
+@njit(cache=True, nogil=True)
+def follow(system, state, oracle, transition):
+    """Tell the oracle of a step that is about to be taken."""
+    if system == COVINGTON:
+        covington_oracle.follow(state, oracle, transition)

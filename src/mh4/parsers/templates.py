@@ -1,4 +1,4 @@
-"""Feature templates: a notation, the published sets, and the kernel that turns a context into hashed features.
+"""Feature templates: a notation, and the kernel that turns a context into hashed features.
 
 A template is a conjunction of atoms between spaces. ``d`` is the distance between the system's first two tokens; any
 other atom is TOKEN.ATTRIBUTE:
@@ -18,13 +18,13 @@ A template gives no feature where none of its tokens exists.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
 from numba import njit
 
-from mh4.transitions.arrays.state import LEFT, RIGHT, System
+from mh4.transitions.arrays.state import LEFT, RIGHT
 
 ATTRIBUTES = ("w", "p", "l", "vl", "vr", "sl", "sr")
 _FORM, _TAG, _RELATION, _LEFT_VALENCY, _RIGHT_VALENCY, _LEFT_SET, _RIGHT_SET = range(len(ATTRIBUTES))
@@ -32,71 +32,6 @@ _DISTANCE = len(ATTRIBUTES)
 _MISSING = -2  # value of an attribute of a token that does not exist; that of a relation not yet known is −1
 
 MOST_ATOMS = 4  # of one template
-
-
-def written(text: str) -> tuple[str, ...]:
-    """Templates separated by semicolons."""
-    return tuple(" ".join(template.split()) for template in text.split(";"))
-
-
-ZHANG_NIVRE = written("""
-    s0.w s0.p; s0.w; s0.p; n0.w n0.p; n0.w; n0.p; n1.w n1.p; n1.w; n1.p; n2.w n2.p; n2.w; n2.p;
-    s0.w s0.p n0.w n0.p; s0.w s0.p n0.w; s0.w n0.w n0.p; s0.w s0.p n0.p; s0.p n0.w n0.p; s0.w n0.w; s0.p n0.p;
-    n0.p n1.p; n0.p n1.p n2.p; s0.p n0.p n1.p; s0h.p s0.p n0.p; s0.p s0l.p n0.p; s0.p s0r.p n0.p; s0.p n0.p n0l.p;
-    s0.w d; s0.p d; n0.w d; n0.p d; s0.w n0.w d; s0.p n0.p d;
-    s0.w s0.vr; s0.p s0.vr; s0.w s0.vl; s0.p s0.vl; n0.w n0.vl; n0.p n0.vl;
-    s0h.w; s0h.p; s0.l; s0l.w; s0l.p; s0l.l; s0r.w; s0r.p; s0r.l; n0l.w; n0l.p; n0l.l;
-    s0h2.w; s0h2.p; s0h.l; s0l2.w; s0l2.p; s0l2.l; s0r2.w; s0r2.p; s0r2.l; n0l2.w; n0l2.p; n0l2.l;
-    s0.p s0l.p s0l2.p; s0.p s0r.p s0r2.p; s0.p s0h.p s0h2.p; n0.p n0l.p n0l2.p;
-    s0.w s0.sr; s0.p s0.sr; s0.w s0.sl; s0.p s0.sl; n0.w n0.sl; n0.p n0.sl
-""")
-"""Zhang & Nivre (2011), Tables 1 and 2, for arc-eager parsing: s0 is the topmost stack element, n0 the next word."""
-
-
-def renamed(templates: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Templates with other names of tokens; those of dependents follow, s0l by the new name of s0."""
-
-    def new_name(atom: str) -> str:
-        token, dot, attribute = atom.partition(".")
-        return f"{names.get(token) or names[token[:2]] + token[2:]}.{attribute}" if dot else atom
-
-    return tuple(" ".join(map(new_name, template.split())) for template in templates)
-
-
-MERGED = (
-    *renamed(ZHANG_NIVRE, {"s0": "s2", "n0": "s1", "n1": "q1", "n2": "q2", "s0h": "gp", "s0h2": "gg"}),
-    # right dependents of s1, as of s2
-    *("s1.p s1r.p s2.p", "s1.w s1.vr", "s1.p s1.vr", "s1r.w", "s1r.p", "s1r.l", "s1r2.w", "s1r2.p", "s1r2.l"),
-    *("s1.p s1r.p s1r2.p", "s1.w s1.sr", "s1.p s1.sr"),
-    # s3, and the relations of tokens that have a head already
-    *("s3.w", "s3.p", "s3.w s3.p", "s3.p s2.p s1.p", "s1.l"),
-    # top-down, for left arcs
-    "s1.p gp.p gg.p",
-)
-"""The merged templates of Sartorio et al. (2013), section 4.3, by their names of tokens; `select` from them.
-
-Their set is described, not listed: Zhang & Nivre's with s2 for s0, s1 for n0, q1 and q2 for n1 and n2, gp and gg for
-the head of s0 and its head; right dependents of s1; top-down features of left arcs. Tokens like s1l2 are dependents:
-l, l2, r, r2 the outermost and second outermost ones to the left and right. That s3 occurs in the templates named here
-is our reading of its place among the paper's placeholders.
-"""
-
-
-def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
-    """The templates that need no other tokens than the given ones."""
-    return tuple(
-        template
-        for template in templates
-        if all(atom == "d" or atom.partition(".")[0] in tokens for atom in template.split())
-    )
-
-
-def distinct(templates: Iterable[str]) -> tuple[str, ...]:
-    """Each template once, where it comes first; the order of its atoms is of no account."""
-    found: dict[frozenset[str], str] = {}
-    for template in templates:
-        found.setdefault(frozenset(template.split()), template)
-    return tuple(found.values())
 
 
 class Templates(NamedTuple):
@@ -151,11 +86,6 @@ def compile_templates(templates: Sequence[str], tokens: Sequence[str]) -> Templa
                 )
             conjunctions[f, i] = atoms.setdefault(atom, len(atoms))
     return Templates(np.array(list(atoms), np.int32).reshape(-1, 2), conjunctions, masks)
-
-
-def system_templates(system: System) -> Templates:
-    """The arrays of a system's own templates."""
-    return compile_templates(system.templates, system.tokens)
 
 
 @njit(cache=True, nogil=True, inline="always")

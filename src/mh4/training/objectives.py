@@ -14,11 +14,11 @@ from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transfer import send
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
+from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network_loops import Decisions, note_decisions
 from mh4.parsers.profiling import stage
-from mh4.transitions.arrays.state import ORACLES
 from mh4.trees.closest import training_tree
 
 DIVERGED = "training diverged"
@@ -71,7 +71,7 @@ class TransitionHinge(Objective):
 
     def __init__(self, parser: GreedyParser) -> None:
         self.parser = parser
-        self.oracle = ORACLES.index(parser.config.transitions.oracle)
+        self.oracle = ORACLE_NAMES.index(parser.config.transitions.oracle)
         self.reason = f"cannot be built by {parser.system.name}"
         self._decisions = Decisions.empty(64, 256, len(parser.roles))
 
@@ -119,7 +119,7 @@ class TransitionHinge(Objective):
         room = parser.room(len(tree) - 1)
         while True:
             contexts, candidates, steps = note_decisions(
-                parser.code,
+                parser.system.code,
                 self.oracle,
                 scorer,
                 sentence,

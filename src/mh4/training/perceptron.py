@@ -12,6 +12,7 @@ import numpy as np
 
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
@@ -19,8 +20,6 @@ from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
 from mh4.parsers.perceptron.weights import averaged_lists, new_weights
 from mh4.parsers.systems import get_system
-from mh4.parsers.templates import system_templates
-from mh4.transitions.arrays.state import ORACLES
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
@@ -49,8 +48,8 @@ class PerceptronTrainer:
     def __init__(self, config: PerceptronConfig, sentences: Sequence[Sentence]) -> None:
         self.config = config
         self.vocabulary = PerceptronVocabulary.from_sentences(sentences, config.tag_column)
-        self._code, self._system = get_system(config.system)
-        self._templates = system_templates(self._system)
+        self._system = get_system(config.system)
+        self._templates = self._system.compiled_templates()
         self._actions = Actions.of(self._system, len(self.vocabulary.relations), self.vocabulary.forced_root)
         self._room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
         self._text = self.vocabulary.text(sentences)
@@ -65,8 +64,8 @@ class PerceptronTrainer:
         random = generator.integers(1, 2**63, dtype=np.uint64)
         before = self.decisions
         self._weights, self.decisions, wrong = train_epoch(
-            self._code,
-            ORACLES.index(self.config.oracle),
+            self._system.code,
+            ORACLE_NAMES.index(self.config.oracle),
             self._weights,
             self._templates,
             self._actions,

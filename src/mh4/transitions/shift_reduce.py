@@ -72,7 +72,7 @@ class ShiftReduce(TransitionSystem[Configuration, str]):
     Table 1.
     """
 
-    name = "shift-reduce"
+    name = "arc-standard"
     transitions = TRANSITIONS
 
     def initial(self, n: int) -> Configuration:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from functools import cache
+from typing import Protocol
 
 import numpy as np
 
@@ -14,8 +15,6 @@ from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles.mh4 import closest_derivable
-from mh4.transitions.arrays.state import System
-from mh4.transitions.mh4 import MH4
 
 # For each class of trees the decoder that finds the closest one at the least cost.
 TREE_CLASSES = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order"}
@@ -90,15 +89,27 @@ def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.nd
         return decoder.decode(scores, _tie_bonus(heads)).heads
 
 
-def training_tree(sentence: Sentence, system: System) -> np.ndarray:
+class TreeBuilder(Protocol):
+    """A transition system, as far as `training_tree` needs to know it."""
+
+    @property
+    def trees(self) -> str:
+        """Which trees it can build: "projective", "mh4" or "all"."""
+
+    @property
+    def single_root(self) -> bool:
+        """Whether they have exactly one word below the root."""
+
+
+def training_tree(sentence: Sentence, system: TreeBuilder) -> np.ndarray:
     """Heads, int (n + 1,), of the gold tree, or of one in its place where the system cannot build it.
 
     Systems for projective trees get the closest projective tree (Nederhof 2019, section 3), with one word below the
     root if the gold tree is such a tree or the system builds no others. MH4 gets the closest tree of its chart decoder
     (Gómez-Rodríguez, Shi and Lee 2018, section 3). Covington's parser builds every tree.
     """
-    if system.name == MH4.name:
+    if system.trees == "mh4":
         return closest_derivable(sentence.heads, system.single_root)
-    if system.projective:
+    if system.trees == "projective":
         return projectivize(sentence.heads, single_root=system.single_root or len(sentence.roots) == 1)
     return sentence.heads

@@ -1,8 +1,9 @@
 import numpy as np
 import pytest
 
-from mh4.parsers.systems import SYSTEMS
-from mh4.parsers.templates import MERGED, ZHANG_NIVRE, compile_templates, feature_keys, select, system_templates
+from mh4.parsers.systems import GREEDY_SYSTEMS
+from mh4.parsers.template_sets import MERGED, ZHANG_NIVRE, select
+from mh4.parsers.templates import compile_templates, feature_keys
 from mh4.transitions.arrays.state import add_arc, new_state, reset
 
 TOKENS = ("a", "b", "c")
@@ -70,10 +71,9 @@ def test_keys_are_equal_where_features_are():
     assert len(key_of) > 300
 
 
-@pytest.mark.parametrize("name", SYSTEMS)
-def test_templates_of_systems_compile(name):
-    _, system = SYSTEMS[name]
-    templates = system_templates(system)
+@pytest.mark.parametrize("system", GREEDY_SYSTEMS.values(), ids=GREEDY_SYSTEMS)
+def test_templates_of_systems_compile(system):
+    templates = system.compiled_templates()
     assert len(templates.conjunctions) == len(system.templates)
     used = np.unique(templates.atoms[:, 0])
     assert len(used) == len(system.tokens), "every token is used"

@@ -8,15 +8,16 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.data.sentence import Sentence
+from mh4.oracles.costs import DYNAMIC, STATIC
 from mh4.parsers.checking import checked
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.folder import read_config
 from mh4.parsers.perceptron.loops import score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
-from mh4.parsers.systems import apply, find_costs, initialize, list_candidates, prepare
+from mh4.parsers.systems import apply, find_costs, follow, initialize, list_candidates, prepare
 from mh4.training.perceptron import PerceptronTrainer, fit, train
-from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, DEPENDENT, DYNAMIC, HEAD, STATIC, TRANSITION
+from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, DEPENDENT, HEAD, TRANSITION
 from mh4.trees.evaluation import attachment_scores
 
 
@@ -55,14 +56,14 @@ class NaiveTrainer:
         for s in order:
             start, stop = text.offsets[s], text.offsets[s + 1]
             heads, relations = gold.heads[start:stop], gold.relations[start:stop]
-            initialize(trainer._code, room.state, len(heads) - 1)
-            prepare(trainer._code, room.state, oracle, heads)
+            initialize(trainer._system.code, room.state, len(heads) - 1)
+            prepare(trainer._system.code, room.state, oracle, heads)
             while True:
-                count, contexts = list_candidates(trainer._code, room.state, room.candidates)
+                count, contexts = list_candidates(trainer._system.code, room.state, room.candidates)
                 if not count:
                     break
                 score_contexts(trainer._weights, trainer._templates, text.words, start, contexts, room)
-                find_costs(trainer._code, room.state, oracle, heads, room.candidates, count)
+                find_costs(trainer._system.code, room.state, oracle, heads, room.candidates, count)
                 least = min(room.candidates.costs[:count])
                 choices, optimal = [], []
                 for c, row in enumerate(room.candidates.rows[:count]):
@@ -84,7 +85,8 @@ class NaiveTrainer:
                 for cell, weight in self.weights.items():
                     self.sums[cell] = self.sums.get(cell, 0) + weight
                 row = room.candidates.rows[-best[1]]
-                apply(trainer._code, room.state, row[TRANSITION], row[ARGUMENT], best[4])
+                follow(trainer._system.code, room.state, oracle, row[TRANSITION])
+                apply(trainer._system.code, room.state, row[TRANSITION], row[ARGUMENT], best[4])
         return wrong
 
 

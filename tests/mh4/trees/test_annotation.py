@@ -8,11 +8,11 @@ from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.oracles.mh4 import closest_derivable
-from mh4.oracles.registry import ORACLES, get_oracle, optimal_computation
+from mh4.oracles.registry import STATIC_ORACLES, get_oracle, optimal_computation
 from mh4.transitions.lr_spine import Transition
 from mh4.trees.annotation import annotate_file
 
-CHOICES = [(name, policy) for name, oracle in ORACLES.items() for policy in oracle.policies]
+CHOICES = [(name, policy) for name, oracle in STATIC_ORACLES.items() for policy in oracle.policies]
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +23,7 @@ def treebank(tmp_path_factory):
 @pytest.mark.parametrize(("system", "policy"), CHOICES)
 def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
     """The closest projective tree; for Covington the tree itself, for MH4 that or the chart's closest."""
-    transition_system = ORACLES[system].system
+    transition_system = STATIC_ORACLES[system].system
     for sentence in read_conllu(treebank, trees="required"):
         transitions, arcs = optimal_computation(sentence.heads, system, policy)
         if system == "lr-spine":

@@ -9,10 +9,11 @@ import numpy as np
 from numba import njit
 
 from mh4.transitions.arc_eager import LABELS, Configuration
+from mh4.transitions.arrays.arc_eager import N, R
 
 from ..flat_arrays import check_offsets, flat_golds
 from ..optimal_step import UNREACHABLE, OptimalStep
-from .steps import N, R, encode_labels
+from .steps import encode_labels
 
 
 class Batch(NamedTuple):

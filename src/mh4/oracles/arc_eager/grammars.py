@@ -13,20 +13,11 @@ from numba import njit
 
 from mh4.decoders.split_grammar import SplitGrammar
 from mh4.decoders.tabular import FORBIDDEN, inside_score
+from mh4.transitions.arrays.arc_eager import LEFT_ARC, REDUCE, SHIFT, L, R
+from mh4.transitions.arrays.arc_eager_normalized import LEFT_CHILD
 
 from ..optimal_step import UNREACHABLE
-from .steps import (
-    LEFT_ARC,
-    LEFT_CHILD,
-    REDUCE,
-    SHIFT,
-    SHIFT_BEFORE_REDUCE,
-    STRICT_REDUCE_BEFORE_SHIFT,
-    L,
-    R,
-    step,
-    step_normalized,
-)
+from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT, step, step_normalized
 
 # Rules in the order of the tables, whose columns stand side by side.
 

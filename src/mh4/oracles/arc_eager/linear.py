@@ -17,8 +17,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
+from mh4.transitions.arrays.arc_eager import REDUCE, SHIFT, L
+
 from ..optimal_step import UNREACHABLE
-from .steps import REDUCE, REDUCE_BEFORE_SHIFT, SHIFT, SHIFT_BEFORE_REDUCE, L, is_gold, step
+from .steps import REDUCE_BEFORE_SHIFT, SHIFT_BEFORE_REDUCE, is_gold, step
 
 
 @njit(cache=True, nogil=True)

@@ -113,4 +113,5 @@ def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[st
     ValueError
         ``gold`` is not a tree.
     """
-    return normalized_computation(projectivize(gold, single_root))
+    transitions = normalized_computation(projectivize(gold, single_root))
+    return tuple(NormalizedArcEager.transitions[transition] for transition in transitions)

@@ -32,7 +32,7 @@ from .batch import checked_batch, flat_configurations, with_arcs_made
 from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
 from .linear import linear_scores, rightmost_descendants
 from .static import projective_computation
-from .steps import STRICT_REDUCE_BEFORE_SHIFT
+from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT
 
 ALGORITHMS = ("exact", "linear")
 
@@ -225,5 +225,6 @@ def optimal_computation(
     ValueError
         ``gold`` is not a tree or the policy unknown.
     """
-    _code(policy, "exact", True)
-    return projective_computation(projectivize(gold, single_root), policy)
+    reduce_late = _code(policy, "exact", True) == SHIFT_BEFORE_REDUCE
+    transitions = projective_computation(projectivize(gold, single_root), reduce_late)
+    return tuple(ArcEager.transitions[transition] for transition in transitions)

@@ -3,88 +3,77 @@
 from __future__ import annotations
 
 import numpy as np
+from numba import njit
 
-from mh4.transitions.arc_eager import (
-    LEFT_ARC,
-    LEFT_CHILD,
-    REDUCE,
-    REDUCE_LEFT,
-    REDUCE_RIGHT,
-    RIGHT_ARC,
-    RIGHT_CHILD,
-    SHIFT,
-    ArcEager,
-    NormalizedArcEager,
-)
+from mh4.transitions.arrays import arc_eager_normalized as normalized
+from mh4.transitions.arrays.arc_eager import LEFT_ARC, REDUCE, RIGHT_ARC, SHIFT, N, R, move
+
+from ..costs import FIRST_CHILD, LAST_CHILD, children_of
 
 
-def _outermost_children(heads: np.ndarray) -> tuple[list[int], list[int]]:
-    """The first and the last child of every token; itself where it has none on that side."""
-    first, last = list(range(len(heads))), list(range(len(heads)))
-    for child in range(1, len(heads)):
-        head = int(heads[child])
-        first[head], last[head] = min(first[head], child), max(last[head], child)
-    return first, last
-
-
-def projective_computation(heads: np.ndarray, policy: str) -> tuple[str, ...]:
-    """The one computation of the unnormalized system that builds a projective tree and follows a policy. O(n).
-
-    It makes no use of reduce_correct, and is the same under the two reduce-before-shift policies.
+@njit(cache=True, nogil=True)
+def static_transition(stack, labels, depth, front, gold, first_child, last_child, reduce_late):
+    """The next transition of the unnormalized system to a projective tree.
 
     Parameters
     ----------
-    heads : int (n + 1,)
-        A projective tree.
-    policy : str
-        One of `mh4.transitions.arc_eager.POLICIES`.
+    stack, labels : int (depth,) or longer
+    depth, front : int
+    gold : int32 (n + 1,)
+    first_child, last_child : int32
+        The first and the last gold child of each token, or itself.
+    reduce_late : bool
+        Whether what is shifted is shifted before the reduces, as under shift-before-reduce.
     """
-    first, last = _outermost_children(heads)
-    reduce_late = policy == "shift-before-reduce"
-    system, n = ArcEager(reduce_correct=False), len(heads) - 1
-    configuration = system.initial(n)
-    computation = []
-    while not system.is_final(configuration):
-        top, front = configuration.stack[-1], configuration.front
-        complete = configuration.labels[-1] == "R" and last[top] < front and top > 0
-        if front > n:
-            transition = REDUCE
-        elif heads[top] == front:
-            transition = LEFT_ARC
-        elif heads[front] == top:
-            transition = RIGHT_ARC
-        elif complete and not (reduce_late and heads[front] > front and first[front] > top):
-            transition = REDUCE
-        else:
-            transition = SHIFT
-        computation.append(transition)
-        configuration = system.apply(configuration, transition)
-    return tuple(computation)
+    top = stack[depth - 1]
+    if front == gold.shape[0]:
+        return REDUCE
+    if gold[top] == front:
+        return LEFT_ARC
+    if gold[front] == top:
+        return RIGHT_ARC
+    complete = top > 0 and labels[depth - 1] == R and last_child[top] < front
+    if complete and not (reduce_late and gold[front] > front and first_child[front] > top):
+        return REDUCE
+    return SHIFT
 
 
-def normalized_computation(heads: np.ndarray) -> tuple[str, ...]:
-    """The one computation of the normalized system that builds a projective tree. O(n).
+@njit(cache=True, nogil=True)
+def projective_computation(gold, reduce_late):
+    """The transitions, int64 (2n,), by which the unnormalized system builds a projective tree; O(n).
 
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A projective tree.
+    They make no use of reduce_correct, and are the same under the two reduce-before-shift policies.
     """
-    _, last = _outermost_children(heads)
-    system, n = NormalizedArcEager(reduce_correct=False), len(heads) - 1
-    configuration = system.initial(n)
-    computation = []
-    while not system.is_final(configuration):
-        top, front = configuration.stack[-1], configuration.front
-        if configuration.labels[-1] == "N":
-            if heads[configuration.stack[-2]] == top:
-                transition = REDUCE_RIGHT
+    children = children_of(gold)
+    first_child, last_child = children[FIRST_CHILD], children[LAST_CHILD]
+    transitions = np.empty(2 * (gold.shape[0] - 1), np.int64)
+    stack, labels = np.zeros(gold.shape[0], np.int32), np.full(gold.shape[0], R, np.int8)
+    depth, front = 1, 1
+    for step in range(transitions.shape[0]):
+        transition = static_transition(stack, labels, depth, front, gold, first_child, last_child, reduce_late)
+        transitions[step] = transition
+        depth, front, _, _ = move(transition, stack, labels, depth, front)
+    return transitions
+
+
+@njit(cache=True, nogil=True)
+def normalized_computation(gold):
+    """The transitions, int64 (3n,), by which the normalized system builds a projective tree; O(n)."""
+    last_child = children_of(gold)[LAST_CHILD]
+    transitions = np.empty(3 * (gold.shape[0] - 1), np.int64)
+    stack, labels = np.zeros(gold.shape[0], np.int32), np.full(gold.shape[0], R, np.int8)
+    depth, front = 1, 1
+    for step in range(transitions.shape[0]):
+        top = stack[depth - 1]
+        if labels[depth - 1] == N:
+            if gold[stack[depth - 2]] == top:
+                transition = normalized.REDUCE_RIGHT
             else:
-                transition = LEFT_CHILD if heads[top] > top else RIGHT_CHILD
-        elif configuration.labels[-1] == "R" and last[top] < front and top > 0:
-            transition = REDUCE_LEFT
+                transition = normalized.LEFT_CHILD if gold[top] > top else normalized.RIGHT_CHILD
+        elif labels[depth - 1] == R and last_child[top] < front and top > 0:
+            transition = normalized.REDUCE_LEFT
         else:
-            transition = SHIFT
-        computation.append(transition)
-        configuration = system.apply(configuration, transition)
-    return tuple(computation)
+            transition = normalized.SHIFT
+        transitions[step] = transition
+        depth, front, _, _ = normalized.move(transition, stack, labels, depth, front)
+    return transitions

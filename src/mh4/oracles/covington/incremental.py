@@ -24,33 +24,12 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from mh4.decoders.trees import checked_tree
-from mh4.transitions.covington import TRANSITIONS
-from mh4.transitions.transition_system import TransitionError
-
-from ..optimal_step import UNREACHABLE, OptimalStep
-
-SHIFT, NO_ARC, LEFT_ARC, RIGHT_ARC = range(len(TRANSITIONS))
+from mh4.transitions.arrays.covington import LEFT_ARC, NO_ARC, RIGHT_ARC, SHIFT, find
 
 # Rows of the array `track`: int32 (TRACK_ROWS, n + 1 or more)
 GOLD, PENDING, CYCLIC, FIRST_CHILD, NEXT_CHILD = range(5)
 TRACK_ROWS = 5
 _NO_CHILD = 0
-
-
-@njit(cache=True, nogil=True)
-def find(leaders, word):
-    """The leader of the word's set: the word without head that it is at or below."""
-    while leaders[word] != word:
-        leaders[word] = leaders[leaders[word]]
-        word = leaders[word]
-    return word
-
-
-@njit(cache=True, nogil=True)
-def can_be_joined(leaders, head, dependent):
-    """Whether an arc between focus words, both of them words, keeps to one head and makes no cycle."""
-    return leaders[dependent] == dependent and find(leaders, head) != dependent
 
 
 @njit(cache=True, nogil=True)
@@ -172,66 +151,3 @@ def advance(leaders, track, left, right, transition):
     if track[PENDING, right] and 0 < track[GOLD, right] <= left:
         lost += _lose(leaders, track, right)
     return lost
-
-
-class IncrementalLoss:
-    """The loss along one computation.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-
-    Attributes
-    ----------
-    loss : int
-        Least number of wrong heads in any tree that can be reached.
-    left, right : int
-        See `mh4.transitions.covington.Configuration`.
-
-    Raises
-    ------
-    ValueError
-        ``gold`` is not a tree.
-    """
-
-    def __init__(self, gold: np.ndarray) -> None:
-        heads = np.ascontiguousarray(checked_tree(gold), np.int32)
-        self.n = len(heads) - 1
-        self.loss, self.left, self.right = 0, 0, 1
-        self._leaders = np.empty(len(heads), np.int32)
-        self._track = np.empty((TRACK_ROWS, len(heads)), np.int32)
-        start(heads, self._leaders, self._track)
-
-    def _legal(self, transition: int) -> bool:
-        if transition == SHIFT or self.right > self.n:
-            return self.right <= self.n
-        if transition == NO_ARC or self.left == 0:
-            return self.left > 0
-        ends = (self.right, self.left) if transition == LEFT_ARC else (self.left, self.right)
-        return can_be_joined(self._leaders, *ends)
-
-    def optimal_step(self) -> OptimalStep:
-        """As `mh4.oracles.covington.optimal_step`."""
-        scores = np.full(len(TRANSITIONS), UNREACHABLE, np.int32)
-        for transition in range(len(TRANSITIONS)):
-            if self._legal(transition):
-                cost = transition_cost(self._leaders, self._track, self.left, self.right, transition)
-                scores[transition] = self.n - self.loss - cost
-        return OptimalStep.from_array(TRANSITIONS, scores, self.n)
-
-    def apply(self, transition: str) -> None:
-        """Take a transition.
-
-        Raises
-        ------
-        TransitionError
-            The transition is not legal here, or none of the system.
-        """
-        if transition not in TRANSITIONS:
-            raise TransitionError(f"unknown transition {transition!r}; known: {', '.join(TRANSITIONS)}")
-        number = TRANSITIONS.index(transition)
-        if not self._legal(number):
-            raise TransitionError(f"{transition} does not apply with {self.left} and {self.right} in focus")
-        self.loss += advance(self._leaders, self._track, self.left, self.right, number)
-        self.left, self.right = (self.right, self.right + 1) if number == SHIFT else (self.left - 1, self.right)

@@ -1,7 +1,7 @@
 """What the transitions of Covington's parser are worth, for any gold tree: a dynamic oracle and a static one.
 
-The loss of a configuration comes from Theorem 1 in linear time (`covington_loss`). Along a computation it can be kept
-up to date instead (`covington_incremental`), which is what training does.
+The loss of a configuration comes from Theorem 1 in linear time (`loss`). Along a computation it can be kept
+up to date instead (`incremental`), which is what training does.
 
 `optimal_step` is for one configuration, `step_scores` the same on arrays, `step_scores_batch` for many configurations;
 `optimal_computation` builds the gold tree in the shortest way, the "static" oracle.
@@ -18,12 +18,13 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.trees import checked_tree
-from mh4.transitions.covington import LEFT_ARC, NO_ARC, RIGHT_ARC, SHIFT, TRANSITIONS, Configuration
+from mh4.transitions.covington import TRANSITIONS, Configuration
 from mh4.transitions.transition_system import NO_HEAD
 
 from ..flat_arrays import flat_golds
 from ..optimal_step import UNREACHABLE, OptimalStep
 from .loss import is_configuration, loss_on_arrays, topmost_words
+from .static import shortest_computation
 
 
 @njit(cache=True, nogil=True)
@@ -212,19 +213,5 @@ def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
     ValueError
         ``gold`` is not a tree.
     """
-    heads = checked_tree(gold).tolist()
-    joined: list[list[int]] = [[] for _ in heads]  # for each word, those to its left that it has an arc with
-    for dependent, head in enumerate(heads[1:], start=1):
-        if head > 0:
-            joined[max(head, dependent)].append(min(head, dependent))
-    transitions: list[str] = []
-    for right in range(1, len(heads)):
-        for left in range(right - 1, min(joined[right], default=right) - 1, -1):
-            if heads[left] == right:
-                transitions.append(LEFT_ARC)
-            elif heads[right] == left:
-                transitions.append(RIGHT_ARC)
-            else:
-                transitions.append(NO_ARC)
-        transitions.append(SHIFT)
-    return tuple(transitions)
+    heads = np.ascontiguousarray(checked_tree(gold), np.int32)
+    return tuple(TRANSITIONS[transition] for transition in shortest_computation(heads))

@@ -25,13 +25,15 @@ from numba import njit
 
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import checked_tree
-from mh4.transitions.shift_reduce import POLICIES, REDUCE_LEFT, REDUCE_RIGHT, SHIFT, TRANSITIONS, Configuration
+from mh4.transitions.arrays.arc_standard import applies, move
+from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
 
 from ..flat_arrays import check_offsets, flat_golds
 from ..optimal_step import UNREACHABLE, OptimalStep
 from .cubic import cubic_best_after
 from .projective import best_after, is_projective_tree
-from .restrictions import arc_built, restrictions, stack_after
+from .restrictions import restrictions
+from .static import projective_computation
 
 ALGORITHMS = ("linear", "quadratic", "critical-cubic", "cubic")
 _LINEAR, _, _CRITICAL_CUBIC, _CUBIC = range(len(ALGORITHMS))
@@ -55,18 +57,18 @@ def _step_scores(stack, front, gold, policy, algorithm, scores):
         return False
     after = np.empty(stack.shape[0] + 1, np.int32)
     for transition in range(3):
-        depth = stack_after(stack, front, n, transition, after)
-        if depth == 0:
+        if not applies(transition, stack.shape[0], front, n):
             scores[transition] = UNREACHABLE
             continue
-        front_after = front + 1 if transition == 0 else front
+        after[:-1] = stack
+        depth, front_after, head, dependent = move(transition, after, stack.shape[0], front)
         first, last, no_right = restrictions(policy, transition, depth)
         if algorithm >= _CRITICAL_CUBIC:
             critical = algorithm == _CRITICAL_CUBIC
             most = cubic_best_after(after[:depth], front_after, gold, first, last, no_right, critical)
         else:
             most = best_after(after[:depth], front_after, gold, first, last, no_right, algorithm == _LINEAR)
-        scores[transition] = most + arc_built(stack, gold, transition)
+        scores[transition] = most + (dependent > 0 and gold[dependent] == head)
     return True
 
 
@@ -276,24 +278,5 @@ def optimal_computation(
         Unknown policy, or gold heads that are no tree.
     """
     right_first = _code(policy, POLICIES, "policy") == POLICIES.index("right-before-left")
-    heads = projectivize(gold, single_root).tolist()
-    n = len(heads) - 1
-    rightmost = list(range(n + 1))  # the last dependent of each word, or itself
-    for dependent, head in enumerate(heads[1:], start=1):
-        rightmost[head] = max(rightmost[head], dependent)
-    transitions: list[str] = []
-    stack, front = [0], 1
-    while front <= n or len(stack) > 1:
-        top = stack[-1]
-        complete = rightmost[top] < front
-        if len(stack) > 1 and heads[stack[-2]] == top and (complete or not right_first):
-            transitions.append(REDUCE_RIGHT)
-            del stack[-2]
-        elif len(stack) > 1 and heads[top] == stack[-2] and complete:
-            transitions.append(REDUCE_LEFT)
-            stack.pop()
-        else:
-            transitions.append(SHIFT)
-            stack.append(front)
-            front += 1
-    return tuple(transitions)
+    transitions = projective_computation(projectivize(gold, single_root), right_first)
+    return tuple(TRANSITIONS[transition] for transition in transitions)

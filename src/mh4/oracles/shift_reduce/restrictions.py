@@ -1,40 +1,13 @@
-"""Shift-reduce configurations after a step, and the arcs that a policy rules out from then on."""
+"""The arcs that a policy rules out after a shift-reduce step."""
 
 from __future__ import annotations
 
 from numba import njit
 
+from mh4.transitions.arrays.arc_standard import REDUCE_LEFT, REDUCE_RIGHT, SHIFT
 from mh4.transitions.shift_reduce import POLICIES
 
 LEFT_BEFORE_RIGHT, STRICT_LEFT_BEFORE_RIGHT, RIGHT_BEFORE_LEFT = range(len(POLICIES))
-SHIFT, REDUCE_LEFT, REDUCE_RIGHT = range(3)
-
-
-@njit(cache=True, nogil=True)
-def stack_after(stack, front, n, transition, after):
-    """Write the stack after a transition to ``after`` and return its depth; 0 if the transition does not apply."""
-    depth = stack.shape[0]
-    after[:depth] = stack
-    if transition == SHIFT:
-        if front > n:
-            return 0
-        after[depth] = front
-        return depth + 1
-    if transition == REDUCE_LEFT:
-        return depth - 1
-    if depth < 3:
-        return 0
-    after[depth - 2] = stack[depth - 1]
-    return depth - 1
-
-
-@njit(cache=True, nogil=True)
-def arc_built(stack, gold, transition):
-    """Whether the arc that an applicable transition builds is a gold one."""
-    if transition == SHIFT:
-        return False
-    second, top = stack[stack.shape[0] - 2], stack[stack.shape[0] - 1]
-    return gold[top] == second if transition == REDUCE_LEFT else gold[second] == top
 
 
 @njit(cache=True, nogil=True)

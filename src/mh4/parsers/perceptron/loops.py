@@ -7,7 +7,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from mh4.transitions.arrays import covington
 from mh4.transitions.arrays.state import (
     ARGUMENT,
     CONTEXT,
@@ -15,15 +14,14 @@ from mh4.transitions.arrays.state import (
     HEAD,
     NONE,
     TRANSITION,
-    WORDS,
     Candidates,
     State,
-    System,
+    add_arc,
     new_candidates,
     new_state,
 )
 
-from ..systems import COVINGTON, apply, find_costs, initialize, list_candidates, prepare
+from ..systems import GreedySystem, apply, find_costs, finish, follow, initialize, list_candidates, prepare
 from ..templates import Templates, feature_keys
 from .weights import add_scores, find_blocks, update, with_room
 
@@ -75,9 +73,9 @@ class Actions(NamedTuple):
     root_relation: int
 
     @classmethod
-    def of(cls, system: System, relations: int, root_relation: int) -> Actions:
+    def of(cls, system: GreedySystem, relations: int, root_relation: int) -> Actions:
         """Those of a system."""
-        widths = [relations if labelled else 1 for labelled in system.labelled]
+        widths = [1 if transition in system.unlabelled else relations for transition in system.transitions]
         return cls(np.cumsum([0, *widths], dtype=np.int32), root_relation)
 
 
@@ -105,9 +103,9 @@ class Room(NamedTuple):
     scores: np.ndarray
 
 
-def new_room(system: System, templates: Templates, actions: Actions, longest: int) -> Room:
+def new_room(system: GreedySystem, templates: Templates, actions: Actions, longest: int) -> Room:
     """Room for sentences of up to so many words."""
-    candidates = new_candidates(system, longest)
+    candidates = new_candidates(len(system.tokens), longest)
     contexts, features = len(candidates.groups), len(templates.conjunctions)
     return Room(
         new_state(longest),
@@ -194,31 +192,10 @@ def best_optimal_action(actions, room, count, heads, relations):
 
 
 @njit(cache=True, nogil=True)
-def _join_headless(weights, templates, actions, words, base, room):
-    """Attach all words that Covington parsing left without a head, but the first one, to that one."""
-    first = NONE
-    for word in range(1, room.state.counters[WORDS] + 1):
-        if room.state.heads[word] != NONE:
-            continue
-        if first == NONE:
-            first = word
-            continue
-        covington.focus(room.state, first, word)
-        count, contexts = list_candidates(COVINGTON, room.state, room.candidates)
-        score_contexts(weights, templates, words, base, contexts, room)
-        for c in range(count):
-            if room.candidates.rows[c, DEPENDENT] == word:
-                room.candidates.rows[0] = room.candidates.rows[c]
-        _, relation = best_action(actions, room, 1)
-        apply(COVINGTON, room.state, room.candidates.rows[0, TRANSITION], 0, relation)
-
-
-@njit(cache=True, nogil=True)
 def parse_text(system, weights, templates, actions, text, room, root_relation, single_root, heads, relations):
     """Parse greedily; fills heads and relations, int32 (P,).
 
-    Words left without a head are attached to the root; with ``single_root``, the first of them is, and the others are
-    attached to that one. Only Covington parsing leaves more than one.
+    Words left without a head are attached to the root; with ``single_root`` there is one word below it.
 
     Returns how many decisions were made, and how many contexts were scored.
     """
@@ -237,8 +214,11 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, s
             best, relation = best_action(actions, room, count)
             row = room.candidates.rows[best]
             apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
-        if single_root and system == COVINGTON:
-            _join_headless(weights, templates, actions, text.words, base, room)
+        while single_root and finish(system, room.state, room.candidates):
+            score_contexts(weights, templates, text.words, base, 1, room)
+            _, relation = best_action(actions, room, 1)
+            row = room.candidates.rows[0]
+            add_arc(room.state, row[HEAD], row[DEPENDENT], relation)
         heads[base] = NONE
         relations[base] = NONE
         for word in range(1, n + 1):
@@ -308,5 +288,6 @@ def train_epoch(system, oracle, weights, templates, actions, text, gold, order, 
                 if np.float64(random >> np.uint64(11)) * 2.0**-53 < exploration:
                     followed, best_relation = predicted, relation
             row = room.candidates.rows[followed]
+            follow(system, room.state, oracle, row[TRANSITION])
             apply(system, room.state, row[TRANSITION], row[ARGUMENT], best_relation)
     return weights, step, wrong

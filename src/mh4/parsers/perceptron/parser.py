@@ -15,7 +15,6 @@ from ..base import TreebankParser, check_greedy
 from ..config import PerceptronConfig
 from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_definition, read_tensors, write_definition, write_tensors
 from ..systems import get_system
-from ..templates import system_templates
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
 from .weights import ARRAYS, from_lists
@@ -52,8 +51,8 @@ class PerceptronParser(TreebankParser):
         self.vocabulary = vocabulary
         self.single_root = vocabulary.single_root
         self.lists = lists
-        self._code, self._system = get_system(config.system)
-        self._templates = system_templates(self._system)
+        self._system = get_system(config.system)
+        self._templates = self._system.compiled_templates()
         self._actions = Actions.of(self._system, len(vocabulary.relations), vocabulary.forced_root)
         self._weights = from_lists(*lists)
         self._longest = 0
@@ -90,7 +89,7 @@ class PerceptronParser(TreebankParser):
         folder = Path(folder)
         config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
-        actions = Actions.of(get_system(config.system)[1], len(vocabulary.relations), vocabulary.forced_root)
+        actions = Actions.of(get_system(config.system), len(vocabulary.relations), vocabulary.forced_root)
         return cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
 
     def save(self, folder: str | Path) -> None:
@@ -119,7 +118,7 @@ class PerceptronParser(TreebankParser):
         heads, relations = np.empty((2, text.offsets[-1]), np.int32)
         root = self.vocabulary.relation_number(self.vocabulary.root_relation)
         decisions, contexts = parse_text(
-            self._code,
+            self._system.code,
             self._weights,
             self._templates,
             self._actions,

@@ -1,39 +1,42 @@
-"""Transition systems in flat arrays, all compiled: what the scorers of greedy parsers choose among.
+"""The one compiled form of each transition system, for its oracles and for greedy parsers.
 
-One compiled loop serves every system; the system is an integer, and `systems` passes each call on to the kernels of its
-module. The parts:
+A module has the transitions as the paper has them, on the arrays of a stack (``applies``, ``move``), where oracles try
+them out, and kernels on a `State`, the configuration of a whole sentence with its arcs, which parsers choose from. A
+constant is the number of what goes by the same name in the module that defines the system, in `mh4.transitions`.
 
-- `state`: the `State` of a sentence, the `Candidates` to choose from, and what all systems do with arcs.
-- `arc_standard`, `arc_eager`, …: one module a system, with four or five kernels and a `System` that describes it.
-- `systems`: the table of systems.
-- `templates`: features of sparse scorers, written as text and turned into arrays.
-- `training_tree`: the gold tree, or one in its place where a system cannot build it.
+How to add a system. Define it in `mh4.transitions`, and add it to the `registry`. Then write, all of them
+``@njit(cache=True, nogil=True)`` and free of Python objects:
 
-How to add a system. Write a module with these kernels, all ``@njit(cache=True, nogil=True)`` and free of Python
-objects; n is the number of words, ``state.counters[WORDS]``:
+1. Here, a module with the names of `TOKENS` and these kernels:
 
-``initialize(state)``
-    Make the initial configuration. `state.reset` has been called: there are no arcs, and all counters but n are 0.
-    `State.own` and the counters from `OWN` on are for whatever the system needs.
-``list_candidates(state, candidates)``
-    List the legal transitions: their number is returned together with the number of *contexts*; no candidate means
-    that the configuration is final. Row c of ``candidates.rows`` is (context, transition, argument, head, dependent):
-    the argument is k in la_k, and free otherwise; head and dependent are those of the arc that the transition decides
-    on, whose relation is part of the action, or −1. A context is a set of token addresses, on which the features are
-    computed: row i of ``candidates.tokens`` has a position, or −1, for each of `System.tokens`, the first two of which
-    are the words whose distance is ``d``. Systems whose features depend on the configuration only have one context;
-    LR-spine parsing has one for each candidate. Contexts with different ``candidates.groups[i]`` share no weights
-    (transition types, where a context belongs to a transition; else 0).
-``apply(state, transition, argument, relation)``
-    Take a step. Arcs are made by `state.add_arc`, which keeps dependents, valencies and sets of relations.
-``prepare(state, oracle, gold)``, unless `state.note_children` says enough
-    Before the first step in training: fill ``state.oracle`` with what the oracle needs to know of a gold tree.
-``costs(state, oracle, gold, candidates, count)``
-    Fill ``candidates.costs``: for each candidate how many gold arcs are lost by it, or any other numbers of which the
-    smallest mark the optimal candidates. Relations are no matter: where the arc of an optimal candidate is in the gold
-    tree, its relation has to be right, elsewhere it is free. A static oracle gives 0 to one candidate, 1 to others.
+   ``initialize(state)``
+       Make the initial configuration. `state.reset` has been called: there are no arcs, and all counters but the number
+       of words are 0. `State.own` and the counters from `OWN` on are for whatever the system needs.
+   ``list_candidates(state, candidates)``
+       List the legal transitions; returns how many there are, none if the configuration is final, and the number of
+       *contexts*. Row c of ``candidates.rows`` is (context, transition, argument, head, dependent): the argument is k
+       in la_k, and free otherwise; head and dependent are those of the arc that the transition decides on, whose
+       relation is part of the action, or −1. A context is a set of tokens, from which features are computed: row i of
+       ``candidates.tokens`` has a position, or −1, for each of `TOKENS`, the first two of which are the words whose
+       distance is ``d``. Systems whose features depend on the configuration only have one context. Contexts with
+       different ``candidates.groups[i]`` share no weights.
+   ``apply(state, transition, argument, relation)``
+       Take a step. Arcs are made by `state.add_arc`.
+   ``finish(state, candidates)``, if words may be left without a head
+       Name the next arc that a tree with one word below the root takes; False if there is none.
 
-Then add the module to `systems`: a code, a branch in each of the functions, an entry in `SYSTEMS`. Words that have no
-head in the end are attached by the parsers. Numba's cache notices a changed file, not a changed callee in another file:
-while working on a system, set NUMBA_CACHE_DIR to a folder that is emptied after each change.
+2. In `mh4.oracles`:
+
+   ``costs(state, oracle, gold, candidates, count)``
+       Fill ``candidates.costs``: see `mh4.oracles.costs`.
+   ``prepare(state, oracle, gold)``, unless `mh4.oracles.costs.note_children` says enough
+       Before the first step in training, fill ``state.oracle`` with what the oracle needs to know of a gold tree.
+   ``follow(state, oracle, transition)``, if it keeps anything up to date
+       Before each step.
+
+3. In `mh4.parsers.systems`, a code, a branch in each function, an entry in `GREEDY_SYSTEMS`; in
+   `mh4.parsers.template_sets`, templates.
+
+Numba's cache notices a changed file, not a changed callee in another file: while working on a system, set
+NUMBA_CACHE_DIR to a folder that is emptied after each change.
 """

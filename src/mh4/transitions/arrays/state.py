@@ -1,11 +1,10 @@
-"""The configuration of one sentence in flat arrays, and the transitions to choose from.
+"""The configuration of one sentence in flat arrays, the transitions to choose from, and what all systems do with arcs.
 
 Positions are 0 (the root) to n. The arrays are made once, for the longest sentence, and used for all.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,12 +21,9 @@ LEFT, RIGHT = range(2)
 # Candidates.rows
 CONTEXT, TRANSITION, ARGUMENT, HEAD, DEPENDENT = range(5)
 
-# State.oracle, as `note_children` fills it; rows from OWN_ORACLE on are the system's own.
-CHILDREN, FIRST_CHILD, LAST_CHILD, OWN_ORACLE = range(4)
 OWN_ROWS, ORACLE_ROWS = 8, 8
-STATIC, DYNAMIC, ALL_PAIRS = range(3)
-ORACLES = ("static", "dynamic", "all-pairs")  # the last: a static one of Covington parsing
 _RELATION_BITS = 63
+_MOST_TRANSITIONS = 8  # without an argument
 
 
 class State(NamedTuple):
@@ -50,7 +46,7 @@ class State(NamedTuple):
     own : int32 (OWN_ROWS, N)
         For the system; not reset.
     oracle : int32 (ORACLE_ROWS, N)
-        For its oracle, from `note_children` or its own; not reset.
+        For whoever knows the gold tree; not reset.
     """
 
     counters: np.ndarray
@@ -85,62 +81,6 @@ class Candidates(NamedTuple):
     groups: np.ndarray
 
 
-@dataclass(frozen=True)
-class System:
-    """What is to know of a system outside its kernels.
-
-    Attributes
-    ----------
-    name : str
-    transitions : tuple of str
-        In the order of their numbers.
-    labelled : tuple of bool
-        For each of them, whether it decides on an arc, and so on a relation.
-    tokens : tuple of str
-        Token names of the templates; the first two are the words whose distance is ``d``.
-    templates : tuple of str
-        See `templates.compile_templates`.
-    projective : bool
-        Whether only projective trees can be built, so that others are projectivised for training.
-    positions : tuple of str
-        Those of `tokens` whose vectors a neural scorer reads by default.
-    form : str
-        How its scores depend on these by default: "concatenated" or "biaffine".
-    oracles : tuple of str
-        Names of `ORACLES` that the system has.
-    explores : bool
-        Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
-        may follow wrong predictions.
-    single_root : bool
-        Whether the trees have exactly one word below the root, so that others are replaced for training.
-
-    Raises
-    ------
-    ValueError
-        Positions that are no tokens, or none at all.
-    """
-
-    name: str
-    transitions: tuple[str, ...]
-    labelled: tuple[bool, ...]
-    tokens: tuple[str, ...]
-    templates: tuple[str, ...]
-    projective: bool
-    positions: tuple[str, ...]
-    form: str = "concatenated"
-    oracles: tuple[str, ...] = ORACLES[:2]
-    explores: bool = True
-    single_root: bool = False
-
-    def __post_init__(self) -> None:
-        unknown = [name for name in self.positions if name not in self.tokens]
-        if unknown or not self.positions:
-            raise ValueError(
-                f"{self.name}: positions {', '.join(unknown) or '(none)'} are not among the tokens: "
-                f"{', '.join(self.tokens)}"
-            )
-
-
 def new_state(longest: int) -> State:
     """Room for sentences of up to so many words."""
     size = longest + 2
@@ -158,13 +98,13 @@ def new_state(longest: int) -> State:
     )
 
 
-def new_candidates(system: System, longest: int) -> Candidates:
-    """Room for the candidates of sentences of up to so many words."""
-    count = 2 * (longest + 2) + len(system.transitions)
+def new_candidates(tokens: int, longest: int) -> Candidates:
+    """Room for the candidates of sentences of up to so many words, with so many tokens in a context."""
+    count = 2 * (longest + 2) + _MOST_TRANSITIONS
     return Candidates(
         np.zeros((count, 5), np.int32),
         np.zeros(count, np.int32),
-        np.zeros((count, len(system.tokens)), np.int32),
+        np.zeros((count, tokens), np.int32),
         np.zeros(count, np.int32),
     )
 
@@ -206,20 +146,6 @@ def add_arc(state, head, dependent, relation):
     return
 
 
-@njit(cache=True, nogil=True)
-def note_children(state, gold):
-    """How many children every token has in the gold tree, the first and the last; without any, the token itself."""
-    for position in range(gold.shape[0]):
-        state.oracle[CHILDREN, position] = 0
-        state.oracle[FIRST_CHILD, position] = position
-        state.oracle[LAST_CHILD, position] = position
-    for child in range(1, gold.shape[0]):
-        head = gold[child]
-        state.oracle[CHILDREN, head] += 1
-        state.oracle[FIRST_CHILD, head] = min(state.oracle[FIRST_CHILD, head], child)
-        state.oracle[LAST_CHILD, head] = max(state.oracle[LAST_CHILD, head], child)
-
-
 @njit(cache=True, nogil=True, inline="always")
 def add_candidate(candidates, count, context, transition, argument, head, dependent):
     """Write row ``count``; returns count + 1."""
@@ -251,13 +177,6 @@ def write_dependents(state, position, tokens, first):
     tokens[first + 1] = dependent_of(state, SECOND_LEFT, position)
     tokens[first + 2] = dependent_of(state, RIGHTMOST, position)
     tokens[first + 3] = dependent_of(state, SECOND_RIGHT, position)
-
-
-@njit(cache=True, nogil=True)
-def write_static_costs(candidates, count, right):
-    """A cost of 0 for the transition that a static oracle takes, of 1 for the others."""
-    for c in range(count):
-        candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1
 
 
 @njit(cache=True, nogil=True)

@@ -1,32 +1,15 @@
 """Covington parsing on arrays against the system and its oracle, which are proven elsewhere."""
 
-from dataclasses import replace
-
 import numpy as np
-import pytest
 from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_conllu
+from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, STATIC
 from mh4.oracles.covington import optimal_computation, optimal_step
-from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.perceptron.parser import PerceptronParser
-from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
-from mh4.training.perceptron import fit
+from mh4.oracles.covington.costs import costs, follow, prepare
 from mh4.transitions.arrays import covington
-from mh4.transitions.arrays.state import (
-    ALL_PAIRS,
-    DEPENDENT,
-    DYNAMIC,
-    HEAD,
-    NONE,
-    STATIC,
-    TRANSITION,
-    new_candidates,
-    new_state,
-    reset,
-)
+from mh4.transitions.arrays.state import DEPENDENT, HEAD, NONE, TRANSITION, new_candidates, new_state, reset
 from mh4.transitions.covington import SHIFT, TRANSITIONS, Covington
 
 SYSTEM = Covington()
@@ -71,11 +54,11 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
     """The static oracles are followed; with the dynamic one, half of the steps are arbitrary."""
     rng = np.random.default_rng(seed)
     tree = random_tree(rng, n)
-    state, room = new_state(12), new_candidates(covington.SYSTEM, 12)
+    state, room = new_state(12), new_candidates(len(covington.TOKENS), 12)
     state.own[:], state.oracle[:] = 99, 99  # left behind by another sentence
     reset(state, n)
     covington.initialize(state)
-    covington.prepare(state, oracle, tree)
+    prepare(state, oracle, tree)
     configuration, steps = with_words_read(SYSTEM.initial(n)), []
     while True:
         count, contexts = covington.list_candidates(state, room)
@@ -85,15 +68,15 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
             break
         assert contexts == 1
         assert room.tokens[0].tolist() == context(configuration)
-        covington.costs(state, oracle, tree, room, count)
-        costs = dict(zip(names, room.costs[:count].tolist(), strict=True))
+        costs(state, oracle, tree, room, count)
+        found = dict(zip(names, room.costs[:count].tolist(), strict=True))
         step = optimal_step(configuration, tree)
         if oracle == DYNAMIC:
             loss = n - step.score
-            assert costs == {name: n - loss - step.scores[name] for name in names}
-            best = [name for name in names if costs[name] == 0]
+            assert found == {name: n - loss - step.scores[name] for name in names}
+            best = [name for name in names if found[name] == 0]
         else:
-            best = [name for name in names if costs[name] == 0]
+            best = [name for name in names if found[name] == 0]
             assert len(best) == 1
             assert best[0] in step.best
             steps.append(best[0])
@@ -103,6 +86,7 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
         row = room.rows[names.index(transition)].tolist()
         following = SYSTEM.apply(configuration, transition)
         assert [*following.arcs - configuration.arcs] == ([(row[HEAD], row[DEPENDENT])] if number > 1 else [])
+        follow(state, oracle, number)
         covington.apply(state, number, 0, 3)
         configuration = with_words_read(following)
         assert state.heads[: n + 1].tolist() == configuration.heads().tolist()
@@ -118,42 +102,3 @@ def test_kernels_do_what_the_system_and_its_oracles_do(n, seed, oracle):
                 without_asking.append(transition)
             configuration = SYSTEM.apply(configuration, transition)
         assert steps == without_asking
-
-
-@pytest.mark.parametrize("oracle", ["static", "dynamic", "all-pairs"])
-def test_a_trained_parser_learns_crossing_arcs(oracle, small_treebanks):
-    sentences = list(read_conllu(small_treebanks[0], trees="required"))
-    parser = fit(PerceptronConfig("covington", oracle, iterations=12, exploration_start=3), sentences)
-    predictions = parser.predict(sentences)
-    right = [
-        sentence.heads[1:].tolist() == prediction.heads[1:].tolist()
-        for sentence, prediction in zip(sentences, predictions, strict=True)
-    ]
-    assert sum(right) >= 0.9 * len(right)
-
-
-def test_words_without_a_head_go_below_the_first_one(small_treebanks):
-    """In a treebank with one word below the root in every sentence; else below the root."""
-    train, dev = (list(read_conllu(path, trees="required")) for path in small_treebanks)
-    parser = fit(PerceptronConfig("covington", "static", iterations=1), train[:40])
-    assert parser.vocabulary.single_root
-    as_published = PerceptronParser(parser.config, replace(parser.vocabulary, single_root=False), parser.lists)
-    several = 0
-    for one, other in zip(parser.predict(dev), as_published.predict(dev), strict=True):
-        first, *others = np.flatnonzero(other.heads == 0).tolist()
-        several += bool(others)
-        expected = other.heads.copy()
-        expected[others] = first
-        assert one.heads.tolist() == expected.tolist()
-        assert all(one.relations[word - 1] != parser.vocabulary.root_relation for word in others)
-        kept = [word - 1 for word in range(1, len(one.heads)) if word not in others]
-        assert [one.relations[i] for i in kept] == [other.relations[i] for i in kept]
-    assert several > 3
-
-
-def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_treebanks):
-    sentences = list(read_conllu(small_treebanks[0], trees="required"))[:20]
-    heads = sentences[0].heads.copy()
-    heads[1:] = 0
-    vocabulary = PerceptronVocabulary.from_sentences([sentences[0].replace(heads=heads), *sentences[1:]])
-    assert not vocabulary.single_root

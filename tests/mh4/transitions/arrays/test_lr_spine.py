@@ -1,31 +1,23 @@
 """LR-spine parsing on arrays against the system and its oracle, which are proven elsewhere."""
 
 import numpy as np
-import pytest
-from candidate_counts import count_attachments
 from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import projectivize
-from mh4.oracles.lr_spine import correct_transitions
-from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.templates import MERGED
-from mh4.training.perceptron import fit
+from mh4.oracles.costs import DYNAMIC, STATIC, note_children
+from mh4.oracles.lr_spine import correct_transitions, costs
 from mh4.transitions.arrays import lr_spine
 from mh4.transitions.arrays.state import (
     ARGUMENT,
     CONTEXT,
     DEPENDENT,
-    DYNAMIC,
     HEAD,
     NONE,
-    STATIC,
     TRANSITION,
     new_candidates,
     new_state,
-    note_children,
     reset,
 )
 from mh4.transitions.lr_spine import KINDS, SHIFT, LRSpine, Transition
@@ -97,10 +89,10 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
     """Candidates, contexts, costs and steps, along computations that lead to a gold tree and others."""
     rng = np.random.default_rng(seed)
     gold = projectivize(random_tree(rng, n), single_root=True)
-    state, room = new_state(n), new_candidates(lr_spine.SYSTEM, n)
+    state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
     reset(state, n)
     lr_spine.initialize(state)
-    note_children(state, gold)
+    note_children(gold, state.oracle)
     configuration = shifted(SYSTEM.initial(n))
     while not SYSTEM.is_final(configuration):
         steps, tokens = listed(state, room)
@@ -111,7 +103,7 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
         correct = correct_transitions(configuration, gold)
         if correct:
             for oracle, right in ((DYNAMIC, correct), (STATIC, correct[-1:])):
-                lr_spine.costs(state, oracle, gold, room, len(legal))
+                costs(state, oracle, gold, room, len(legal))
                 assert room.costs[: len(legal)].tolist() == [int(t not in right) for t in legal]
         choices = correct if correct and rng.random() >= stray else legal
         transition = choices[rng.integers(len(choices))]
@@ -125,7 +117,7 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
 def test_figure_5():
     """The context of la_2 in a configuration like that of the paper."""
     n = 8
-    state, room = new_state(n), new_candidates(lr_spine.SYSTEM, n)
+    state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
     reset(state, n)
     lr_spine.initialize(state)
     # ⟨0 | 0⟩ ⟨1 | 1⟩ ⟨2 | 2 3⟩ ⟨6 5 4 | 6⟩, 7 8
@@ -140,30 +132,3 @@ def test_figure_5():
     named = dict(zip(lr_spine.TOKENS, tokens[2], strict=True))
     expected = {"s3": 1, "s2": 2, "s1": 5, "q1": 6, "q2": 7, "gp": 6, "gg": NONE}
     assert {name: named[name] for name in expected} == expected
-
-
-def test_all_merged_templates_are_used():
-    assert lr_spine.SYSTEM.templates == MERGED
-
-
-@pytest.mark.parametrize("oracle", ["static", "dynamic"])
-def test_it_learns(oracle, small_treebanks):
-    """The training sentences, nearly all; contexts are counted, and arcs among them."""
-    sentences = list(read_conllu(small_treebanks[0], trees="required"))
-    parser = fit(PerceptronConfig("lr-spine", oracle, iterations=8), sentences)
-    predictions = parser.predict(sentences)
-    right = sum((p.heads[1:] == s.heads[1:]).sum() for s, p in zip(sentences, predictions, strict=True))
-    assert all((prediction.heads == 0).sum() == 1 for prediction in predictions)
-    assert right > 0.95 * sum(map(len, sentences))
-    lengths, counts = count_attachments(parser, sentences)
-    shifts = sum(max(len(s) - 2, 0) for s in sentences)  # decided on or not
-    assert counts.min() >= 1
-    assert lengths.max() == max(map(len, sentences))
-    assert sum(map(len, sentences)) <= len(counts) <= sum(map(len, sentences)) + shifts
-    assert 1 < counts.mean() < parser.contexts_per_decision < counts.mean() + 1
-
-
-def test_there_is_no_exploration():
-    """Not with any setting: where the gold tree is out of reach, no transition is correct."""
-    config = PerceptronConfig("lr-spine", "dynamic", exploration_start=0, exploration=1.0)
-    assert config.exploration_at(3) == 0.0

@@ -1,0 +1,47 @@
+"""Oracles of compiled configurations: what they share.
+
+An oracle says of the candidates of a `mh4.transitions.arrays.state.State` what they cost: how many gold arcs are lost
+by each, or any other numbers of which the smallest mark the optimal candidates. Relations are no matter. A static
+oracle gives 0 to one candidate, the `static_transition` of its system, and 1 to the others.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from mh4.transitions.arrays.state import TRANSITION
+
+STATIC, DYNAMIC, ALL_PAIRS = range(3)
+ORACLE_NAMES = ("static", "dynamic", "all-pairs")  # the last: a static one of Covington parsing
+
+CHILDREN, FIRST_CHILD, LAST_CHILD, OWN_NOTES = range(4)  # rows of notes; those from OWN_NOTES on are the oracle's own
+
+
+@njit(cache=True, nogil=True)
+def note_children(gold, notes):
+    """Fill three rows of notes, int32: how many gold children each token has, the first and the last, or itself."""
+    for position in range(gold.shape[0]):
+        notes[CHILDREN, position] = 0
+        notes[FIRST_CHILD, position] = position
+        notes[LAST_CHILD, position] = position
+    for child in range(1, gold.shape[0]):
+        head = gold[child]
+        notes[CHILDREN, head] += 1
+        notes[FIRST_CHILD, head] = min(notes[FIRST_CHILD, head], child)
+        notes[LAST_CHILD, head] = max(notes[LAST_CHILD, head], child)
+
+
+@njit(cache=True, nogil=True)
+def children_of(gold):
+    """The rows that `note_children` fills: int32 (OWN_NOTES, n + 1)."""
+    notes = np.empty((OWN_NOTES, gold.shape[0]), np.int32)
+    note_children(gold, notes)
+    return notes
+
+
+@njit(cache=True, nogil=True)
+def write_static_costs(candidates, count, right):
+    """A cost of 0 for the transition that a static oracle takes, of 1 for the others."""
+    for c in range(count):
+        candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1

@@ -1,0 +1,34 @@
+"""The transition systems by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from .arc_eager import ArcEager, NormalizedArcEager
+from .arc_hybrid import ArcHybrid
+from .covington import Covington
+from .lr_spine import LRSpine
+from .mh4 import MH4
+from .shift_reduce import ShiftReduce
+from .transition_system import TransitionSystem
+
+TRANSITION_SYSTEMS: dict[str, TransitionSystem[Any, Any]] = {
+    system.name: system
+    for system in (ShiftReduce(), ArcEager(), NormalizedArcEager(), ArcHybrid(), MH4(), Covington(), LRSpine())
+}
+OTHER_NAMES = {"shift-reduce": ShiftReduce.name}
+
+
+def system_name(name: str, known: Collection[str] = tuple(TRANSITION_SYSTEMS)) -> str:
+    """The name under which a system is registered, from that or another one of its names.
+
+    Raises
+    ------
+    ValueError
+        It is none of the known systems; the message lists these.
+    """
+    found = OTHER_NAMES.get(name, name)
+    if found not in known:
+        raise ValueError(f"unknown system {name!r}; known: {', '.join(known)}")
+    return found

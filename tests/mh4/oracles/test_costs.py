@@ -1,0 +1,112 @@
+"""The costs of candidates against brute force; static oracles lead to the gold tree."""
+
+import numpy as np
+import pytest
+from computations import computations, configurations
+from kernels import FRIENDLY, Kernels, has_one_root, trees_of
+from paths import UD
+
+from mh4.data.conllu import read_conllu
+from mh4.data.sample import generate_sample
+from mh4.oracles.costs import DYNAMIC, STATIC
+from mh4.parsers.systems import GREEDY_SYSTEMS
+from mh4.transitions.arc_eager import REDUCE, SHIFT
+from mh4.trees.closest import training_tree
+
+names = pytest.mark.parametrize("name", FRIENDLY)
+dynamic_names = pytest.mark.parametrize(
+    "name", [name for name in FRIENDLY if "dynamic" in GREEDY_SYSTEMS[name].oracles]
+)
+
+
+@pytest.fixture(scope="module", params=["sample", "hu", "got"])
+def treebank(request, tmp_path_factory):
+    if request.param == "sample":
+        path = tmp_path_factory.mktemp("sample") / "sample.conllu"
+        path.write_text("".join(s for part in generate_sample(1).values() for s in part), encoding="utf-8")
+    else:
+        path = UD / request.param / f"{request.param}-ud-train.conllu"
+        if not path.exists():
+            pytest.skip("the UD treebanks are not at hand")
+    return list(read_conllu(path, trees="required"))
+
+
+@pytest.mark.parametrize("name", GREEDY_SYSTEMS)
+def test_static_oracles_rebuild_whole_treebanks(name, treebank):
+    kernels = Kernels(name, 1, longest=max(map(len, treebank)))
+    for sentence in treebank:
+        gold = training_tree(sentence, kernels.system)
+        relations = np.arange(len(gold), dtype=np.int32) % 50
+        heads, built = kernels.follow_static(gold, relations)
+        heads = np.where(heads < 0, 0, heads)  # words without a head are attached to the root
+        assert heads[1:].tolist() == gold[1:].tolist(), (sentence.name, name)
+        assert has_one_root(heads) or not kernels.system.single_root
+        assert built[(built >= 0)].tolist() == relations[built >= 0].tolist()
+
+
+@names
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_static_oracles_rebuild_every_tree(name, n):
+    kernels = Kernels(name, n)
+    for gold in trees_of(name, n):
+        assert kernels.follow_static(gold, np.zeros(n + 1, np.int32))[0].tolist() == gold.tolist()
+
+
+def kept(friendly, configuration, legal, shifted):
+    """The most gold arcs after each legal transition: {transition: heads (trees, n + 1)}, from the step on."""
+    trees = {}
+    for transition in legal:
+        following = friendly.apply(configuration, transition)
+        trees[transition] = set()
+        for steps, final in computations(friendly, following):
+            if transition == SHIFT and shifted and corrects(friendly, following, steps, configuration.front):
+                continue
+            trees[transition].add(tuple(friendly.heads(final)))
+    return trees
+
+
+def corrects(friendly, configuration, steps, word):
+    """Whether a word labelled L is reduced, and so becomes a right child all the same."""
+    for step in steps:
+        if step == REDUCE and configuration.stack[-1] == word:
+            return True
+        configuration = friendly.apply(configuration, step)
+    return False
+
+
+@dynamic_names
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_dynamic_costs_are_exact(name, n):
+    """Every configuration, every gold tree. A word that arc-eager shifts is to become a left child."""
+    friendly, kernels = FRIENDLY[name], Kernels(name, n)
+    golds = trees_of(name, n)
+    for configuration in configurations(friendly, n):
+        legal = friendly.legal(configuration)
+        trees = kept(friendly, configuration, legal, name == "arc-eager")
+        if not legal:
+            continue
+        kernels.go_to(configuration)
+        assert kernels.friendly == legal
+        for gold in golds:
+            kernels.prepare(DYNAMIC, gold)
+            most = [
+                max(((np.array(tree[1:]) == gold[1:]).sum() for tree in trees[transition]), default=-9)
+                for transition in legal
+            ]
+            costs = kernels.costs(DYNAMIC, gold)
+            lost = [max(most) - score for score in most]
+            found = [cost - min(costs) for cost in costs]
+            for loss, cost, score in zip(lost, found, most, strict=True):
+                assert cost == loss or (score < 0 and cost > n), (configuration, gold)
+
+
+def test_the_static_arc_standard_oracle_makes_left_arcs_at_once():
+    """The verb of "dogs chase cats daily" gets its subject before anything else is read."""
+    kernels, steps = Kernels("arc-standard", 4), []
+    gold = np.array([-1, 2, 0, 2, 2], np.int32)
+    kernels.prepare(STATIC, gold)
+    while kernels.count:
+        c = kernels.costs(STATIC, gold).index(0)
+        steps.append(kernels.legal[c])
+        kernels.step(c)
+    assert steps == ["reduce_right", "reduce_left", "reduce_left", "reduce_left"]

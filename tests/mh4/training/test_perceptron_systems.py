@@ -1,0 +1,68 @@
+"""What single systems owe to their perceptron parsers: Covington and LR-spine parsing."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from mh4.data.conllu import read_conllu
+from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
+from mh4.training.perceptron import fit
+
+
+@pytest.mark.parametrize("oracle", ["static", "dynamic", "all-pairs"])
+def test_a_covington_parser_learns_crossing_arcs(oracle, small_treebanks):
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
+    parser = fit(PerceptronConfig("covington", oracle, iterations=12, exploration_start=3), sentences)
+    predictions = parser.predict(sentences)
+    right = [
+        sentence.heads[1:].tolist() == prediction.heads[1:].tolist()
+        for sentence, prediction in zip(sentences, predictions, strict=True)
+    ]
+    assert sum(right) >= 0.9 * len(right)
+
+
+def test_words_without_a_head_go_below_the_first_one(small_treebanks):
+    """In a treebank with one word below the root in every sentence; else below the root."""
+    train, dev = (list(read_conllu(path, trees="required")) for path in small_treebanks)
+    parser = fit(PerceptronConfig("covington", "static", iterations=1), train[:40])
+    assert parser.vocabulary.single_root
+    as_published = PerceptronParser(parser.config, replace(parser.vocabulary, single_root=False), parser.lists)
+    several = 0
+    for one, other in zip(parser.predict(dev), as_published.predict(dev), strict=True):
+        first, *others = np.flatnonzero(other.heads == 0).tolist()
+        several += bool(others)
+        expected = other.heads.copy()
+        expected[others] = first
+        assert one.heads.tolist() == expected.tolist()
+        assert all(one.relations[word - 1] != parser.vocabulary.root_relation for word in others)
+        kept = [word - 1 for word in range(1, len(one.heads)) if word not in others]
+        assert [one.relations[i] for i in kept] == [other.relations[i] for i in kept]
+    assert several > 3
+
+
+def test_trees_with_several_words_below_the_root_are_learnt_as_they_are(small_treebanks):
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))[:20]
+    heads = sentences[0].heads.copy()
+    heads[1:] = 0
+    vocabulary = PerceptronVocabulary.from_sentences([sentences[0].replace(heads=heads), *sentences[1:]])
+    assert not vocabulary.single_root
+
+
+@pytest.mark.parametrize("oracle", ["static", "dynamic"])
+def test_an_lr_spine_parser_learns(oracle, small_treebanks):
+    """The training sentences, nearly all."""
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
+    parser = fit(PerceptronConfig("lr-spine", oracle, iterations=8), sentences)
+    predictions = parser.predict(sentences)
+    right = sum((p.heads[1:] == s.heads[1:]).sum() for s, p in zip(sentences, predictions, strict=True))
+    assert all((prediction.heads == 0).sum() == 1 for prediction in predictions)
+    assert right > 0.95 * sum(map(len, sentences))
+
+
+def test_there_is_no_exploration_in_lr_spine_parsing():
+    """Not with any setting: where the gold tree is out of reach, no transition is correct."""
+    config = PerceptronConfig("lr-spine", "dynamic", exploration_start=0, exploration=1.0)
+    assert config.exploration_at(3) == 0.0
