@@ -1,35 +1,84 @@
-"""The README runs as it stands; everything public is documented."""
+"""README and docs run as they stand and print what they show; everything public is documented."""
 
 import ast
 import re
 
 import pytest
 from paths import ROOT
+from small import small_config
 
+from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
+from mh4.training.trainer import train
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
-BLOCKS = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+PAGES = {
+    path.name: path.read_text(encoding="utf-8") for path in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")))
+}
+EXAMPLES = {name: text for name, text in PAGES.items() if "```python" in text}
 SOURCES = sorted((ROOT / "src").rglob("*.py"))
+HUNGARIAN = """\
+1\tA\ta\tDET\t_\t_\t2\tdet\t_\t_
+2\tkutya\tkutya\tNOUN\t_\t_\t3\tnsubj\t_\t_
+3\tugat\tugat\tVERB\t_\t_\t0\troot\t_\t_
+4\t.\t.\tPUNCT\t_\t_\t3\tpunct\t_\t_
+
+"""
 
 
-@pytest.mark.parametrize("number", range(len(BLOCKS)))
-def test_readme_code_runs(number, small_model, small_treebanks, tmp_path, monkeypatch, capsys):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "models").mkdir()
-    (tmp_path / "models" / "hu").symlink_to(small_model)
-    (tmp_path / "input.conllu").symlink_to(small_treebanks[1])
-    exec(compile(BLOCKS[number], f"README block {number}", "exec"), {})
-    assert capsys.readouterr().out
+def blocks(page):
+    """Python blocks of a page, each with the output that a block of text right after it shows."""
+    for block in re.finditer(r"```python\n(.*?)```\n(?:\n```text\n(.*?)```\n)?", page, flags=re.DOTALL):
+        yield block[1], block[2] or ""
 
 
-def test_readme_names_real_files_and_decoders():
-    from mh4.decoders import decoder_names
+@pytest.fixture(scope="module")
+def workplace(tmp_path_factory):
+    """A folder with what the pages use: treebanks, and a model that knows one sentence of Hungarian."""
+    folder = tmp_path_factory.mktemp("pages")
+    for name in ("train", "dev", "input", "gold", "system"):
+        (folder / f"{name}.conllu").write_text(40 * HUNGARIAN if name == "train" else HUNGARIAN, encoding="utf-8")
+    train(folder / "train.conllu", folder / "dev.conllu", folder / "models" / "hu", small_config(max_steps=60), "cpu")
+    return folder
 
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_python_on_a_page_prints_what_the_page_shows(name, workplace, monkeypatch, capsys):
+    monkeypatch.chdir(workplace)
+    namespace = {}
+    for number, (code, output) in enumerate(blocks(EXAMPLES[name]), start=1):
+        exec(compile(code, f"{name}, block {number}", "exec"), namespace)
+        assert capsys.readouterr().out == output, code
+
+
+def test_an_output_that_is_not_shown_is_noticed():
+    page = "```python\nprint(1)\n```\n\n```text\n1\n```\n\nAnd:\n\n```python\nprint(2)\n```\n"
+    assert list(blocks(page)) == [("print(1)\n", "1\n"), ("print(2)\n", "")]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_links_lead_somewhere(name):
+    folder = ROOT if name == "README.md" else ROOT / "docs"
+    for target, heading in re.findall(r"\]\(([^)#:]*)(?:#([^)]*))?\)", PAGES[name]):
+        path = (folder / target).resolve() if target else folder / name
+        assert path.exists(), target
+        if heading:
+            lines = path.read_text(encoding="utf-8").splitlines()
+            headings = {line.lstrip("# ").lower().replace(" ", "-") for line in lines if line.startswith("#")}
+            assert heading in headings, target
+
+
+def test_readme_names_all_decoders():
     for name in decoder_names():
         assert f"| `{name}` |" in README
-    for path in re.findall(r"\]\(([^)#:]+)\)", README):
-        assert (ROOT / path).exists(), path
+
+
+def test_numbers_of_readme_are_those_of_the_results():
+    section = README.partition("\n## In numbers\n")[2].partition("\n## ")[0]
+    measured = re.findall(r"\d+(?:,\d+)*\.\d+|\d+,\d+", section.replace("UD 2.0", ""))
+    assert len(measured) >= 10
+    for number in measured:
+        assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d]|,\d)", PAGES["results.md"]), number
 
 
 TREES = {path: ast.parse(path.read_text(encoding="utf-8")) for path in SOURCES}
@@ -85,3 +134,9 @@ def test_the_parser_is_a_lazy_name_of_the_package():
     assert mh4.Parser is ChartParser
     with pytest.raises(AttributeError):
         _ = mh4.nothing
+
+
+def test_architecture_names_real_files():
+    files = {str(path) for folder in ("src", "tests") for path in (ROOT / folder).rglob("*")}
+    for name in re.findall(r"`(?!src|tests|experiments)([a-z_0-9/]+(?:\.py|/))`", PAGES["architecture.md"]):
+        assert any(f"{path}/".endswith(f"/{name.rstrip('/')}/") for path in files), name

@@ -94,7 +94,10 @@ def parse(
         set_threads(threads)
         parser = _load(folders, ensemble, search, device, threads)
         ready = time.perf_counter()
-        sentences, words = parser.parse_file(sources[0], target, keep_heads=keep_heads, errors=errors)
+        with words_bar(sources) as on_progress:
+            sentences, words = parser.parse_file(
+                sources[0], target, keep_heads=keep_heads, errors=errors, on_progress=on_progress
+            )
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(

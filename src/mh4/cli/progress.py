@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.progress import (
     BarColumn,
-    Progress,
     ProgressColumn,
     SpinnerColumn,
     TaskProgressColumn,
@@ -17,18 +17,23 @@ from rich.progress import (
     TimeElapsedColumn,
     TimeRemainingColumn,
 )
+from rich.progress import Progress as Bars
 
 from .options import messages, say
 
 if TYPE_CHECKING:
     from mh4.parsers.base import Count
+    from mh4.training.schedule import Progress
+    from mh4.training.trainer import Recent
 
 T = TypeVar("T")
+_REFRESHES = 4  # per second: drawing takes time from what is measured
 
 
-def _bar(*columns: ProgressColumn) -> Progress:
-    # Drawn seldom: drawing takes time from what is measured.
-    return Progress(*columns, console=messages, transient=True, disable=not messages.is_terminal, refresh_per_second=4)
+def _bar(*columns: ProgressColumn) -> Bars:
+    return Bars(
+        *columns, console=messages, transient=True, disable=not messages.is_terminal, refresh_per_second=_REFRESHES
+    )
 
 
 def track(steps: Collection[T], description: str) -> Iterator[T]:
@@ -48,11 +53,14 @@ def words_bar(inputs: Sequence[str]) -> Iterator[Callable[[Count], None]]:
     ending = (TaskProgressColumn(), TimeRemainingColumn()) if files else (TimeElapsedColumn(),)
     speed = TextColumn("{task.completed:,.0f} words, {task.fields[speed]:,.0f} words/s")
     with _bar(TextColumn("parsing"), BarColumn(), speed, *ending) as bar:
-        task = bar.add_task("", total=total, speed=0.0)
+        task, shown = bar.add_task("", total=total, speed=0.0), -1.0
 
         def show(count: Count) -> None:
-            elapsed = bar.tasks[0].elapsed or 0.0
-            bar.update(task, completed=count.words, speed=count.words / elapsed if elapsed else 0.0)
+            nonlocal shown
+            elapsed = bar.tasks[0].elapsed or 1e-9
+            if elapsed >= shown + 1 / _REFRESHES:  # not at every sentence
+                shown = elapsed
+                bar.update(task, completed=count.words, speed=count.words / elapsed)
 
         yield show
 
@@ -71,36 +79,39 @@ def epochs_bar(epochs: int) -> Iterator[Callable[[], None]]:
         yield lambda: bar.advance(task)
 
 
-def minutes_left(fewest: float, most: float) -> str:
-    """The time left, given in seconds: if nothing improves any more, and at the latest."""
-    least, latest = (f"{seconds / 60:.0f}" for seconds in (fewest, most))
-    return f"{least} min left" if least == latest else f"{least} to {latest} min left"
+def _clock(seconds: float) -> str:
+    return str(timedelta(seconds=round(seconds)))
 
 
 class TrainingDisplay:
-    """A live line on a terminal, a plain line per evaluation everywhere."""
+    """A live line on a terminal, a plain line per evaluation everywhere.
+
+    Nobody knows when the last improvement on dev will come: the time left is that until training ends if none does.
+    """
 
     def __enter__(self) -> TrainingDisplay:
-        self._bar = _bar(SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
-        self._task = self._bar.add_task("compiling the decoder")
+        self._bar = _bar(SpinnerColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
+        self._task = self._bar.add_task("compiling the decoder", total=None)
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
-    def on_step(self, progress: Any, recent: Any) -> None:
+    def on_step(self, progress: Progress, recent: Recent) -> None:
         """Show how a minibatch left things."""
         if not messages.is_terminal:
             return
+        fewest, most = progress.seconds_left
         dev = f"dev UAS {progress.best_uas:.2f} LAS {progress.best_las:.2f}" if progress.best_step else "no dev yet"
         line = (
             f"step {progress.step}  loss {recent.loss / recent.words:.3f}  "
             f"{recent.words / recent.profile.total:.0f} words/s  "
             f"decoding {recent.profile.shares['decode']:.0%}  {dev}  lr {progress.learning_rate:.2g}  "
-            f"{minutes_left(*progress.seconds_left)}"
+            f"{_clock(progress.seconds)} elapsed, {'' if fewest == most else 'at least '}{_clock(fewest)} left"
         )
-        self._bar.update(self._task, description=line)
+        total = progress.step + progress.fewest_left
+        self._bar.update(self._task, description=line, completed=progress.step, total=total)
 
     def on_evaluation(self, report: dict[str, Any]) -> None:
         """Print the line of an evaluation."""

@@ -8,6 +8,9 @@ from rich.console import Console
 from mh4.cli import progress
 from mh4.data.conllu import read_conllu
 from mh4.parsers.base import Count
+from mh4.parsers.profiling import stage
+from mh4.training.schedule import Progress
+from mh4.training.trainer import Recent
 
 
 @pytest.fixture(params=[True, False])
@@ -48,6 +51,14 @@ def test_words_are_counted_without_parsing(small_treebanks):
     assert words <= progress.count_words(small_treebanks[1]) <= 1.05 * words  # lines of multiword tokens count, too
 
 
-def test_minutes_left():
-    assert progress.minutes_left(290.0, 310.0) == "5 min left"
-    assert progress.minutes_left(290.0, 3600.0) == "5 to 60 min left"
+def test_training_shows_the_least_time_left(screen):
+    state = Progress(step=30, seconds=60.0, fewest_left=10, most_left=500)
+    recent = Recent(words=100, loss=50.0)
+    with recent.profile.recording(), stage("decode"):
+        pass
+    with progress.TrainingDisplay() as display:
+        display.on_step(state, recent)
+    drawn = screen.getvalue()
+    assert ("step 30  loss 0.500" in drawn) == screen.terminal
+    assert ("75%" in drawn) == screen.terminal
+    assert ("at least 0:00:20 left" in drawn) == screen.terminal

@@ -1,4 +1,4 @@
-"""All benchmarks in one go (``mh4 bench all``): JSON, a plot, and the Markdown of README's performance section."""
+"""All benchmarks in one go (``mh4 bench all``): JSON, a plot, and the speed section of docs/results.md."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def plot_decoders(results: dict[str, Any]) -> str:
 
 
 def performance_markdown(results: dict[str, Any]) -> str:
-    """README's performance section, from the results of `run_all`; nothing else goes into it."""
+    """The performance section of docs/results.md, from the results of `run_all`; nothing else goes into it."""
     where = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in where["packages"].items())
     lines = [

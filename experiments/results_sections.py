@@ -1,7 +1,7 @@
-"""The sections of README.md that hold numbers: performance and accuracy, from the committed results.
+"""The generated sections of docs/results.md: performance and accuracy, from the committed results.
 
-    python experiments/readme_sections.py            # writes each section between its two markers
-    python experiments/readme_sections.py --check    # exit status 1 if README.md has others
+    python experiments/results_sections.py            # writes each section between its two markers
+    python experiments/results_sections.py --check    # exit status 1 if docs/results.md has others
 
 Performance is what ``mh4 bench all -o experiments/results/performance`` measured, accuracy what `grid.py` did.
 """
@@ -68,7 +68,7 @@ def replace_section(text: str, name: str, section: str) -> str:
 
 
 def with_sections(text: str, performance: Path, results: Path) -> str:
-    """README's text with both sections as the results have them."""
+    """The page's text with both sections as the results have them."""
     measured = json.loads(performance.read_text(encoding="utf-8"))
     text = replace_section(text, "performance", performance_markdown(measured))
     return replace_section(text, "accuracy", accuracy_markdown(read_results(results)))
@@ -79,16 +79,16 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--performance", type=Path, default=ROOT / "experiments/results/performance" / PERFORMANCE)
     parser.add_argument("--results", type=Path, default=RESULTS)
-    parser.add_argument("--readme", type=Path, default=ROOT / "README.md")
+    parser.add_argument("--page", type=Path, default=ROOT / "docs/results.md")
     parser.add_argument("--check", action="store_true", help="only compare")
     arguments = parser.parse_args()
-    text = arguments.readme.read_text(encoding="utf-8")
+    text = arguments.page.read_text(encoding="utf-8")
     wanted = with_sections(text, arguments.performance, arguments.results)
     if arguments.check:
         if text != wanted:
-            raise SystemExit(f"{arguments.readme} is out of date; run this program without --check")
+            raise SystemExit(f"{arguments.page} is out of date; run this program without --check")
         return
-    with atomic_output(arguments.readme) as stream:
+    with atomic_output(arguments.page) as stream:
         stream.write(wanted.encode())
 
 

@@ -1,10 +1,10 @@
-"""README's sections of numbers: the accuracy table from results made up for the purpose, and what is committed."""
+"""The generated sections of docs/results.md: the accuracy table from made-up results, and what is committed."""
 
 import pytest
-import readme_sections
+import results_sections
 from grid_results import RESULTS
 from paths import ROOT
-from readme_sections import accuracy_markdown, replace_section
+from results_sections import accuracy_markdown, replace_section
 
 from mh4.data.errors import DataError
 
@@ -40,7 +40,7 @@ def test_markers_must_be_there_once(text):
         replace_section(text, "accuracy", "new")
 
 
-def test_readme_holds_the_committed_results():
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    performance = ROOT / "experiments/results/performance" / readme_sections.PERFORMANCE
-    assert readme_sections.with_sections(readme, performance, RESULTS) == readme
+def test_the_page_holds_the_committed_results():
+    page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
+    performance = ROOT / "experiments/results/performance" / results_sections.PERFORMANCE
+    assert results_sections.with_sections(page, performance, RESULTS) == page
