@@ -9,15 +9,16 @@ from __future__ import annotations
 import operator
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from typing import NamedTuple
+from math import isfinite
+from typing import NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
-from .trees import arc_matrix, checked_tree, mark_arcs
+from .trees import arc_matrix, checked_tree
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 LARGEST_SUM = (
@@ -52,17 +53,65 @@ class Derivation(NamedTuple):
     score: float
 
 
+class GivenTrees(NamedTuple):
+    """Trees, one behind the other, and room for their best derivations.
+
+    Attributes
+    ----------
+    heads : int32 (H,)
+    ends : int64 (B,)
+        Where each tree ends.
+    parts : int32 (3 · H, 3)
+        The parts of a tree that begins at h begin in row 3 · h.
+    counts : int64 (B,)
+        Number of parts.
+    totals : float64 (B,)
+        Their sum; −inf where there is no derivation.
+    """
+
+    heads: np.ndarray
+    ends: np.ndarray
+    parts: np.ndarray
+    counts: np.ndarray
+    totals: np.ndarray
+
+    @classmethod
+    def of(cls, trees: Sequence[np.ndarray]) -> Self:
+        """The trees, whose derivations are yet to be found."""
+        heads = np.concatenate([np.empty(0, np.int32), *trees], dtype=np.int32, casting="same_kind")
+        ends = np.cumsum(np.array([len(tree) for tree in trees], np.int64))
+        return cls(
+            heads, ends, np.empty((3 * len(heads), 3), np.int32), np.empty(len(ends), np.int64), np.empty(len(ends))
+        )
+
+    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The heads (n + 1,) of every tree and the place of its parts, (3 · (n + 1), 3)."""
+        start = 0
+        for end in self.ends.tolist():
+            yield self.heads[start:end], self.parts[3 * start : 3 * end]
+            start = end
+
+
+@njit(cache=True, nogil=True)
+def parts_score(scores, parts, count):
+    """Sum of the first ``count`` parts, in float64; −inf if ``count`` is negative. scores (C, N, N)."""
+    if count < 0:
+        return -np.inf
+    total = 0.0
+    for p in range(count):
+        total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+    return total
+
+
 @njit(cache=True, nogil=True)
 def derivation_score(scores, arc_bonus, heads, parts, count):
     """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
 
     scores (C, N, N), arc_bonus (N, N).
     """
+    total = parts_score(scores, parts, count)
     if count < 0:
-        return -np.inf
-    total = 0.0
-    for p in range(count):
-        total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+        return total
     for d in range(1, heads.shape[0]):
         total += arc_bonus[heads[d], d]
     return total
@@ -268,29 +317,39 @@ class Decoder(ABC):
                 raise ValueError(f"a sentence of {n} words does not fit scores of shape {scores.shape}")
         return scores
 
-    def derive_batch(
-        self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
-    ) -> list[Derivation]:
+    def derive_batch(self, scores: np.ndarray, trees: Sequence[np.ndarray]) -> list[Derivation]:
         """Best derivation of each given tree: what `decode_batch` returns if all other arcs are forbidden.
 
         Parameters
         ----------
-        scores, threads
+        scores
             See `decode_batch`.
         trees : B arrays int (n + 1,)
             Of this decoder's class.
 
         Raises
         ------
-        InfeasibleError, ChartTooLargeError, ValueError
-            See `decode_batch`.
+        InfeasibleError
+            No tree of the class, or every derivation is forbidden.
+        ValueError
+            Shapes or lengths that do not fit each other; a score of the tree that is NaN or +inf.
         """
-        lengths = [len(heads) - 1 for heads in trees]
-        scores = self._checked_batch(scores, lengths)
-        only = np.full((len(scores), *scores.shape[2:]), -np.inf, np.float32)
-        for arcs, heads in zip(only, trees, strict=True):
-            mark_arcs(arcs, heads, 0.0)
-        return self.decode_batch(scores, lengths, only, threads)
+        scores = _own_array(self._checked_batch(scores, [len(heads) - 1 for heads in trees]))
+        given = GivenTrees.of(trees)
+        self._derive(scores, given)
+        derivations = []
+        found = zip(given.each(), given.counts.tolist(), given.totals.tolist(), strict=True)
+        for own, ((heads, parts), count, total) in zip(scores, found, strict=True):
+            if not isfinite(total):
+                size = len(heads) + 1
+                check_numbers(_own_array(own[:, :size, :size]), _no_bonus(size))
+                raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {heads.tolist()}")
+            derivations.append(Derivation(heads, parts[:count], total))
+        return derivations
+
+    @abstractmethod
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        """Find the best derivation of each given tree, scores float32 (B, C, N, N); they need not be trees."""
 
     def closest_tree(self, heads: np.ndarray) -> np.ndarray:
         """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).

@@ -5,7 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, check_numbers, derivation_score
+from .arc_factored import ArcFactored, fill_parts
+from .decoder import check_numbers, derivation_score
 from .lanes import lane_max, load, padded, splat, vmax
 
 W = 8  # lanes
@@ -95,12 +96,7 @@ def _eisner(scores, arc_bonus, single_root, heads, parts):
         stack[size + 1, 0], stack[size + 1, 1] = h, inner_h
         stack[size + 2, 0], stack[size + 2, 1] = d, inner_d
         size += 3
-
-    for d in range(1, n + 1):
-        parts[d - 1, 0] = 0
-        parts[d - 1, 1] = heads[d]
-        parts[d - 1, 2] = d
-    return n
+    return fill_parts(heads, parts)
 
 
 @njit(cache=True, nogil=True)
@@ -110,11 +106,8 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
-class Eisner(Decoder):
-    """Best projective tree for arc scores; O(n³) time, O(n²) space.
-
-    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Sums are taken in
-    float32.
+class Eisner(ArcFactored):
+    """Best projective tree for arc scores; O(n³) time, O(n²) space. Sums are taken in float32.
 
     References
     ----------
@@ -123,13 +116,8 @@ class Eisner(Decoder):
     """
 
     name = "eisner"
-    channels = ("arc",)
-    roles = (("head", "dependent"),)
-
-    def _run(
-        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
-    ) -> tuple[int, float]:
-        return _decode(scores, arc_bonus, self.single_root, heads, parts)
+    projective = True
+    kernel = staticmethod(_decode)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) * padded(n + 1 + W)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .decoder import Decoder, derivation_score
+from .decoder import Decoder, GivenTrees, derivation_score
 from .mst import MST
 from .search import BeamSearch
 from .trees import arc_matrix
@@ -70,6 +70,9 @@ class Fallback(Decoder):
         closest = arc_bonus + arc_matrix(heads)
         count = min(self._mst._run(np.zeros_like(closest)[None], closest, heads, parts)[0], 0)
         return count, derivation_score(scores, arc_bonus, heads, parts, count)
+
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        self.decoder._derive(scores, given)
 
     def _best_by_arcs(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray

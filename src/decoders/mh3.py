@@ -23,8 +23,10 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, check_numbers, derivation_score
+from .decoder import Decoder, GivenTrees, check_numbers, derivation_score, parts_score
+from .gold_items import items_of_tree, without_root_arcs
 from .lanes import load, padded, scratch, splat, store, vmax
+from .trees import all_reach_the_root
 
 SHIFT, LA, RA = range(3)
 W = 8  # lanes
@@ -112,6 +114,67 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
+@njit(nogil=True)
+def _best_split(scores, heads, C, i, l):
+    """Value of [i, l] for a given tree, and the j it is split at, as in `_fill` and `_walk_back`; 0 if there is none.
+
+    C is −inf wherever there is no item.
+    """
+    best, split = NEG, 0
+    for j in range(i + 1, l):
+        if heads[j] == i or heads[j] == l:
+            x = C[j, i] + scores[SHIFT, i, j] + (C[l, j] + scores[LA if heads[j] == l else RA, j, l])
+            if x > best:
+                best, split = x, j
+    return best, split
+
+
+@njit(nogil=True)
+def _derive_tree(scores, heads, single_root, parts):
+    """Number of parts of the best derivation of a tree, or −1."""
+    end = heads.shape[0]
+    above, children = without_root_arcs(heads)
+    if single_root and children > 1:
+        return -1
+    kept, pairs = items_of_tree(above if single_root else heads)
+    C = np.full((end + 1, end + 1), NEG)
+    for p in range(pairs.shape[0]):
+        i, l = pairs[p]
+        if l == i + 1:
+            C[l, i] = 0
+        elif kept[l, i] == 0:
+            C[l, i] = _best_split(scores, heads, C, i, l)[0]
+    stack = np.empty((end + 1, 2), np.int64)
+    stack[0] = (0, end)
+    size = 1
+    count = 0
+    while size > 0:
+        size -= 1
+        i, l = stack[size]
+        if l == i + 1:
+            continue
+        split = _best_split(scores, heads, C, i, l)[1]
+        if split == 0:
+            return -1
+        parts[count] = (SHIFT, i, split)
+        parts[count + 1] = (LA if heads[split] == l else RA, split, l)
+        count += 2
+        stack[size] = (i, split)
+        stack[size + 1] = (split, l)
+        size += 2
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _derive(scores, given, single_root):
+    start = 0
+    for b in range(given.ends.shape[0]):
+        heads, parts = given.heads[start : given.ends[b]], given.parts[3 * start :]
+        count = _derive_tree(scores[b], heads, single_root, parts) if all_reach_the_root(heads) else -1
+        given.counts[b], given.totals[b] = count, parts_score(scores[b], parts, count)
+        start = given.ends[b]
+
+
 class MH3(Decoder):
     """The arc-hybrid decoder: every move scored by (s0, b0)."""
 
@@ -127,3 +190,6 @@ class MH3(Decoder):
     ) -> tuple[int, float]:
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         return _decode(scores, arc_bonus, self.single_root, memory, heads, parts)
+
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        _derive(scores, given, self.single_root)

@@ -29,14 +29,16 @@ child if and only if no earlier move took an arc from the root. That needs no fu
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import ClassVar
 
 import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from .decoder import Decoder, check_numbers, derivation_score
+from .decoder import Decoder, GivenTrees, check_numbers, derivation_score
 from .lanes import add, broadcast, gather, lane_max, load, scratch, splat, store, vmax
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, REDUCES
+from .mh4_derivation import derive_trees, follow
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES
 
 SHIFT = 6  # behind the six reduces in A
 SLOTS = 8  # vectors in a group of A, B and links
@@ -351,14 +353,6 @@ def _last_link_of_three(i, j, l, shift, A, B, arc, C2, E, C3):
 
 
 @njit(nogil=True)
-def _emit(parts, count, channel, row, column):
-    parts[count, 0] = channel
-    parts[count, 1] = row
-    parts[count, 2] = column
-    return count + 1
-
-
-@njit(nogil=True)
 def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
     """Follow the best derivation from the goal. No rule was recorded: the argmax of each item is computed again.
 
@@ -374,35 +368,14 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
         i, j, l = stack[size]
         if j == 0 and l == i + 1:
             continue
+        left = False
         if j == 0:
             move, gone = _last_link_of_two(i, l, A, B, C3)
             if move < 0:
                 return -1
-            s2, s1, s0 = -1, i, gone
-            stack[size] = (i, gone, l)
-            size += 1
         else:
             move, gone, left = _last_link_of_three(i, j, l, shift, A, B, arc, C2, E, C3)
-            if move < 0:
-                count = _emit(parts, count, 0, i, j)
-                stack[size] = (i, 0, j)
-                stack[size + 1] = (j, 0, l)
-                size += 2
-                continue
-            s2, s1, s0 = i, min(j, gone), max(j, gone)
-            if left:
-                count = _emit(parts, count, 0, s1, s0)
-                stack[size] = (s2, s1, s0)
-                stack[size + 1] = (s0, 0, l)
-            else:
-                count = _emit(parts, count, 0, s2, s1)
-                stack[size] = (s2, 0, s1)
-                stack[size + 1] = (s1, s0, l)
-            size += 2
-        heads[gone] = (s2, s1, s0, l)[REDUCES[move, 0]]
-        if hybrid:
-            count = _emit(parts, count, 1 + move, s1, s0)
-        count = _emit(parts, count, (7 if hybrid else 1) + move, s0, l)
+        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
     return count
 
 
@@ -439,6 +412,8 @@ def _chart_bytes(n: int) -> int:
 class MH4(Decoder):
     """What the two MH4 decoders share."""
 
+    hybrid: ClassVar[bool]
+
     def chart_bytes(self, n: int) -> int:
         return _chart_bytes(n)
 
@@ -448,11 +423,15 @@ class MH4(Decoder):
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         return _decode(scores, arc_bonus, self.single_root, memory, PAIRED_FROM, np.float32(1), heads, parts)
 
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        derive_trees(scores, self.hybrid, given, self.single_root)
+
 
 class MH4Two(MH4):
     """MH4 with every move scored by (s0, b0): the paper's two-feature model."""
 
     name = "mh4-two"
+    hybrid = False
     channels = ("shift", *REDUCE_NAMES)
     roles = (("s0", "b0"),) * 7
 
@@ -461,6 +440,7 @@ class MH4Hybrid(MH4):
     """MH4 with shifts scored by (s0, b0) and each reduce by the sum of an (s1, s0) and an (s0, b0) score."""
 
     name = "mh4-hybrid"
+    hybrid = True
     channels = (
         "shift",
         *(f"{t}[s1,s0]" for t in REDUCE_NAMES),

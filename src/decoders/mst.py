@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, check_numbers, derivation_score
+from .arc_factored import ArcFactored, fill_parts
+from .decoder import check_numbers, derivation_score
 
 
 @njit(nogil=True)
@@ -118,11 +119,7 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
                 arc_word[member] = 0  # overruled
                 member = cycle_of[member]
             heads[inner] = head
-    for d in range(1, n + 1):
-        parts[d - 1, 0] = 0
-        parts[d - 1, 1] = heads[d]
-        parts[d - 1, 2] = d
-    return n
+    return fill_parts(heads, parts)
 
 
 @njit(cache=True, nogil=True)
@@ -132,11 +129,10 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
-class MST(Decoder):
+class MST(ArcFactored):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
-    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Among trees of equal
-    score the choice is fixed, but follows no simple rule.
+    Among trees of equal score the choice is fixed, but follows no simple rule.
 
     References
     ----------
@@ -145,13 +141,8 @@ class MST(Decoder):
     """
 
     name = "mst"
-    channels = ("arc",)
-    roles = (("head", "dependent"),)
-
-    def _run(
-        self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
-    ) -> tuple[int, float]:
-        return _decode(scores, arc_bonus, self.single_root, heads, parts)
+    projective = False
+    kernel = staticmethod(_decode)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2

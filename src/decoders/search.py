@@ -10,7 +10,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
+from .decoder import (
+    DEFAULT_MEMORY_LIMIT,
+    Decoder,
+    Derivation,
+    GivenTrees,
+    InfeasibleError,
+    check_numbers,
+    derivation_score,
+)
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
 from .mh4_transitions import LA, REDUCE_NAMES, REDUCES
@@ -286,6 +294,9 @@ class BeamSearch(Decoder):
         check_numbers(scores, arc_bonus)
         count = _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
         return count, derivation_score(scores, arc_bonus, heads, parts, count)
+
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        self.chart._derive(scores, given)
 
     def chart_bytes(self, n: int) -> int:
         return (2 * n * self.width + 1) * 45 + 7 * self.width * 21

@@ -7,7 +7,8 @@ from numba import njit
 
 
 @njit(cache=True, nogil=True)
-def _is_tree(heads):
+def all_reach_the_root(heads):
+    """Whether heads, int (n + 1,), are a tree."""
     n = heads.shape[0] - 1
     if n < 0 or heads[0] != -1:
         return False
@@ -25,7 +26,8 @@ def _is_tree(heads):
 
 
 @njit(cache=True, nogil=True)
-def _crossed_arcs(heads):
+def crossings(heads):
+    """`crossed_arcs`, unchecked."""
     n = heads.shape[0] - 1
     # The outermost positions that each position has an arc with.
     leftmost = np.arange(n + 1)
@@ -61,7 +63,7 @@ def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     heads : int (n + 1,)
     """
     heads = _as_array(heads)
-    if heads.ndim != 1 or heads.dtype.kind not in "iu" or not _is_tree(heads):
+    if heads.ndim != 1 or heads.dtype.kind not in "iu" or not all_reach_the_root(heads):
         return False
     return not single_root or int((heads[1:] == 0).sum()) == 1
 
@@ -114,7 +116,7 @@ def crossed_arcs(heads: np.ndarray) -> np.ndarray:
         ``heads`` is not a tree.
     """
     heads = checked_tree(heads)
-    return _crossed_arcs(heads)
+    return crossings(heads)
 
 
 def is_projective(heads: np.ndarray) -> bool:
@@ -138,7 +140,7 @@ def is_planar(heads: np.ndarray) -> bool:
     """
     heads = checked_tree(heads)
     without_root = np.where(heads == 0, np.arange(len(heads)), heads)  # an arc to oneself crosses nothing
-    return not _crossed_arcs(without_root).any()
+    return not crossings(without_root).any()
 
 
 def _yields(heads: np.ndarray) -> list[int]:

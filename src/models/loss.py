@@ -11,7 +11,6 @@ from numba import njit
 from torch import Tensor
 
 from mh4.decoders import Decoder, Derivation
-from mh4.decoders.trees import mark_arcs
 
 
 class PartDifference(NamedTuple):
@@ -32,11 +31,19 @@ class PartDifference(NamedTuple):
     cost: float
 
 
+@njit(cache=True, nogil=True)
+def _mark_gold(bonus, heads, ends):
+    start = 0
+    for b in range(ends.shape[0]):
+        for d in range(1, ends[b] - start):
+            bonus[b, heads[start + d], d] = 0.0
+        start = ends[b]
+
+
 def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """Cost augmentation: float32 (B, size, size), 1 on every arc that is not gold, 0 on the gold arcs."""
+    """Cost augmentation: float32 (B, size, size), 1 on every arc that is not one of the B trees, 0 on those of them."""
     bonus = np.ones((len(gold_heads), size, size), np.float32)
-    for sentence, heads in zip(bonus, gold_heads, strict=True):
-        mark_arcs(sentence, heads, 0.0)
+    _mark_gold(bonus, np.concatenate(gold_heads), np.cumsum([len(heads) for heads in gold_heads]))
     return bonus
 
 
@@ -59,10 +66,10 @@ def _cancel(parts, ends, counts, sentences, left, weights):
     for pair in range(len(ends) // 2):
         start, middle, end = ends[2 * pair - 1] if pair else 0, ends[2 * pair], ends[2 * pair + 1]
         for p in range(start, end):
-            channel, row, column = parts[p]
+            channel, row, column = parts[p, 0], parts[p, 1], parts[p, 2]
             counts[channel, row, column] += 1.0 if p < middle else -1.0
         for p in range(start, end):
-            channel, row, column = parts[p]
+            channel, row, column = parts[p, 0], parts[p, 1], parts[p, 2]
             amount = counts[channel, row, column]
             if amount != 0.0:
                 found[total], sentence_of[total], amounts[total] = p, pair, amount
@@ -71,10 +78,11 @@ def _cancel(parts, ends, counts, sentences, left, weights):
                 counts[channel, row, column] = 0.0
     position = np.cumsum(of_channel)
     for t in range(total):
-        part = parts[found[t]]
-        at = position[part[0]]
-        position[part[0]] += 1
-        sentences[at], left[at], weights[at] = sentence_of[t], part, amounts[t]
+        p = found[t]
+        at = position[parts[p, 0]]
+        position[parts[p, 0]] += 1
+        sentences[at], weights[at] = sentence_of[t], amounts[t]
+        left[at, 0], left[at, 1], left[at, 2] = parts[p, 0], parts[p, 1], parts[p, 2]
     return total
 
 
@@ -88,7 +96,8 @@ def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation])
     sentences, left = np.empty(len(parts), np.int64), np.empty((len(parts), 3), np.int64)
     weights = np.empty(len(parts), np.float32)
     count = _cancel(parts, np.cumsum([len(own) for own in all_parts]), counts, sentences, left, weights)
-    cost = sum(float(np.count_nonzero(one.heads != other.heads)) for one, other in pairs)
+    heads = (np.concatenate([derivation.heads for derivation in own]) for own in (predicted, gold))
+    cost = float(np.count_nonzero(np.not_equal(*heads)))
     return PartDifference(sentences[:count], left[:count], weights[:count], cost)
 
 
@@ -104,8 +113,8 @@ def find_violations(
     """
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
+    gold = decoder.derive_batch(scores, gold_heads)
     predicted = decoder.decode_batch(scores, lengths, cost_bonus(gold_heads, size), threads)
-    gold = decoder.derive_batch(scores, gold_heads, threads)
     return part_difference(predicted, gold)
 
 

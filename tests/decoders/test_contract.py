@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from mh4.decoders import InfeasibleError, decoder_names, eisner, get_decoder
 from mh4.decoders import decoder as decoder_module
-from mh4.decoders.one_endpoint_crossing.third_order import is_one_endpoint_crossing
+from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree, mark_arcs
 
 NAMES = decoder_names()

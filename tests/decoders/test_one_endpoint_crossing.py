@@ -13,13 +13,8 @@ from mh4.decoders.lanes import scratch
 from mh4.decoders.one_endpoint_crossing.charts import BLOCKS
 from mh4.decoders.one_endpoint_crossing.first_order import OneEndpointCrossingFirstOrder
 from mh4.decoders.one_endpoint_crossing.grammar import _best_alternative, _total
-from mh4.decoders.one_endpoint_crossing.third_order import (
-    TOP,
-    OneEndpointCrossing,
-    grammar,
-    is_one_endpoint_crossing,
-    parts_of_tree,
-)
+from mh4.decoders.one_endpoint_crossing.third_order import TOP, OneEndpointCrossing, grammar
+from mh4.decoders.one_endpoint_crossing.trees import is_one_endpoint_crossing, parts_of_tree
 from mh4.decoders.trees import is_projective
 
 TREEBANK = UD / "hu" / "hu-ud-train.conllu"

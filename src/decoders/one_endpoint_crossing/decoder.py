@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
 
-from ..decoder import Decoder, Derivation, InfeasibleError, check_numbers, derivation_score
+from ..decoder import Decoder, check_numbers, derivation_score
 from ..lanes import scratch
-from ..trees import is_tree
 from .grammar import Grammar, walk_back
 
 GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
@@ -55,42 +53,8 @@ class CrossingDecoder(Decoder):
         """Fill the charts; ``penalty`` is subtracted from each arc of the root."""
 
     @abstractmethod
-    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
-        """The parts (P, 3) of a tree, which every derivation of it has.
-
-        Raises
-        ------
-        ValueError
-            Not a tree, or not a 1-endpoint-crossing one.
-        """
-
-    @abstractmethod
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         """What `walk_back` needs to know: rules, places and goal."""
-
-    def derive_batch(
-        self, scores: np.ndarray, trees: Sequence[np.ndarray], threads: int | None = None
-    ) -> list[Derivation]:
-        """See `Decoder`; without a chart: O(n²), on one thread.
-
-        Raises
-        ------
-        InfeasibleError
-            A forbidden part, or several words below the root if there must be one.
-        ValueError
-            Not a tree of this decoder's class; wrong shapes; a score that is NaN or +inf.
-        """
-        scores = self._checked_batch(scores, [len(tree) - 1 for tree in trees])
-        return [self._derive_tree(own, tree) for own, tree in zip(scores, trees, strict=True)]
-
-    def _derive_tree(self, scores: np.ndarray, tree: np.ndarray) -> Derivation:
-        parts = self.tree_parts(tree)
-        score = float(scores[tuple(parts.T)].astype(np.float32).sum(dtype=np.float64))
-        if np.isnan(score) or score == np.inf:
-            raise ValueError("the scores of this tree hold NaN or +inf; forbid parts with −inf")
-        if score == -np.inf or (self.single_root and not is_tree(tree, single_root=True)):
-            raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {list(tree)}")
-        return Derivation(np.array(tree, np.int32), parts, score)
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
@@ -98,21 +62,21 @@ class CrossingDecoder(Decoder):
         check_numbers(scores, arc_bonus)
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         if not self.single_root:
-            count = self._derive(scores, arc_bonus, 0.0, memory, heads, parts)
+            count = self._fill_and_walk(scores, arc_bonus, 0.0, memory, heads, parts)
             return count, derivation_score(scores, arc_bonus, heads, parts, count)
         penalty, failed = _typical_penalty(scores, arc_bonus), 0
         while True:
-            count = self._derive(scores, arc_bonus, penalty, memory, heads, parts)
+            count = self._fill_and_walk(scores, arc_bonus, penalty, memory, heads, parts)
             if count < 0 or np.count_nonzero(heads[1:] == 0) == 1:
                 return count, derivation_score(scores, arc_bonus, heads, parts, count)
             failed += 1
             if failed == GUESSES:  # scores of 0: the best tree is one with the fewest root children
-                self._derive(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
+                self._fill_and_walk(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
                 if np.count_nonzero(heads[1:] == 0) > 1:
                     return -1, -np.inf
             penalty *= 8
 
-    def _derive(
+    def _fill_and_walk(
         self,
         scores: np.ndarray,
         arc_bonus: np.ndarray,

@@ -15,6 +15,8 @@ from functools import cache
 import numpy as np
 from numba import njit
 
+from ..arc_factored import derive_arcs
+from ..decoder import GivenTrees
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from . import charts
 from .charts import (
@@ -46,7 +48,7 @@ from .charts import (
 )
 from .decoder import CrossingDecoder
 from .grammar import Grammar, parse_grammar
-from .third_order import checked_one_endpoint_crossing
+from .trees import checked_one_endpoint_crossing
 
 CLOSED = (*charts.CLOSED, "FbA", "FbX", "Fb", "Fbx")
 CLOSED_FB_A, CLOSED_FB_X, CLOSED_FB, CLOSED_FBX = 6, 7, 8, 9
@@ -224,9 +226,10 @@ class OneEndpointCrossingFirstOrder(CrossingDecoder):
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)))
 
-    def tree_parts(self, heads: np.ndarray) -> np.ndarray:
-        heads = checked_one_endpoint_crossing(heads)
-        return np.column_stack([np.zeros_like(heads), heads, np.arange(len(heads), dtype=np.int32)])[1:]
+    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+        for heads, _ in given.each():
+            checked_one_endpoint_crossing(heads)
+        derive_arcs(scores, given, self.single_root, False)
 
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
         return grammar(), _places(n), np.array([KINDS.index("D"), 0, n, 0])

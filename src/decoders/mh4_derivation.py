@@ -1,0 +1,189 @@
+"""Derivations of MH4: how they are followed back from the goal, and the best one of a given tree.
+
+See `mh4` for the items and for what becomes of them.
+"""
+
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
+import numpy as np
+from numba import njit
+
+from .decoder import parts_score
+from .gold_items import items_of_tree, without_root_arcs
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCES
+from .trees import all_reach_the_root
+
+NEG = np.float32(-np.inf)
+
+
+@njit(nogil=True, forceinline=True)
+def _emit(parts, count, channel, row, column):
+    parts[count, 0] = channel
+    parts[count, 1] = row
+    parts[count, 2] = column
+    return count + 1
+
+
+@njit(nogil=True, forceinline=True)
+def follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count):
+    """Go back over the last move that made [i, j, l], or [i, l] where j = 0: on to the items it was made from.
+
+    Parameters
+    ----------
+    move, gone
+        The reduce and the head it removed; −1 if [i, j, l] is [i, j] + [j, l].
+    left
+        Of four heads: whether they were [s2, s1, s0] + [s0, b0], else [s2, s1] + [s1, s0, b0].
+    stack : int64 (n + 3, 3)
+        Items (i, j, l) still to be followed; ``size`` is their number.
+
+    Returns
+    -------
+    size, count
+        Items on the stack and parts, by now.
+    """
+    if move < 0:
+        count = _emit(parts, count, 0, i, j)
+        stack[size] = (i, 0, j)
+        stack[size + 1] = (j, 0, l)
+        return size + 2, count
+    if j == 0:
+        s2, s1, s0 = -1, i, gone
+        stack[size] = (i, gone, l)
+        size += 1
+    else:
+        s2, s1, s0 = i, min(j, gone), max(j, gone)
+        if left:
+            count = _emit(parts, count, 0, s1, s0)
+            stack[size] = (s2, s1, s0)
+            stack[size + 1] = (s0, 0, l)
+        else:
+            count = _emit(parts, count, 0, s2, s1)
+            stack[size] = (s2, 0, s1)
+            stack[size + 1] = (s1, s0, l)
+        size += 2
+    heads[gone] = (s2, s1, s0, l)[REDUCES[move, 0]]
+    if hybrid:
+        count = _emit(parts, count, 1 + move, s1, s0)
+    return size, _emit(parts, count, (7 if hybrid else 1) + move, s0, l)
+
+
+@njit(nogil=True, forceinline=True)
+def _item3(kept, first, three, i, j, l):
+    only, at = kept[l, i], first[l, i] + j
+    return three[at if only == 0 or only == j else 0]
+
+
+@njit(nogil=True, forceinline=True)
+def _reduce(scores, hybrid, move, s1, s0, b0):
+    if hybrid:
+        return scores[1 + move, s1, s0] + scores[7 + move, s0, b0]
+    return scores[1 + move, s0, b0]
+
+
+@njit(nogil=True)
+def _places(kept, pairs):
+    """Where the items of three stand, ``first[l, i] + j``, and how many they are. Place 0 is for what is no item."""
+    first = np.empty(kept.shape, np.int64)
+    room = 1
+    for p in range(pairs.shape[0]):
+        i, l = pairs[p, 0], pairs[p, 1]
+        first[l, i] = room - (kept[l, i] if kept[l, i] > 0 else i)
+        room += 1 if kept[l, i] > 0 else l - i
+    return first, room
+
+
+@njit(nogil=True)
+def _fill(scores, hybrid, heads, kept, pairs, first, two, three, last_two, last_three):
+    """Fill the items of a tree, those of smaller intervals first, and note the last move of each.
+
+    The sums, and what wins among equal ones, are those of `mh4`: j, k and y in ascending order.
+
+    Parameters
+    ----------
+    two, last_two : (n + 2, n + 2), −inf and any
+        [i, l], and the j that a reduce removed.
+    three, last_three : (items,) and (items, 3), −inf and any
+        [i, j, l], and what `follow` has to know of it.
+    """
+    end = heads.shape[0]
+    for p in range(pairs.shape[0]):
+        i, l = pairs[p, 0], pairs[p, 1]
+        only = kept[l, i]
+        if l == i + 1:
+            two[l, i] = 0
+        for j in range(only, only + 1) if only > 0 else range(i + 1, l):
+            if only == 0 and heads[j] != i and heads[j] != l:
+                continue
+            e = two[j, i] + scores[0, i, j]
+            best, move, gone, left = e + two[l, j], -1, 0, False
+            for k in range(j + 1, l):
+                h = heads[k]
+                if h == i or h == j or h == l:  # noqa: SIM109 (their types differ)
+                    reduce = RA2 if h == i else RA if h == j else LA
+                    v_left = _item3(kept, first, three, i, j, k) + (scores[0, j, k] + two[l, k])
+                    v_right = e + _item3(kept, first, three, j, k, l)
+                    x = max(v_left, v_right) + _reduce(scores, hybrid, reduce, j, k, l)
+                    if x > best:
+                        best, move, gone, left = x, reduce, k, v_left >= v_right
+            for y in range(i + 1, j):
+                h = heads[y]
+                if h == i or h == j or h == l:  # noqa: SIM109
+                    reduce = RA1 if h == i else LA1 if h == j else LA2
+                    v_left = _item3(kept, first, three, i, y, j) + (scores[0, y, j] + two[l, j])
+                    v_right = two[y, i] + scores[0, i, y] + _item3(kept, first, three, y, j, l)
+                    x = max(v_left, v_right) + _reduce(scores, hybrid, reduce, y, j, l)
+                    if x > best:
+                        best, move, gone, left = x, reduce, y, v_left >= v_right
+            at = first[l, i] + j
+            three[at] = best
+            last_three[at, 0], last_three[at, 1], last_three[at, 2] = move, gone, left
+            if only == 0 or (l == end and i == 0 and heads[j] == 0):
+                x = best + _reduce(scores, hybrid, RA if heads[j] == i else LA, i, j, l)
+                if x > two[l, i]:
+                    two[l, i] = x
+                    last_two[l, i] = j
+
+
+@njit(nogil=True)
+def _derive_tree(scores, hybrid, heads, single_root, parts):
+    """Number of parts of the best derivation of a tree, or −1."""
+    end = heads.shape[0]
+    above, children = without_root_arcs(heads)
+    if single_root and children > 1:
+        return -1
+    kept, pairs = items_of_tree(above if single_root else heads)
+    first, room = _places(kept, pairs)
+    two, last_two = np.full(kept.shape, NEG), np.empty(kept.shape, np.int64)
+    three, last_three = np.full(room, NEG), np.empty((room, 3), np.int64)
+    _fill(scores, hybrid, heads, kept, pairs, first, two, three, last_two, last_three)
+    if two[end, 0] == NEG:
+        return -1
+    stack = np.empty((end + 2, 3), np.int64)
+    stack[0] = (0, 0, end)
+    size = 1
+    count = 0
+    while size > 0:
+        size -= 1
+        i, j, l = stack[size, 0], stack[size, 1], stack[size, 2]
+        if j > 0:
+            at = first[l, i] + j
+            move, gone, left = last_three[at, 0], last_three[at, 1], last_three[at, 2] > 0
+        elif l > i + 1:
+            gone = last_two[l, i]
+            move, left = RA if heads[gone] == i else LA, False
+        else:
+            continue
+        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
+    return count
+
+
+@njit(cache=True, nogil=True)
+def derive_trees(scores, hybrid, given, single_root):
+    """See `Decoder._derive`."""
+    start = 0
+    for b in range(given.ends.shape[0]):
+        heads, parts = given.heads[start : given.ends[b]], given.parts[3 * start :]
+        count = _derive_tree(scores[b], hybrid, heads, single_root, parts) if all_reach_the_root(heads) else -1
+        given.counts[b], given.totals[b] = count, parts_score(scores[b], parts, count)
+        start = given.ends[b]
