@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
+from mh4.decoders.decoder import LARGEST_SUM
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transfer import send
@@ -58,10 +59,13 @@ class StructuredHinge(Objective):
         with stage("score"), torch.no_grad():
             products, all_scores = scorer.products_and_scores(encoded.roles)
             scores = all_scores.cpu().numpy()
-        if not np.isfinite(scores).all():
-            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})")
-        with stage("decode"):
-            violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
+        try:
+            with stage("decode"):
+                violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
+        except ValueError as error:
+            if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
+                raise
+            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})") from error
         sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])
         return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
 
