@@ -202,10 +202,19 @@ def test_bench_stages(command, small_treebanks, small_model):
     assert "decode" in report["share"]
 
 
-@pytest.mark.parametrize("name", ["parse", "memory"])
+def test_bench_read(small_treebanks, run):
+    report = json.loads(run("bench", "read", small_treebanks[0], "--repeats", "1", "--json").stdout)
+    assert report["words"] == sum(map(len, read_conllu(small_treebanks[0])))
+    assert set(report["words_per_cpu_second"]) == {"read", "write"}
+    assert min(report["words_per_cpu_second"].values()) > 0
+    assert b"words per CPU second" in run("bench", "read", small_treebanks[0], "--repeats", "1").stdout
+
+
+@pytest.mark.parametrize("name", ["read", "parse", "memory"])
 def test_nothing_to_bench(name, run, small_model, tmp_path):
     (tmp_path / "empty.conllu").write_text("")
-    fails_with_one_line(run("bench", name, small_model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
+    model = () if name == "read" else (small_model,)
+    fails_with_one_line(run("bench", name, *model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""``mh4 bench``: decoders, train, parse, memory and all of them."""
+"""``mh4 bench``: decoders, read, train, parse, memory and all of them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ bench_app = typer.Typer(
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RepeatsOption = Annotated[int, typer.Option(min=3, help="Most decodes to time per sentence length.")]
 ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder.", show_default="an untrained model")]
-ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U to parse.", show_default="the sample")]
+ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U file.", show_default="the sample")]
 UntrainedOption = Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")]
 
 
@@ -70,6 +70,18 @@ def bench_decoders(
     names = [name.strip() for name in decoders.split(",")] if decoders else list(decoder_names())
     results = measure_decoders(names, _numbers("lengths", lengths), repeats, seconds)
     _print(results, as_json, decoder_table)
+
+
+@bench_app.command(name="read")
+def bench_read(
+    treebank: ParsedArgument = None,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs, of which the median counts.")] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure words per CPU second in reading CoNLL-U, and in writing parsed sentences."""
+    from .reading import reading_table, time_reading
+
+    _print(time_reading(treebank, repeats), as_json, reading_table)
 
 
 @bench_app.command(name="train")
@@ -158,6 +170,7 @@ def bench_all(
     parsed = [str(path) for path in (model, treebank) if path is not None]
     options = {
         "decoders": ["--decoders", "mst", "--lengths", "4,20,22", "--repeats", "3"] if quick else [],
+        "read": [*parsed[1:], *(["--repeats", "1"] if quick else [])],
         "train": [*parsed[1:], *common, *(["--steps", "1"] if quick else [])],
         "parse": [*parsed, *common, *(["--repeats", "1"] if quick else [])],
         "memory": [*parsed, *common, *(["--copies", "1"] if quick else [])],

@@ -59,7 +59,7 @@ def run_all(
     folder
         Made if need be; gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``.
     options
-        Command-line options of each benchmark to run: ``decoders``, ``train``, ``parse``, ``memory``.
+        Command-line options of each benchmark to run: ``decoders``, ``read``, ``train``, ``parse``, ``memory``.
     threads : int, optional
         Noted in the report.
     on_start
@@ -140,6 +140,7 @@ def performance_markdown(results: dict[str, Any]) -> str:
         "",
         *_decoder_lines(results["decoders"]),
         "",
+        *_reading_lines(results.get("read")),
         *(_stage_line(name, results[name]) for name in ("train", "parse") if name in results),
         *_memory_lines(results.get("memory", [])),
     ]
@@ -157,6 +158,13 @@ def _decoder_lines(results: dict[str, Any]) -> list[str]:
         cells = [f"`{name}`", *times, _power(row["exponent"]), _power(row.get("chart_exponent"))]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _reading_lines(results: dict[str, Any] | None) -> list[str]:
+    if results is None:
+        return []
+    speeds = results["words_per_cpu_second"]
+    return [f"- `mh4 bench read`: reads {speeds['read']:,.0f} and writes {speeds['write']:,.0f} words per CPU second."]
 
 
 def _stage_line(name: str, results: dict[str, Any]) -> str:

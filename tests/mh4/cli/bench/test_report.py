@@ -1,6 +1,7 @@
 """``mh4 bench memory``, ``mh4 bench all`` and the performance section made of its results."""
 
 import json
+import re
 import sys
 
 import pytest
@@ -17,6 +18,7 @@ RESULTS_OF_ALL = {
         "decoders": {"mst": {**ROW, "chart_bytes": {"10": 1}, "chart_exponent": 2.0}},
         "peers": {"another": {"decoder": "mst", "milliseconds": {"10": 5.0}, "exponent": None}},
     },
+    "read": {"words_per_cpu_second": {"read": 250_000.0, "write": 500_000.0}},
     "train": {"words_per_second": 1234.5, "share": {"encode": 0.75, "decode": 0.25}},
     "parse": {"words_per_second": 9876.5, "share": {"encode": 1.0}},
     "memory": [
@@ -49,15 +51,26 @@ def test_memory_command(small_model, small_treebanks):
     assert "peak RSS" in result.output
 
 
+def cells(text):
+    """The rows of a Markdown table by their first cell."""
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in text.splitlines() if line[:1] == "|"]
+    return {first: rest for first, *rest in rows}
+
+
 def test_section_holds_every_result():
     text = performance_markdown(RESULTS_OF_ALL)
-    assert "| words | 10 | 20 | 200 | time | memory |" in text
-    assert "| `mst` | 0.012 | 4.56 | 7890 | n<sup>3.5</sup> | n<sup>2.0</sup> |" in text
-    assert "| `another` | 5 | – | – | – | – |" in text
-    assert "`mh4 bench train`: 1,234 words/s (encode 75%, decode 25%)." in text
-    assert "`mh4 bench parse`: 9,876 words/s" in text
-    assert "4,321 words/s from disk to disk" in text
-    assert "1.0 MiB: 100 MiB, 2.0 MiB: 101 MiB." in text
+    rows = cells(text)
+    assert rows["words"] == ["10", "20", "200", "time", "memory"]
+    assert rows["`mst`"] == ["0.012", "4.56", "7890", "n<sup>3.5</sup>", "n<sup>2.0</sup>"]
+    assert rows["`another`"] == ["5", *4 * "–"]
+    lines = {name: line for line in text.splitlines() for name in RESULTS_OF_ALL if f"`mh4 bench {name}`" in line}
+    numbers = {name: re.findall(r"\d[\d,.]*\d%?", line.partition(":")[2]) for name, line in lines.items()}
+    assert numbers == {
+        "read": ["250,000", "500,000"],
+        "train": ["1,234", "75%", "25%"],
+        "parse": ["9,876", "100%"],
+        "memory": ["4,321", "1.0", "100", "2.0", "101"],
+    }
 
 
 def test_plot_is_the_same_every_time():
@@ -86,6 +99,6 @@ def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
     result = CliRunner().invoke(app, [*arguments, str(small_model), str(small_treebanks[1])])
     assert result.exit_code == 0, result.output
     results = json.loads((tmp_path / RESULTS).read_text(encoding="utf-8"))
-    assert set(results) == {"machine", "decoders", "train", "parse", "memory"}
+    assert set(results) == {"machine", "decoders", "read", "train", "parse", "memory"}
     assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)
     assert (tmp_path / PLOT).stat().st_size > 0
