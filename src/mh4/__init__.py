@@ -6,8 +6,12 @@ import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from . import machine
+
 if TYPE_CHECKING:
     from mh4.parsers.chart import ChartParser as Parser
+
+machine.prepare()
 
 __version__ = "0.1.0"
 

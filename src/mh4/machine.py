@@ -1,0 +1,131 @@
+"""What this machine allows: where compiled kernels are kept, how threads wait, how many there should be.
+
+Imported before NumPy, Numba and PyTorch, which read their settings when they are imported.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import shutil
+import stat
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+PACKAGE = Path(__file__).resolve().parent
+
+
+def prepare() -> None:
+    """Choose settings that suit a busy machine, unless the environment has its own."""
+    # Threads that spin while they wait take the cores from whoever has work: 20 times slower beside other programs.
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+    if "NUMBA_CACHE_DIR" not in os.environ and not _is_writable(PACKAGE / "__pycache__"):
+        folder = str(_own_cache())
+        os.environ["NUMBA_CACHE_DIR"] = folder
+        if "numba" in sys.modules:  # has read the environment already
+            sys.modules["numba"].config.CACHE_DIR = folder  # type: ignore[attr-defined]
+
+
+def _is_writable(folder: Path) -> bool:
+    try:
+        folder.mkdir(exist_ok=True)
+        tempfile.TemporaryFile(dir=folder).close()
+    except OSError:
+        return False
+    return True
+
+
+def _own_cache() -> Path:
+    """A folder for compiled kernels where this user may write, with those that lie beside the sources already."""
+    name = hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:16]
+    for parent in _cache_folders():
+        try:
+            folder = parent / name
+            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            folder.mkdir(mode=0o700, exist_ok=True)
+            if _is_private(folder) and _is_writable(folder):
+                _link_warm_kernels(folder)
+                return folder
+        except OSError:
+            continue
+    return Path(tempfile.mkdtemp(prefix="mh4-"))  # an OSError here: nothing at all can be written
+
+
+def _cache_folders() -> Iterator[Path]:
+    if configured := os.environ.get("XDG_CACHE_HOME"):
+        yield Path(configured) / "mh4"
+    home = os.path.expanduser("~")
+    if os.path.isabs(home):
+        yield Path(home) / ".cache" / "mh4"
+    yield Path(tempfile.gettempdir()) / f"mh4-{os.getuid() if hasattr(os, 'getuid') else 'kernels'}"
+
+
+def _is_private(folder: Path) -> bool:
+    """Whether nobody else can have put code there, which loading a cached kernel would run."""
+    if not hasattr(os, "getuid"):
+        return True
+    shared = stat.S_IWGRP | stat.S_IWOTH
+    for path in (folder, folder.parent):
+        found = path.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & shared:
+            return False
+    return True
+
+
+def _link_warm_kernels(folder: Path) -> None:
+    """Let a cache that was filled beside the sources (``mh4 warm-up``), and is read-only now, be of use."""
+    for cache in PACKAGE.rglob("__pycache__"):
+        indices = list(cache.glob("*.nbi"))
+        if not indices:
+            continue
+        source = cache.parent
+        target = folder / f"{source.name}_{hashlib.sha1(str(source).encode()).hexdigest()}"  # as Numba names it
+        if target.exists():
+            continue
+        target.mkdir(mode=0o700)
+        for kernel in cache.glob("*.nbc"):
+            (target / kernel.name).symlink_to(kernel)
+        for index in indices:  # last: where there is an index, there are its kernels
+            shutil.copyfile(index, target / index.name)
+
+
+def available_threads() -> int:
+    """Cores that this process may use: of its CPU affinity, no more than its cgroup's quota; at least 1."""
+    count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, min(count, _quota()))
+
+
+def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
+    """Cores that the quotas of this process's cgroup (version 2 or 1) and of those above it leave; many if none."""
+    least = math.inf
+    try:
+        lines = own.read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return sys.maxsize
+    for line in lines:
+        _, controllers, path = line.split(":", 2)
+        if controllers and "cpu" not in controllers.split(","):
+            continue
+        base = root / controllers if controllers else root
+        group = base / path.lstrip("/")
+        for folder in (group, *group.parents):
+            least = min(least, _folder_quota(folder))
+            if folder == base:
+                break
+    return sys.maxsize if least == math.inf else max(1, math.ceil(least))
+
+
+def _folder_quota(folder: Path) -> float:
+    try:
+        limit, period = (folder / "cpu.max").read_text(encoding="utf-8").split()
+    except (OSError, ValueError):
+        try:
+            limit, period = (
+                (folder / f"cpu.cfs_{name}_us").read_text(encoding="utf-8") for name in ("quota", "period")
+            )
+        except OSError:
+            return math.inf
+    return int(limit) / int(period) if limit.strip() != "max" and int(limit) > 0 else math.inf
