@@ -1,22 +1,47 @@
 """Opening inputs and writing outputs that are either complete or not there at all."""
 
+import bz2
+import gzip
+import io
+import lzma
 import os
 import re
 import secrets
 import stat
 import sys
+import time
+import zlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, TextIO
+from typing import BinaryIO, TextIO, cast
 
 from .errors import DataError
+
+try:
+    import fcntl
+except ImportError:  # Windows: a temporary file that a killed process left behind stays
+    fcntl = None  # type: ignore[assignment]
 
 __all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "failure_reason", "open_input"]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
+# First bytes of files that are not text: those that are unpacked, and those that are only recognised.
+_COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
+    b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
+    b"\xfd7zXZ\x00": lzma.LZMAFile,
+    b"BZh": bz2.BZ2File,
+}
+_KNOWN = {
+    b"PK\x03\x04": "a ZIP archive (unpack it first)",
+    b"\x28\xb5\x2f\xfd": "compressed with Zstandard (unpack it first)",
+    b"\xff\xfe": "UTF-16 text (convert it to UTF-8)",
+    b"\xfe\xff": "UTF-16 text (convert it to UTF-8)",
+}
+_TEMPORARY = ".mh4-*.tmp"
+_YOUNG = 60  # seconds: a temporary file younger than this may not be locked yet
 
 
 def failure_reason(error: OSError) -> str:
@@ -33,26 +58,60 @@ def _opened(stream: TextIO | None, name: str) -> TextIO:
 
 @contextmanager
 def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes; ``-`` is standard input, which is left open afterwards.
+    """Open a file for reading bytes, unpacked if it is compressed with gzip, xz or bzip2.
+
+    ``-`` is standard input, which is left open afterwards.
 
     Raises
     ------
     DataError
-        The file is missing, is a folder or may not be read.
+        The file is missing, is a folder, may not be read, is damaged or holds no text.
     """
     if str(path) == "-":
-        yield _opened(sys.stdin, STDIN_NAME).buffer
+        path, opened = STDIN_NAME, _opened(sys.stdin, STDIN_NAME).buffer
+        with _unpacked(opened, path) as stream:
+            yield stream
         return
     try:
-        stream = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
+        opened = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
     except FileNotFoundError:
         raise DataError(f"{path}: no such file (check the path)") from None
     except IsADirectoryError:
         raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
-    with stream:
+    with opened, _unpacked(opened, path) as stream:
         yield stream
+
+
+@contextmanager
+def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
+    """The text in a file, by its first bytes."""
+    try:
+        start = stream.peek(8) if isinstance(stream, io.BufferedReader) else b""
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
+    for magic, unpack in _COMPRESSED.items():
+        if start.startswith(magic):
+            try:
+                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, unpack(stream))))
+            except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
+                if isinstance(error, OSError) and error.errno is not None:  # not of the decompressors
+                    raise
+                raise DataError(f"{path}: is compressed, and damaged: {error} (get it again)") from None
+            return
+    for magic, what in _KNOWN.items():
+        if start.startswith(magic):
+            raise DataError(f"{path}: is {what}")
+    if b"\0" in start:
+        raise DataError(f"{path}: is a binary file (a CoNLL-U file in UTF-8 is needed)")
+    yield stream
+
+
+def is_compressed(path: str | Path) -> bool:
+    """Whether `open_input` unpacks a file, so that bytes of the text are not bytes of the file."""
+    with open(path, "rb") as stream:
+        return stream.read(8).startswith(tuple(_COMPRESSED))
 
 
 @contextmanager
@@ -61,8 +120,9 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
 
     The bytes go to a hidden temporary file in the same folder. When the block ends well it is flushed to the disk and
     renamed to `path`; when the block raises, it is removed and an older file at `path` stays as it was. A process
-    killed inside the block leaves the old file whole (and the temporary file behind). The permissions of a replaced
-    file are kept; a new file gets those of the umask. A symbolic link stays a link: its target is replaced.
+    killed inside the block leaves the old file whole, and the temporary file for the next one to remove. The
+    permissions of a replaced file are kept; a new file gets those of the umask. A symbolic link stays a link: its
+    target is replaced.
 
     ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. ``/dev/stderr`` and
     ``/dev/fd/N`` are what is open there, perhaps a file that is not to be replaced. A device or a named pipe cannot be
@@ -96,15 +156,46 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     stream = _output_stream(path, lambda: _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     try:
         with stream:
+            _lock(stream.fileno())  # until it is closed, also by the system when the process dies
+            _remove_left_behind(target.parent)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if mode is not None:
-            temporary.chmod(stat.S_IMODE(mode))
-        os.replace(temporary, target)
+            if mode is not None:
+                temporary.chmod(stat.S_IMODE(mode))
+            if fcntl is None:
+                stream.close()  # Windows renames no open file
+            os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def _lock(descriptor: int) -> bool:
+    """Mark a file as in use; False if another process has it, or if the file system knows no locks."""
+    if fcntl is None:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        return False
+    return True
+
+
+def _remove_left_behind(folder: Path) -> None:
+    """Remove temporary files of processes that were killed: nobody has them locked."""
+    for path in folder.glob(_TEMPORARY):
+        try:
+            if time.time() - path.stat().st_mtime < _YOUNG:
+                continue
+            descriptor = os.open(path, os.O_RDONLY)
+        except OSError:  # somebody else was faster, or it is not ours
+            continue
+        try:
+            if _lock(descriptor):
+                path.unlink(missing_ok=True)
+        finally:
+            os.close(descriptor)
 
 
 def _checked_mode(path: str | Path, target: Path) -> int | None:

@@ -1,16 +1,21 @@
+import bz2
+import fcntl
+import gzip
 import io
+import lzma
 import os
 import signal
 import stat
 import subprocess
 import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
 from mh4.data.errors import DataError
-from mh4.data.files import atomic_output, open_input
+from mh4.data.files import atomic_output, is_compressed, open_input
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
 not_superuser = pytest.mark.skipif(
@@ -259,3 +264,58 @@ def test_write_protection_is_asked_for_before_writing(tmp_path, monkeypatch):
 
 def test_data_errors_are_one_printable_line():
     assert str(DataError("a\u2028b\x1b[31mc\r\nd")) == "a b [31mc  d"
+
+
+TEXT = b"1\tForm\t_\t_\t_\t_\t0\troot\t_\t_\n\n" * 3000
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+def test_compressed_input_is_unpacked(pack, tmp_path, monkeypatch):
+    path = tmp_path / "whatever.conllu"
+    path.write_bytes(pack(TEXT))
+    assert is_compressed(path)
+    with open_input(path) as stream:
+        assert b"".join(stream) == TEXT
+    with open(path, "rb") as opened:
+        monkeypatch.setattr("sys.stdin", io.TextIOWrapper(opened))
+        with open_input("-") as stream:
+            assert stream.read() == TEXT
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:30] + b"\x55" * 20 + data[50:]])
+def test_damaged_compressed_input_is_named(pack, damage, tmp_path):
+    path = tmp_path / "damaged.gz"
+    path.write_bytes(damage(pack(TEXT)))
+    with pytest.raises(DataError, match=r"damaged.gz: is compressed, and damaged"), open_input(path) as stream:
+        stream.read()
+
+
+@pytest.mark.parametrize(
+    ("start", "message"),
+    [
+        (b"PK\x03\x04", "ZIP archive"),
+        (b"\x28\xb5\x2f\xfd", "Zstandard"),
+        ("\ufeff1\tA".encode("utf-16-le"), "UTF-16 text"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "binary file"),
+    ],
+)
+def test_what_is_no_text_is_called_what_it_is(start, message, tmp_path):
+    path = tmp_path / "model.bin"
+    path.write_bytes(start + b"abc" * 10)
+    with pytest.raises(DataError, match=f"model.bin: is .*{message}"), open_input(path):
+        pass
+
+
+def test_what_a_killed_process_left_behind_is_removed_by_the_next(tmp_path):
+    left, young, locked = (tmp_path / f".mh4-{name}.tmp" for name in ("left", "young", "locked"))
+    for path in (left, young, locked):
+        path.write_text("half")
+    long_ago = time.time() - 3600
+    for path in (left, locked):
+        os.utime(path, (long_ago, long_ago))
+    with open(locked) as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with atomic_output(tmp_path / "out.conllu") as stream:
+            stream.write(b"whole")
+    assert names(tmp_path) == [".mh4-locked.tmp", ".mh4-young.tmp", "out.conllu"]
