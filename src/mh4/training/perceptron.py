@@ -23,6 +23,7 @@ from mh4.parsers.systems import get_system
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
+from .ownership import sole_owner
 from .treebanks import read_gold
 
 _FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
@@ -163,20 +164,20 @@ def train(
     """
     config = config or PerceptronConfig()
     folder = Path(output)
-    if (folder / CONFIG).exists() and not overwrite:
-        raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
-    sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
-    folder.mkdir(parents=True, exist_ok=True)
+    with sole_owner(folder):
+        if (folder / CONFIG).exists() and not overwrite:
+            raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
+        sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
 
-    def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
-        if report["epoch"] == 1:  # until then an older model stays as it was
-            for name in (LOG, STATE, WEIGHTS):
-                (folder / name).unlink(missing_ok=True)
-        if report["best"]:
-            parser.save(folder)
-        with (folder / LOG).open("a", encoding="utf-8") as stream:
-            stream.write(json.dumps(report) + "\n")
-        if on_evaluation is not None:
-            on_evaluation(report)
+        def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
+            if report["epoch"] == 1:  # until then an older model stays as it was
+                for name in (LOG, STATE, WEIGHTS):
+                    (folder / name).unlink(missing_ok=True)
+            if report["best"]:
+                parser.save(folder)
+            with (folder / LOG).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(report) + "\n")
+            if on_evaluation is not None:
+                on_evaluation(report)
 
     return fit(config, sentences, dev_sentences, on_epoch)
