@@ -180,4 +180,4 @@ def train(
             if on_evaluation is not None:
                 on_evaluation(report)
 
-    return fit(config, sentences, dev_sentences, on_epoch)
+        return fit(config, sentences, dev_sentences, on_epoch)
