@@ -1,6 +1,7 @@
 """Opening inputs and writing outputs that are either complete or not there at all."""
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -156,7 +157,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     stream = _output_stream(path, lambda: _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     try:
         with stream:
-            _lock(stream.fileno())  # until it is closed, also by the system when the process dies
+            lock(stream.fileno())  # until it is closed, also by the system when the process dies
             _remove_left_behind(target.parent)
             yield stream
             stream.flush()
@@ -171,14 +172,23 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
         raise
 
 
-def _lock(descriptor: int) -> bool:
-    """Mark a file as in use; False if another process has it, or if the file system knows no locks."""
+def lock(descriptor: int) -> bool | None:
+    """Lock an open file or folder until it is closed, at the latest by the system when the process ends.
+
+    Returns
+    -------
+    False if somebody else has it locked; None where the system (Windows) or the file system has no such locks.
+    """
     if fcntl is None:
-        return False
+        return None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    except BlockingIOError:
         return False
+    except OSError as error:
+        if error.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL):
+            raise
+        return None
     return True
 
 
@@ -192,7 +202,7 @@ def _remove_left_behind(folder: Path) -> None:
         except OSError:  # somebody else was faster, or it is not ours
             continue
         try:
-            if _lock(descriptor):
+            if lock(descriptor):
                 path.unlink(missing_ok=True)
         finally:
             os.close(descriptor)

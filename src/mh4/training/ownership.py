@@ -9,47 +9,47 @@ from contextlib import contextmanager, suppress
 from datetime import datetime
 from pathlib import Path
 
-from filelock import FileLock, Timeout
-
 from mh4.data.errors import DataError
+from mh4.data.files import failure_reason, lock
 
-LOCK, OWNER = ".lock", ".owner"
+OWNER = ".owner"  # who it is, for messages
 
 
 @contextmanager
 def sole_owner(folder: Path) -> Iterator[None]:
     """Own a folder, which is made if it is not there, until the block or the process ends.
 
-    The system gives the lock back when a process dies, however it does, so none is ever stale.
+    The folder itself is locked, and the system gives the lock back however a process ends: it is never stale. On
+    systems or file systems without such locks (`mh4.data.files.lock`) there is nobody to tell of another training.
 
     Raises
     ------
     DataError
-        Another process owns the folder, or it cannot be written to.
+        Another process, or another thread, owns the folder; or it cannot be made.
     """
     made = not folder.exists()
-    lock = FileLock(folder / LOCK)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise DataError(
-            f"{folder}: {_owner(folder)} is training a model in this folder (wait for it, or choose another one)"
-        ) from None
+        descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
     except OSError as error:
-        reason = (error.strerror or type(error).__name__).lower()
-        raise DataError(f"{folder}: no model can be written here: {reason}") from None
+        raise DataError(f"{folder}: no model can be written here: {failure_reason(error)}") from None
     try:
+        if descriptor is not None and lock(descriptor) is False:
+            raise DataError(
+                f"{folder}: {_owner(folder)} is training a model in this folder (wait for it, or choose another one)"
+            )
         now = datetime.now().isoformat(" ", "seconds")
         (folder / OWNER).write_text(f"process {os.getpid()} on {socket.gethostname()}, since {now},", encoding="utf-8")
-        yield
+        try:
+            yield
+        finally:
+            (folder / OWNER).unlink(missing_ok=True)
+            if made:
+                with suppress(OSError):  # it is not empty: there is a model
+                    folder.rmdir()
     finally:
-        (folder / OWNER).unlink(missing_ok=True)
-        if made and {path.name for path in folder.iterdir()} <= {LOCK}:  # it came to nothing
-            with suppress(OSError):
-                (folder / LOCK).unlink()
-                folder.rmdir()
-        lock.release()
+        if descriptor is not None:
+            os.close(descriptor)
 
 
 def _owner(folder: Path) -> str:

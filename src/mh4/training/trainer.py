@@ -8,6 +8,7 @@ import math
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -41,6 +42,7 @@ from .batches import Example, TrainingBatch, collate, shuffled_batches
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
 from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
+from .ownership import sole_owner
 from .schedule import Progress, Schedule
 from .treebanks import read_gold
 from .workers import Workers
@@ -303,9 +305,12 @@ def train(
     DataError
         Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
     """
-    workers = Workers.join(device)
-    try:
+    with ExitStack() as stack:
+        workers = Workers.join(device)
+        stack.callback(workers.leave)
         folder, config = Path(output), config or ChartConfig()
+        if workers.lead:
+            stack.enter_context(sole_owner(folder))
         exists = (folder / CONFIG).exists()
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
@@ -338,5 +343,3 @@ def train(
         progress = trainer.run()
         del trainer  # it holds on to the other processes
         return progress
-    finally:
-        workers.leave()
