@@ -1,64 +1,126 @@
-"""Imports go down only: mh4.decoders ← mh4.models ← mh4."""
+"""The house holds: a room imports only from the rooms above it, lazily or not, and no two modules import each other."""
 
 import ast
 import subprocess
 import sys
+from functools import cache
+from graphlib import CycleError, TopologicalSorter
 
 import pytest
 from paths import ROOT
 
+# From the top: each room, and the rooms it may import from. docs/architecture.md says what they are.
+LAYERS = {
+    "machine": set(),
+    "decoders": set(),
+    "data": {"decoders"},
+    "transitions": {"decoders"},
+    "oracles": {"decoders", "transitions"},
+    "trees": {"decoders", "data", "transitions", "oracles"},
+    "models": {"decoders"},
+    "parsers": {"decoders", "data", "transitions", "oracles", "trees", "models"},
+    "training": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers"},
+    "api": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training"},
+    "service": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api"},
+    "cli": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api", "service"},
+}
+# What a room may need from outside the standard library, where that is not everything the package depends on.
+LIBRARIES = {
+    "decoders": {"numpy", "numba", "llvmlite"},
+    "transitions": {"numpy", "numba"},
+    "oracles": {"numpy", "numba"},
+    "data": {"numpy", "conllu", "rich"},
+    "trees": {"numpy", "rich"},
+    "models": {"numpy", "numba", "llvmlite", "torch", "pydantic"},
+}
 SOURCE = ROOT / "src"
-DECODERS = sorted((SOURCE / "decoders").glob("*.py"))
-MODELS = sorted((SOURCE / "models").glob("*.py"))
+SMALLEST_ROOF = 8  # modules directly in src/mh4 at most
+LONGEST_FILE = 500
 
 
-def imported(path, package):
-    """Absolute names of the modules that a file of ``package`` imports, anywhere in the file."""
+@cache
+def modules():
+    """Every module of the package by its name, with its syntax tree."""
+    found = {}
+    for folder, package in (("decoders", "mh4.decoders"), ("models", "mh4.models"), ("mh4", "mh4")):
+        for path in sorted((SOURCE / folder).rglob("*.py")):
+            parts = [package, *path.relative_to(SOURCE / folder).with_suffix("").parts]
+            is_package = parts[-1] == "__init__"
+            name = ".".join(parts[:-1] if is_package else parts)
+            found[name] = path, is_package
+    return found
+
+
+def imported(path, name, is_package):
+    """Names that a module imports, anywhere in it; of ``from a import b`` both a and a.b."""
     names = []
+    parents = name.split(".") if is_package else name.split(".")[:-1]
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
-            parent = package.split(".")[: len(package.split(".")) - node.level + 1] if node.level else []
-            module = ".".join([*parent, *([node.module] if node.module else [])])
-            # `from mh4 import models` names a module only in its second half
-            names += [f"{module}.{alias.name}" for alias in node.names] if module == "mh4" else [module]
+            base = parents[: len(parents) - node.level + 1] if node.level else []
+            module = ".".join([*base, *([node.module] if node.module else [])])
+            names += [module, *(f"{module}.{alias.name}" for alias in node.names)]
     return names
 
 
-def within(name, *packages):
-    return any(name == package or name.startswith(package + ".") for package in packages)
+def room_of(name):
+    """decoders, data, …; None for the package itself and its start-up files."""
+    _, _, rest = name.partition(".")
+    room = rest.partition(".")[0]
+    return room if room in LAYERS else None
 
 
-def test_there_is_something_to_check():
-    assert {"decoder.py", "mst.py"} <= {path.name for path in DECODERS}
-    assert MODELS
+def test_every_module_is_in_a_room():
+    for name in modules():
+        assert room_of(name) or name in ("mh4", "mh4.__main__"), name
 
 
-@pytest.mark.parametrize("path", DECODERS, ids=lambda path: path.name)
-def test_decoders_need_numpy_and_numba_only(path):
-    for name in imported(path, "mh4.decoders"):
-        assert within(name, "mh4.decoders", "numpy", "numba", "llvmlite", *sys.stdlib_module_names), name
+@pytest.mark.parametrize("name", modules())
+def test_a_room_imports_from_rooms_above_only(name):
+    path, is_package = modules()[name]
+    here = room_of(name)
+    for target in imported(path, name, is_package):
+        if target.partition(".")[0] == "mh4":
+            room = room_of(target)
+            assert here is None or room in (None, here) or room in LAYERS[here] | {"machine"}, f"{name} imports {target}"
+        elif here in LIBRARIES:
+            library = target.partition(".")[0]
+            assert library in LIBRARIES[here] or library in sys.stdlib_module_names, f"{name} imports {target}"
 
 
-@pytest.mark.parametrize("path", MODELS, ids=lambda path: path.name)
-def test_models_know_nothing_above_them(path):
-    for name in imported(path, "mh4.models"):
-        assert not within(name, "mh4") or within(name, "mh4.decoders", "mh4.models"), name
+def test_no_two_modules_import_each_other():
+    known = modules()
+    graph = {}
+    for name, (path, is_package) in known.items():
+        targets = {target for target in imported(path, name, is_package) if target in known}
+        graph[name] = {target for target in targets if target != name and not (is_package and target == "mh4")}
+        if is_package:  # what a package hands on from its own modules is no dependency of theirs on it
+            continue
+        graph[name] -= {name.rpartition(".")[0], "mh4"}
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" → ".join(error.args[1]))
+
+
+def test_the_house_stays_small():
+    assert len(list((SOURCE / "mh4").glob("*.py"))) <= SMALLEST_ROOF
+    for name, (path, _) in modules().items():
+        assert len(path.read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE, name
 
 
 def test_relative_imports_are_resolved(tmp_path):
     file = tmp_path / "probe.py"
-    file.write_text(
-        "from .mst import MST\nfrom . import trees\nfrom ..models import loss\nfrom mh4 import cli\nimport os"
-    )
-    expected = ["mh4.decoders.mst", "mh4.decoders", "mh4.models", "mh4.cli", "os"]
-    assert imported(file, "mh4.decoders") == expected
+    file.write_text("def f():\n    from .mst import MST\nfrom . import trees\nfrom ..models import loss\nimport os")
+    expected = {"mh4.decoders.mst", "mh4.decoders.mst.MST", "mh4.decoders.trees", "mh4.models.loss", "os"}
+    assert expected <= set(imported(file, "mh4.decoders.probe", False))
 
 
 def test_decoders_import_without_torch():
     program = "import sys, mh4.decoders; print(*sys.modules)"
-    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
-    assert "mh4.decoders.mst" in modules
-    assert not [m for m in modules if within(m, "torch")]
-    assert not [m for m in modules if within(m, "mh4") and m != "mh4" and not within(m, "mh4.decoders", "mh4.machine")]
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    assert "mh4.decoders.mst" in loaded
+    assert "torch" not in loaded
+    assert not [name for name in loaded if name.startswith("mh4.") and room_of(name) not in ("machine", "decoders")]
