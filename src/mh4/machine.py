@@ -26,7 +26,7 @@ def prepare() -> None:
         folder = str(_own_cache())
         os.environ["NUMBA_CACHE_DIR"] = folder
         if "numba" in sys.modules:  # has read the environment already
-            sys.modules["numba"].config.CACHE_DIR = folder  # type: ignore[attr-defined]
+            sys.modules["numba"].config.CACHE_DIR = folder
 
 
 def _is_writable(folder: Path) -> bool:
