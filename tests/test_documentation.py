@@ -38,7 +38,13 @@ def workplace(tmp_path_factory):
     folder = tmp_path_factory.mktemp("pages")
     for name in ("train", "dev", "input", "gold", "system"):
         (folder / f"{name}.conllu").write_text(40 * HUNGARIAN if name == "train" else HUNGARIAN, encoding="utf-8")
-    train(folder / "train.conllu", folder / "dev.conllu", folder / "models" / "hu", small_config(max_steps=60), "cpu")
+    train(
+        folder / "train.conllu",
+        folder / "dev.conllu",
+        folder / "models" / "hu",
+        small_config(max_steps=60),
+        device="cpu",
+    )
     return folder
 
 

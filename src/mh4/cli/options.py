@@ -11,7 +11,7 @@ from rich.console import Console
 
 from mh4.data.errors import Errors
 from mh4.decoders import decoder_names
-from mh4.training.presets import PRESETS
+from mh4.training import presets
 
 # No markup: file names may contain brackets. Piped output is not cut to the width of a terminal.
 WIDE = 1000
@@ -20,8 +20,8 @@ messages = Console(stderr=True, markup=False)
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
-Preset = StrEnum("Preset", {name: name for name in PRESETS})  # type: ignore[misc]
-DEFAULT_PRESET = Preset("balanced")
+Preset = StrEnum("Preset", {name: name for name in presets.PRESETS})  # type: ignore[misc]
+DEFAULT_PRESET = Preset(presets.DEFAULT_PRESET)
 PAPER = Preset("paper")
 
 

@@ -75,6 +75,9 @@ def train(
         int, typer.Option(min=0, max=2**63 - 1, help="Random seed; on one device, equal seeds give equal models.")
     ] = 1,
     many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
+    epochs: Annotated[
+        int | None, typer.Option(min=1, help="Stop after at most this many passes over the training treebank.")
+    ] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")] = None,
     preset: Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)] = None,
     setting: SettingOption = None,
@@ -106,9 +109,10 @@ def train(
             raise ValueError(
                 "--max-steps, --resume, --preset and --device cuda cannot be used with --scorer perceptron"
             )
-        _train_perceptron(treebank, dev, folder, {"seed": seed, **chosen, **own}, overwrite, errors)
+        limit = {"iterations": epochs} if epochs else {}
+        _train_perceptron(treebank, dev, folder, {"seed": seed, **chosen, **limit, **own}, overwrite, errors)
         return
-    limit = {"max_steps": max_steps} if max_steps else {}
+    limit = {name: limit for name, limit in (("max_steps", max_steps), ("max_epochs", epochs)) if limit}
     settings = {**PRESETS[preset or DEFAULT_PRESET], "seed": seed, **limit, **own}
     set_threads(threads)
     # Of the processes of torchrun, only the first one writes messages.
@@ -129,13 +133,13 @@ def train(
                 dev,
                 folder,
                 config,
-                device.value,
-                threads,
-                resume,
-                overwrite,
-                errors,
-                display.on_step,
-                display.on_evaluation,
+                device=device.value,
+                threads=threads,
+                resume=resume,
+                overwrite=overwrite,
+                errors=errors,
+                on_step=display.on_step,
+                on_evaluation=display.on_evaluation,
             )
         except KeyboardInterrupt:
             kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
@@ -167,7 +171,7 @@ def _train_perceptron(
             best.update(report)
 
     with epochs_bar(config.iterations) as advance:
-        run(treebank, dev, folder, config, overwrite, errors, on_evaluation)
+        run(treebank, dev, folder, config, overwrite=overwrite, errors=errors, on_evaluation=on_evaluation)
     say(
         f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
         f"model in {folder}",

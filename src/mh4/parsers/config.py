@@ -45,6 +45,9 @@ class TrainingConfig:
     decay_from
         The weights that training goes on with after that: "last", those it has, as published, or "best", those that
         were best on dev.
+    max_steps, max_epochs
+        Training stops after so many steps, and after so many passes over the treebank, at the latest; 0 passes are no
+        limit. Resumption may have other limits.
     min_word_count
         Rarer words have no embedding of their own, and are spelt.
     word_unknown, character_unknown
@@ -69,6 +72,7 @@ class TrainingConfig:
     decay_factor: Weight = 0.25
     decay_from: Literal["last", "best"] = "last"
     max_steps: Positive = 100_000
+    max_epochs: Count = 0
     min_word_count: Positive = MIN_WORD_COUNT
     word_unknown: Weight = 2.5
     character_unknown: Weight = 0.25

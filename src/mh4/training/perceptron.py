@@ -138,6 +138,7 @@ def train(
     dev: str | Path,
     output: str | Path,
     config: PerceptronConfig | None = None,
+    *,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,

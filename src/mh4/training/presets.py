@@ -42,3 +42,5 @@ PRESETS: dict[str, dict[str, Any]] = {
         "decay_from": "best",
     },
 }
+
+DEFAULT_PRESET = "balanced"  # of those who train a parser; `paper` is to reproduce

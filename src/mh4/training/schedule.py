@@ -75,6 +75,9 @@ class Schedule:
             progress.epoch += 1
             progress.batch = 0
         progress.most_left = settings.max_steps - progress.step
+        if settings.max_epochs:
+            in_epochs = (settings.max_epochs - progress.epoch) * epoch_steps - progress.batch
+            progress.most_left = min(progress.most_left, in_epochs)
         evaluations = settings.patience * (settings.decays + 1 - progress.decays) - progress.waited
         first = not progress.best_step  # the first evaluation is the best so far in any case
         left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
@@ -102,8 +105,13 @@ class Schedule:
             progress.waited = 0
             progress.decays += 1
             progress.learning_rate *= settings.decay_factor
-        progress.finished = progress.decays > settings.decays or self._is_last(progress)
+        progress.finished = self.is_over(progress)
         return decays
 
+    def is_over(self, progress: Progress) -> bool:
+        """Whether training has come to its end."""
+        return progress.decays > self.settings.decays or self._is_last(progress)
+
     def _is_last(self, progress: Progress) -> bool:
-        return progress.step >= self.settings.max_steps
+        settings = self.settings
+        return progress.step >= settings.max_steps or 0 < settings.max_epochs <= progress.epoch

@@ -9,7 +9,7 @@ import os
 import time
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +84,7 @@ class Trainer:
         self.objective = make_objective(parser)
         self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
         self.examples = self._examples(train)
+        self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
             parser.network.parameters(),
             lr=self.settings.learning_rate,
@@ -169,7 +170,6 @@ class Trainer:
 
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
-        schedule = Schedule(settings, len(self.batches(0)))
         start = time.perf_counter() - progress.seconds
         self.workers.separate_random_numbers(settings.seed, progress.step)
         while not progress.finished:
@@ -184,18 +184,18 @@ class Trainer:
                         self.recent.loss += self.step(batch)
                 self.recent.words += sum(lengths)
                 progress.seconds = time.perf_counter() - start
-                schedule.advance(progress, len(batches))
+                self.schedule.advance(progress, len(batches))
                 if self.on_step is not None:
                     self.on_step(progress, self.recent)
-                if schedule.evaluates(progress):
-                    self.evaluate(schedule)
+                if self.schedule.evaluates(progress):
+                    self.evaluate()
                     self.workers.separate_random_numbers(settings.seed, progress.step)
                     if progress.finished:
                         break
         progress.seconds = time.perf_counter() - start
         return progress
 
-    def evaluate(self, schedule: Schedule) -> None:
+    def evaluate(self) -> None:
         """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
         progress, recent = self.progress, self.recent
         if not all(bool(parameter.isfinite().all()) for parameter in self.parser.network.parameters()):
@@ -203,7 +203,7 @@ class Trainer:
         goes_back = self.settings.decay_from == "best"
         with self.average.applied():
             uas, las = self.dev_scores()
-            improved = schedule.note(progress, uas, las)
+            improved = self.schedule.note(progress, uas, las)
             if improved and goes_back:
                 self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
             if improved and self.workers.lead:
@@ -220,7 +220,7 @@ class Trainer:
             "dev_las": round(las, 2),
             "best": improved,
         }
-        if schedule.move_on(progress):
+        if self.schedule.move_on(progress):
             self._set_learning_rate()
             if goes_back:
                 self.average.restart(self.best)
@@ -251,6 +251,7 @@ class Trainer:
             Nothing whole is there, or what was trained on other sentences.
         """
         self.progress = self.checkpoint.load()
+        self.progress.finished = self.schedule.is_over(self.progress)
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
         if self.settings.decay_from == "best" and best:
             self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
@@ -268,6 +269,7 @@ def train(
     dev: str | Path,
     output: str | Path,
     config: NetworkParserConfig | None = None,
+    *,
     device: str = "auto",
     threads: int | None = None,
     resume: bool = False,
@@ -286,7 +288,8 @@ def train(
     train, dev
         CoNLL-U files with gold trees.
     config : ChartConfig or GreedyConfig, optional
-        Decoder or transition system, sizes and schedule; on resumption it must equal the saved one.
+        Decoder or transition system, sizes and schedule; on resumption it must equal the saved one, up to the limits
+        ``max_steps`` and ``max_epochs``. By default it has the published settings.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
         Threads for decoding; by default one per core, or what is a worker's share of the cores.
@@ -319,7 +322,9 @@ def train(
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
-            if saved_config != config:
+            training = config.training
+            limits = {"max_steps": training.max_steps, "max_epochs": training.max_epochs}
+            if replace(saved_config, training=replace(saved_config.training, **limits)) != config:
                 raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
             if saved_vocabulary != vocabulary:
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
@@ -339,6 +344,7 @@ def train(
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
             for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
                 (folder / name).unlink(missing_ok=True)
+        if workers.lead:
             write_definition(folder, config, vocabulary)
         progress = trainer.run()
         del trainer  # it holds on to the other processes

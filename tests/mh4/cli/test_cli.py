@@ -10,6 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 import typer
+from small import log_of
 from typer.testing import CliRunner
 
 import mh4
@@ -220,8 +221,8 @@ def test_nothing_to_bench(name, run, small_model, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--set", "iterations=1"],
-        ["--system", "mh4", "--max-steps", 3, *NETWORK],
+        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--epochs", 1],
+        ["--system", "mh4", "--epochs", 1, *NETWORK],
     ],
 )
 def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks, tmp_path):
@@ -229,6 +230,7 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     model = tmp_path / "model"
     result = run("train", train, "--dev", dev, "-o", model, *options)
     assert result.returncode == 0, result.stderr.decode()
+    assert log_of(model)[-1]["epoch"] == 1
     parsed = run("parse", model, dev)
     assert parsed.returncode == 0
     assert len(parsed.stdout.splitlines()) == len(dev.read_bytes().splitlines())

@@ -15,6 +15,7 @@ from small import log_of, same_weights, small_config
 
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.folder import read_config
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.checkpoint import Checkpoint
 from mh4.training.trainer import Trainer, train
@@ -80,6 +81,17 @@ def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks,
     train(*small_treebanks, tmp_path / "m", small_config(), device="cpu", resume=True)
     assert same_weights(tmp_path / "m", small_model)
     assert [report["step"] for report in log_of(tmp_path / "m")] == [report["step"] for report in log_of(small_model)]
+
+
+def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path):
+    """The evaluation at the first limit is one that there is without it, too."""
+    for limit in ({"max_steps": 8}, {"max_epochs": 1}, {}):
+        progress = train(*small_treebanks, tmp_path, small_config("mh4-hybrid", **limit), device="cpu", resume=True)
+        assert progress.finished
+        assert progress.step == len(log_of(tmp_path)) * 4
+        assert read_config(tmp_path) == small_config("mh4-hybrid", **limit)
+    assert progress.step == 12
+    assert same_weights(tmp_path, small_model)
 
 
 def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch):

@@ -3,7 +3,7 @@
 from dataclasses import asdict
 
 from mh4.parsers.config import ChartConfig, make_config
-from mh4.training.presets import PRESETS
+from mh4.training.presets import DEFAULT_PRESET, PRESETS
 
 # Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
 PUBLISHED_NETWORK = {
@@ -40,6 +40,7 @@ PUBLISHED_TRAINING = {
     "decay_factor": 0.25,
     "decay_from": "last",
     "max_steps": 100_000,
+    "max_epochs": 0,
     "min_word_count": 5,
     "word_unknown": 2.5,
     "character_unknown": 0.25,
@@ -53,3 +54,8 @@ def test_paper_has_the_published_settings():
     assert config == ChartConfig()
     assert asdict(config.network) == PUBLISHED_NETWORK
     assert asdict(config.training) == PUBLISHED_TRAINING
+
+
+def test_the_default_is_balanced():
+    assert DEFAULT_PRESET == "balanced"
+    assert set(PRESETS) == {"paper", "fast", "balanced", "best"}

@@ -48,6 +48,14 @@ def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting,
     assert steps[0][1:] == (26, 26)  # patience would last longer
 
 
+def test_epochs_are_a_limit():
+    steps, evaluations, progress = run(8, [], max_epochs=2, evaluation_steps=100)
+    assert [step for step, _, _ in evaluations] == [16]
+    assert [most for _, _, most in steps] == list(range(15, -1, -1))
+    assert (progress.step, progress.epoch, progress.batch) == (16, 2, 0)
+    assert run(8, [], max_epochs=2, max_steps=11)[2].step == 11
+
+
 def test_seconds_left():
     assert Progress().seconds_left == (float("inf"), float("inf"))
     assert Progress(step=4, seconds=8.0, fewest_left=3, most_left=10).seconds_left == (6.0, 20.0)
