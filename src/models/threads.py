@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from threading import Lock
@@ -10,6 +11,9 @@ import numba
 import torch
 
 _taken = Lock()
+
+if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenMP's threads, which it does not have
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 @contextmanager

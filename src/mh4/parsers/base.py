@@ -38,19 +38,37 @@ def _windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
 
 
 class TreebankParser(ABC):
-    """What every parser does with files, given `attempt`.
+    """What every parser does with sentences and files. Several threads may share a parser.
 
     Attributes
     ----------
     single_root : bool
         Whether all its trees have exactly one word below the root.
+    can_keep_heads : bool
+        Whether it can keep heads that are given, and predict the others around them.
     """
 
     single_root: bool = True
+    can_keep_heads: bool = False
 
     @abstractmethod
+    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> Sequence[Annotation | DataError]:
+        """See `attempt`; heads are kept only by parsers that can."""
+
     def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> Sequence[Annotation | DataError]:
-        """Trees of some sentences, in their order; in place of a tree the error of given heads that no tree has."""
+        """Trees of some sentences, in their order; in place of a tree the error of given heads that no tree has.
+
+        Raises
+        ------
+        ValueError
+            The parser cannot keep heads.
+        """
+        self._check(keep_heads)
+        return self._annotate(sentences, keep_heads)
+
+    def _check(self, keep_heads: bool) -> None:
+        if keep_heads and not self.can_keep_heads:
+            raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
 
     def predict(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation]:
         """Trees of some sentences, in their order.
@@ -66,7 +84,7 @@ class TreebankParser(ABC):
         DataError
             At the first sentence whose given heads are not those of any tree that the parser can build.
         ValueError
-            A parser that cannot keep heads.
+            The parser cannot keep heads.
         """
         predictions = []
         for result in self.attempt(sentences, keep_heads):
@@ -97,8 +115,9 @@ class TreebankParser(ABC):
         DataError
             The file cannot be read; with ``errors="raise"``, at the first bad sentence.
         ValueError
-            Text where a file is expected, or words where sentences are.
+            Text where a file is expected, or words where sentences are; or the parser cannot keep heads.
         """
+        self._check(keep_heads)
         report = Errors.of(errors)
         sentences = _read(source, report) if isinstance(source, (str, Path)) else _sentences(source)
         return self._parse(sentences, keep_heads, report)

@@ -6,10 +6,11 @@ import logging
 from collections.abc import Sequence
 
 import numpy as np
+import torch
 
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
-from mh4.data.sentence import Sentence
+from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.models.network import Encoded
@@ -17,7 +18,7 @@ from mh4.models.scorer import ChannelScorer
 from mh4.models.transfer import HostCopy
 
 from .config import ChartConfig
-from .network import NetworkParser
+from .network import NetworkParser, prediction_batches
 from .vocabulary import Vocabulary
 
 log = logging.getLogger("mh4")
@@ -41,6 +42,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     """
 
     config_type = ChartConfig
+    can_keep_heads = True
 
     def __init__(
         self, config: ChartConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "exact"
@@ -55,6 +57,33 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)
         self.single_root = config.single_root
+
+    @torch.inference_mode()
+    def score(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+        """Scores of all parts of some sentences, in their order: float32 (C, n + 2, n + 2) for a sentence of n words.
+
+        The channels, in their order, are ``decoder.channels``.
+        """
+        scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
+        self.network.eval()
+        for indices in prediction_batches([len(sentence) for sentence in sentences]):
+            batch = self.vocabulary.batch([sentences[i] for i in indices]).to(self.device)
+            self._cut(self.start_scores(self.network.encode(batch)), sentences, indices, scores)
+        return scores
+
+    def annotate_and_score(self, sentences: Sequence[Sentence]) -> tuple[list[Annotation], list[np.ndarray]]:
+        """The trees of some sentences, and what `score` returns, in one pass through the network."""
+        scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
+        found = self._annotate_and_note(
+            sentences, False, lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
+        )
+        return [one for one in found if isinstance(one, Annotation)], scores
+
+    @staticmethod
+    def _cut(of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]) -> None:
+        for own, i in zip(of_batch.numpy(), indices, strict=True):
+            size = len(sentences[i]) + 2
+            scores[i] = own[:, :size, :size].copy()
 
     def start_scores(self, encoded: Encoded) -> HostCopy:
         return HostCopy(self.network.scorer(encoded.roles))

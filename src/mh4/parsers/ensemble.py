@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Self
 
@@ -22,7 +23,7 @@ from mh4.decoders.trees import arc_matrix
 
 from .base import ROOT_RELATION, TreebankParser
 from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
-from .network import keep_relations, prediction_batches
+from .network import keep_relations
 from .registry import load_parser
 
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
@@ -59,6 +60,8 @@ class EnsembleParser(TreebankParser):
     first member's wins. As in UD, ``root`` goes to children of the root and to nobody else.
     """
 
+    can_keep_heads = True
+
     def __init__(
         self,
         members: Sequence[TreebankParser],
@@ -73,6 +76,7 @@ class EnsembleParser(TreebankParser):
         self.members = tuple(members)
         if single_root is None:
             single_root = all(member.single_root for member in members)
+        self.single_root = single_root
         self.decoder = get_decoder(decoder, single_root=single_root)
         self.fallback = Fallback(self.decoder, by_arcs=True)
         self.combine = combine
@@ -91,17 +95,13 @@ class EnsembleParser(TreebankParser):
         members = [load_parser(folder, device=device, threads=threads) for folder in folders]
         return cls(members, decoder, combine, single_root)
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation | DataError]:
-        """See `TreebankParser`.
-
-        With ``keep_heads`` the members vote as if no head was given, and the best tree with the given heads is taken.
-        """
-        proposals = [member.predict(sentences) for member in self.members]
-        weights = [self._split_votes(member, sentences) for member in self.members]
+    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
+        """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
+        ballots = [self._ballots(member, sentences) for member in self.members]
         predictions: list[Annotation | DataError] = []
-        for i, sentence in enumerate(sentences):
-            trees = [predicted[i].tree for predicted in proposals]
-            bonus = self._arc_weights(trees, [None if own is None else own[i] for own in weights])
+        for sentence, *cast in zip(sentences, *ballots, strict=True):
+            trees = [tree for tree, _ in cast]
+            bonus = self._arc_weights(trees, [votes for _, votes in cast])
             if keep_heads:
                 bonus += known_heads_bonus([sentence], len(sentence) + 2)[0]
             found = self._decode(bonus, sentence)
@@ -112,17 +112,17 @@ class EnsembleParser(TreebankParser):
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
         return predictions
 
-    def _split_votes(self, member: TreebankParser, sentences: Sequence[Sentence]) -> list[np.ndarray] | None:
-        """Of a member that may split its votes; None if it has one vote a word."""
+    def _ballots(self, member: TreebankParser, sentences: Sequence[Sentence]) -> list[tuple[Tree, np.ndarray]]:
+        """The tree that a member finds for each sentence, and its votes on the sentence's arcs."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
-            return arc_probabilities(member, sentences)
-        return None
+            found, scores = member.annotate_and_score(sentences)
+            return [(one.tree, arc_probabilities(own)) for one, own in zip(found, scores, strict=True)]
+        trees = [one.tree for one in member.predict(sentences)]
+        return [(tree, arc_matrix(tree[0])) for tree in trees]
 
-    def _arc_weights(self, trees: Sequence[Tree], weights: Sequence[np.ndarray | None]) -> np.ndarray:
+    def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:
         first, _ = trees[0]
-        total = np.zeros((len(first) + 1,) * 2, np.float32)
-        for (heads, _), own in zip(trees, weights, strict=True):
-            total += arc_matrix(heads) if own is None else own
+        total = reduce(np.add, votes)
         if self.combine == "votes":
             # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
             total = total * np.float32(len(first)) + arc_matrix(first)
@@ -135,25 +135,18 @@ class EnsembleParser(TreebankParser):
         return decode_sentence(self.fallback, scores, bonus, sentence)
 
 
-@torch.inference_mode()
-def arc_probabilities(parser: ChartParser, sentences: Sequence[Sentence]) -> list[np.ndarray]:
-    """A distribution over the heads of every word: the softmax of an arc-factored parser's scores.
+def arc_probabilities(scores: np.ndarray) -> np.ndarray:
+    """A distribution over the heads of every word: the softmax of arc scores, float32 (1, n + 2, n + 2).
 
     Returns
     -------
-    One float32 (n + 2, n + 2) a sentence; the columns 1…n sum to 1, everything else, the diagonal too, is 0.
+    float32 (n + 2, n + 2); the columns 1…n sum to 1, everything else, the diagonal too, is 0.
     """
-    probabilities: list[np.ndarray] = [np.empty(0)] * len(sentences)
-    parser.network.eval()
-    for indices in prediction_batches([len(sentence) for sentence in sentences]):
-        batch = parser.vocabulary.batch([sentences[i] for i in indices]).to(parser.device)
-        scores = parser.network.scorer(parser.network.encode(batch).roles)[:, 0].cpu()
-        for matrix, i in zip(scores, indices, strict=True):
-            n = len(sentences[i])
-            arcs = matrix[: n + 1, 1 : n + 1].clone()
-            arcs[torch.arange(1, n + 1), torch.arange(n)] = -torch.inf
-            probabilities[i] = np.zeros((n + 2, n + 2), np.float32)
-            probabilities[i][: n + 1, 1 : n + 1] = arcs.softmax(0).numpy()
+    n = scores.shape[-1] - 2
+    arcs = torch.from_numpy(scores[0, : n + 1, 1 : n + 1].copy())
+    arcs[torch.arange(1, n + 1), torch.arange(n)] = -torch.inf
+    probabilities = np.zeros((n + 2, n + 2), np.float32)
+    probabilities[: n + 1, 1 : n + 1] = arcs.softmax(0).numpy()
     return probabilities
 
 

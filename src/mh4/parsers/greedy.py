@@ -20,7 +20,6 @@ from .network_loops import parse_sentence
 from .systems import get_system
 from .vocabulary import Vocabulary
 
-_SHORTEST_ROOM = 64
 _NO_PARTS = np.empty((0, 3), np.int32)
 
 
@@ -51,16 +50,12 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
             return TransitionScorer(sizes.hidden, len(names), transitions, sizes.mlp, sizes.mlp_dropout)
 
         super().__init__(config, vocabulary, device, make_scorer)
-        self._longest = 0
 
-    def room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
-        """State, candidates and scores for sentences of up to so many words; made anew only if there is too little."""
-        if longest > self._longest:
-            self._longest = max(longest, 2 * self._longest, _SHORTEST_ROOM)
-            candidates = new_candidates(len(self.system.tokens), self._longest)
-            scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
-            self._room = new_state(self._longest), candidates, scores
-        return self._room
+    def new_room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
+        """State, candidates and scores for sentences of up to so many words."""
+        candidates = new_candidates(len(self.system.tokens), longest)
+        scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
+        return new_state(longest), candidates, scores
 
     def start_scores(self, encoded: Encoded) -> ScorerArrays | BiaffineArrays:
         return self.network.scorer.arrays(encoded.roles)
@@ -68,11 +63,8 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
     def find_heads(
         self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
     ) -> list[Derivation]:
-        """See `NetworkParser`; ValueError for ``keep_heads``: no greedy parser builds a tree around given heads."""
-        if keep_heads:
-            raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         trees = []
-        room = self.room(max(map(len, sentences)))
+        room = self.new_room(max(map(len, sentences)))
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
             parse_sentence(self.system.code, scores, i, len(sentence), self.roles, *room, heads)

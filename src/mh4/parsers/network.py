@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -106,10 +107,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     def find_heads(
         self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool
     ) -> Sequence[Derivation | DataError]:
-        """The tree of each sentence of a batch, or its error; by one thread at a time, whichever.
-
-        Where trees have no score, it is NaN, and there are no parts.
-        """
+        """The tree of each sentence of a batch, or its error; where trees have no score, it is NaN."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", search: str = "exact", threads: int | None = None) -> Self:
@@ -144,7 +142,13 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         parser.network.eval()
         return parser
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation | DataError]:
+    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
+        return self._annotate_and_note(sentences, keep_heads, None)
+
+    def _annotate_and_note(
+        self, sentences: Sequence[Sentence], keep_heads: bool, note: Callable[[list[int], Any], None] | None
+    ) -> list[Annotation | DataError]:
+        """Trees of sentences; ``note`` is told the scores of every batch, and which of the sentences they are of."""
         predictions: list[Annotation | DataError | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
@@ -162,14 +166,19 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in prediction_batches([len(sentence) for sentence in sentences]):
                 batch = [sentences[i] for i in indices]
-                scored.append(self._score_batch(indices, batch, keep_heads, background))
+                scored.append(self._score_batch(indices, batch, keep_heads, note, background))
                 settle(self.ahead)
             settle(0)
         return [prediction for prediction in predictions if prediction is not None]
 
     @torch.inference_mode()
     def _score_batch(
-        self, indices: list[int], sentences: list[Sentence], keep_heads: bool, background: Executor
+        self,
+        indices: list[int],
+        sentences: list[Sentence],
+        keep_heads: bool,
+        note: Callable[[list[int], Any], None] | None,
+        background: Executor,
     ) -> ScoredBatch:
         with stage("collate"):
             batch = self.vocabulary.batch(sentences).to(self.device)
@@ -180,6 +189,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
         def find_heads() -> Sequence[Derivation | DataError]:
             with stage("decode"):
+                if note is not None:
+                    note(indices, scores)
                 return self.find_heads(scores, sentences, keep_heads)
 
         return ScoredBatch(
@@ -209,7 +220,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             if isinstance(tree, DataError):
                 predictions.append(tree)
                 continue
-            prediction = Annotation(tree.heads, tuple(names[start : start + len(sentence)]))
+            score = None if math.isnan(tree.score) else tree.score
+            prediction = Annotation(tree.heads, tuple(names[start : start + len(sentence)]), score=score)
             predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
             start += len(sentence)
         return predictions

@@ -18,7 +18,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
     from distributed import Client, Future
 
 LOCAL = "local"
-AHEAD = 4  # shards handed out for each worker process: enough to keep it busy while the oldest shard is waited for
+AHEAD = 4  # shards handed out for each worker thread: enough to keep it busy while the oldest shard is waited for
 CONNECT_SECONDS = 30
 
-_one_shard_at_a_time = threading.Lock()  # a parser serves one thread; Dask may give a process several
+_loading = threading.Lock()  # Dask may give a process several threads, which share the parser
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class _Job:
     model: str
     device: str
     search: str
-    threads: int | None
+    threads: int
     keep_heads: bool
     skip: bool
 
@@ -86,19 +86,15 @@ class _Job:
 @lru_cache(maxsize=1)
 def _load(job: _Job) -> TreebankParser:
     """The parser of this worker process. ``job.run`` keeps a long-lived worker from using an outdated model."""
-    if job.threads is not None:
-        torch.set_num_threads(job.threads)
+    torch.set_num_threads(job.threads)
     return load_parser(job.model, job.device, job.search, job.threads)
 
 
 def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
     """The task, in a worker process."""
-    from distributed import get_worker
-
-    if job.threads is None:
-        job = replace(job, threads=get_worker().state.nthreads)
-    with _one_shard_at_a_time:
-        return parse_shard(_load(job), shard, part, job.keep_heads, job.skip)
+    with _loading:
+        parser = _load(job)
+    return parse_shard(parser, shard, part, job.keep_heads, job.skip)
 
 
 def require_dask() -> None:
@@ -218,7 +214,7 @@ def parse_files(
     device, search : str
         See `mh4.parsers.registry.load_parser`.
     threads : int, optional
-        Of each worker process; by default as many as Dask gives it.
+        For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
     keep_heads, errors
         See `TreebankParser.parse`; bad sentences come in the order of the input.
     on_progress
@@ -243,7 +239,9 @@ def parse_files(
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)
-    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads, keep_heads, report.skips)
+    job = _Job(
+        secrets.token_hex(8), str(Path(model).absolute()), device, search, threads or 1, keep_heads, report.skips
+    )
     try:
         with (
             connect(address, threads) as client,
@@ -278,7 +276,7 @@ def _in_order(
     try:
         exhausted = False
         while pending or not exhausted:
-            limit = AHEAD * max(1, len(client.nthreads()))  # workers may come and go
+            limit = AHEAD * max(1, sum(client.nthreads().values()))  # workers may come and go
             while not exhausted and len(pending) < limit:
                 try:
                     task = next(tasks)

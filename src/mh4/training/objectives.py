@@ -20,6 +20,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network_loops import Decisions, note_decisions
 from mh4.parsers.profiling import stage
+from mh4.transitions.arrays.state import Candidates, State
 from mh4.trees.closest import training_tree
 
 DIVERGED = "training diverged"
@@ -91,8 +92,9 @@ class TransitionHinge(Objective):
         exploration = parser.config.transitions.explorations_at(epoch)
         seeds = torch.randint(2**31, (len(trees),)).tolist()
         with stage("decode"):
+            room = parser.new_room(max(map(len, trees)) - 1)
             noted = [
-                self._follow(scorer, i, tree, exploration, seed)
+                self._follow(scorer, i, tree, exploration, seed, room)
                 for i, (tree, seed) in enumerate(zip(trees, seeds, strict=True))
             ]
         first_context = np.cumsum([0, *(len(decisions.positions) for decisions, _ in noted)])
@@ -117,10 +119,10 @@ class TransitionHinge(Objective):
         tree: np.ndarray,
         exploration: tuple[float, float],
         seed: int,
+        room: tuple[State, Candidates, np.ndarray],
     ) -> tuple[Decisions, int]:
         """The decisions of one computation, and the number of their steps."""
         parser = self.parser
-        room = parser.room(len(tree) - 1)
         while True:
             contexts, candidates, steps = note_decisions(
                 parser.system.code,

@@ -58,6 +58,17 @@ def test_batching_does_not_change_trees(parser, dev):
         np.testing.assert_array_equal(parser.predict([sentence])[0].heads, prediction.heads)
 
 
+def test_the_score_of_a_tree_is_that_of_its_best_derivation(parser, dev):
+    for sentence, scores, prediction in zip(dev, parser.score(dev), parser.predict(dev), strict=True):
+        assert scores.shape == (len(parser.decoder.channels), len(sentence) + 2, len(sentence) + 2)
+        derivation = parser.decoder.decode(scores)
+        np.testing.assert_array_equal(derivation.heads, prediction.heads)
+        assert prediction.score == pytest.approx(derivation.score, rel=1e-5)
+    (alone,) = parser.score(dev[:1])
+    np.testing.assert_allclose(alone, parser.score(dev)[0], rtol=1e-4, atol=1e-5)
+    assert next(parser.parse(dev[:1])).score == pytest.approx(parser.decoder.decode(alone).score, rel=1e-5)
+
+
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
     monkeypatch.setattr(network_parser, "BATCH_WORDS", 30)

@@ -29,7 +29,7 @@ class Fixed(TreebankParser):
         self.trees = [np.array(tree, np.int32) for tree in trees]
         self.relations = relations
 
-    def attempt(self, sentences, keep_heads=False):
+    def _annotate(self, sentences, keep_heads):
         return [
             Annotation(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
             for tree in self.trees
@@ -152,8 +152,8 @@ def test_an_ensemble_of_one_is_its_member(small_model, dev):
 def test_scores_of_arc_factored_members(members, dev):
     """Probabilities of heads; an ensemble of one takes the tree with the highest sum of them."""
     mst = members[0]
-    for sentence, matrix in zip(dev, arc_probabilities(mst, dev), strict=True):
-        n = len(sentence)
+    for sentence, scores in zip(dev, mst.score(dev), strict=True):
+        n, matrix = len(sentence), arc_probabilities(scores)
         np.testing.assert_allclose(matrix.sum(0)[1 : n + 1], 1.0, atol=1e-5)
         assert matrix.min() >= 0.0
         assert not matrix.diagonal().any()
@@ -165,14 +165,23 @@ def test_scores_of_arc_factored_members(members, dev):
 
 def test_scores_of_the_best_head_are_those_of_the_scorer(members, dev):
     """Where a word's head is clear, the split vote goes where the member's own scores are highest."""
-    mst = members[0]
-    batch = mst.vocabulary.batch(dev[:1])
-    scores = mst.network.scorer(mst.network.encode(batch).roles)[0, 0].detach().numpy()
+    (scores,) = members[0].score(dev[:1])
     n = len(dev[0])
-    scores = scores[: n + 1, 1 : n + 1].copy()
-    scores[np.arange(1, n + 1), np.arange(n)] = -np.inf
-    matrix = arc_probabilities(mst, dev[:1])[0]
-    np.testing.assert_array_equal(matrix[: n + 1, 1 : n + 1].argmax(0), scores.argmax(0))
+    own = scores[0, : n + 1, 1 : n + 1].copy()
+    own[np.arange(1, n + 1), np.arange(n)] = -np.inf
+    matrix = arc_probabilities(scores)
+    np.testing.assert_array_equal(matrix[: n + 1, 1 : n + 1].argmax(0), own.argmax(0))
+
+
+def test_members_see_every_sentence_once(members, dev, monkeypatch):
+    seen = []
+    for member in members:
+        encode = member.network.encode
+        monkeypatch.setattr(
+            member.network, "encode", lambda batch, encode=encode: (seen.append(len(batch.lengths)), encode(batch))[1]
+        )
+    EnsembleParser(members, combine="scores").predict(dev)
+    assert sum(seen) == len(members) * len(dev)
 
 
 def test_members_without_arc_scores_vote_when_scores_are_combined(dev):

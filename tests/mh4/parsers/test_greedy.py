@@ -10,6 +10,7 @@ from small import SMALL_NETWORK, small_config
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 from mh4.decoders.trees import is_tree
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import GreedyConfig, TransitionConfig
@@ -95,5 +96,24 @@ def test_a_model_is_loaded_as_what_it_is(arc_hybrid, small_model, small_treebank
         GreedyParser.load(small_model, device="cpu")
     with pytest.raises(ValueError, match="search 'beam:4' is for chart parsers"):
         load_parser(arc_hybrid, search="beam:4")
-    with pytest.raises(ValueError, match="cannot keep given heads"):
-        list(load_parser(arc_hybrid, device="cpu").parse(small_treebanks[1], keep_heads=True))
+
+
+def test_given_heads_are_refused_before_any_work(arc_hybrid, tmp_path, monkeypatch):
+    parser = load_parser(arc_hybrid, device="cpu")
+    assert not parser.can_keep_heads
+    monkeypatch.setattr(parser.network, "encode", None)  # never called
+    sentence = Sentence.from_words(["ju"])
+    for refused in (
+        lambda: parser.parse([sentence], keep_heads=True),
+        lambda: parser.parse_file([sentence], tmp_path / "out.conllu", keep_heads=True),
+        lambda: parser.predict([sentence], keep_heads=True),
+        lambda: parser(sentence, keep_heads=True),
+    ):
+        with pytest.raises(ValueError, match="cannot keep given heads"):
+            refused()
+    assert not list(tmp_path.iterdir())
+
+
+def test_greedy_trees_have_no_score(arc_hybrid):
+    (prediction,) = load_parser(arc_hybrid, device="cpu").predict([Sentence.from_words(["ju"])])
+    assert prediction.score is None

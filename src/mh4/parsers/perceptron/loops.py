@@ -196,10 +196,7 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, s
     """Parse greedily; fills heads and relations, int32 (P,).
 
     Words left without a head are attached to the root; with ``single_root`` there is one word below it.
-
-    Returns how many decisions were made, and how many contexts were scored.
     """
-    decisions, scored = 0, 0
     for s in range(text.offsets.shape[0] - 1):
         base = text.offsets[s]
         n = text.offsets[s + 1] - base - 1
@@ -209,8 +206,6 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, s
             if count == 0:
                 break
             score_contexts(weights, templates, text.words, base, contexts, room)
-            decisions += 1
-            scored += contexts
             best, relation = best_action(actions, room, count)
             row = room.candidates.rows[best]
             apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
@@ -225,7 +220,6 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, s
             head, relation = room.state.heads[word], room.state.relations[word]
             heads[base + word] = max(head, 0)
             relations[base + word] = root_relation if head == NONE else relation
-    return decisions, scored
 
 
 @njit(cache=True, nogil=True, inline="always")

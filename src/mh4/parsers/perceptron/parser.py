@@ -19,11 +19,9 @@ from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
 from .weights import ARRAYS, from_lists
 
-_SHORTEST_ROOM = 64
-
 
 class PerceptronParser(TreebankParser):
-    """A greedy transition-based parser scored by an averaged perceptron. One thread may use it at a time.
+    """A greedy transition-based parser scored by an averaged perceptron.
 
     Parameters
     ----------
@@ -31,12 +29,6 @@ class PerceptronParser(TreebankParser):
     vocabulary : PerceptronVocabulary
     lists : four arrays
         Averaged weights, as of `weights.averaged_lists`.
-
-    Attributes
-    ----------
-    contexts_per_decision : float
-        How many contexts were scored for each decision since the parser was made: 1 but in systems whose features
-        depend on the transition (0 before the first sentence).
     """
 
     config_type = PerceptronConfig
@@ -55,13 +47,6 @@ class PerceptronParser(TreebankParser):
         self._templates = self._system.compiled_templates()
         self._actions = Actions.of(self._system, len(vocabulary.relations), vocabulary.forced_root)
         self._weights = from_lists(*lists)
-        self._longest = 0
-        self._decisions = self._contexts = 0
-
-    @property
-    def contexts_per_decision(self) -> float:
-        """See the class."""
-        return self._contexts / self._decisions if self._decisions else 0.0
 
     @classmethod
     def load(
@@ -101,46 +86,30 @@ class PerceptronParser(TreebankParser):
             {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
         )
 
-    def attempt(self, sentences: Sequence[Sentence], keep_heads: bool = False) -> list[Annotation]:
-        """See `TreebankParser`.
-
-        Raises
-        ------
-        ValueError
-            ``keep_heads``: a greedy parser cannot build a tree around given heads.
-        """
-        if keep_heads:
-            raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
+    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation]:
         if not sentences:
             return []
-        self._make_room(max(map(len, sentences)))
+        room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
         text = self.vocabulary.text(sentences)
         heads, relations = np.empty((2, text.offsets[-1]), np.int32)
         root = self.vocabulary.relation_number(self.vocabulary.root_relation)
-        decisions, contexts = parse_text(
+        parse_text(
             self._system.code,
             self._weights,
             self._templates,
             self._actions,
             text,
-            self._room,
+            room,
             root,
             self.vocabulary.single_root,
             heads,
             relations,
         )
-        self._decisions += decisions
-        self._contexts += contexts
         names = self.vocabulary.relations
         return [
             Annotation(heads[start:stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
             for start, stop in zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True)
         ]
-
-    def _make_room(self, longest: int) -> None:
-        if longest > self._longest:
-            self._longest = max(longest, 2 * self._longest, _SHORTEST_ROOM)
-            self._room = new_room(self._system, self._templates, self._actions, self._longest)
 
 
 def _checked(

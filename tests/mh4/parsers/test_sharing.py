@@ -1,0 +1,72 @@
+"""A parser is shared: by threads, and with the processes that are forked once it is loaded."""
+
+import multiprocessing
+import random
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import torch
+from paths import GOLDEN_FOLDER
+
+from mh4.data.conllu import read_conllu
+from mh4.data.sentence import Sentence
+from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.registry import PARSERS, load_parser
+
+MODELS = GOLDEN_FOLDER / "models"
+THREADS = 8
+
+
+@pytest.fixture(scope="module")
+def sentences():
+    """Sentences of many lengths, so that what one thread needs is too little for another."""
+    dev = list(read_conllu(MODELS / "chart" / "dev.conllu"))
+    words = [word for sentence in dev for word in sentence.forms]
+    return [*dev, *(Sentence.from_words((words * 3)[:n]) for n in (2, 40, 110, 120))]
+
+
+def load(kind):
+    if kind != "ensemble":
+        return load_parser(MODELS / kind, device="cpu", threads=2)
+    return EnsembleParser.load([MODELS / kind for kind in PARSERS], device="cpu", threads=2)
+
+
+def trees(parser, sentences):
+    return [sentence.heads.tolist() for sentence in parser(sentences)]
+
+
+@pytest.mark.parametrize("kind", [*PARSERS, "ensemble"])
+def test_threads_get_the_trees_that_they_get_alone(kind, sentences):
+    expected = trees(load(kind), sentences)
+    parser = load(kind)
+
+    def parse(seed):
+        shuffled = random.Random(seed).sample([*range(len(sentences))] * 3, 3 * len(sentences))
+        return all(trees(parser, [sentences[i]]) == [expected[i]] for i in shuffled)
+
+    with ThreadPoolExecutor(THREADS) as pool:
+        assert all(pool.map(parse, range(THREADS)))
+
+
+@pytest.fixture
+def two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
+@pytest.mark.parametrize("kind", PARSERS)
+def test_a_forked_process_parses(kind, sentences, two_threads):
+    parser = load(kind)
+    expected = trees(parser, sentences)
+    context = multiprocessing.get_context("fork")
+    found = context.Queue()
+    process = context.Process(target=lambda: found.put(trees(parser, sentences)))
+    process.start()
+    try:
+        assert found.get(timeout=60) == expected
+    finally:
+        process.kill()
+        process.join()
