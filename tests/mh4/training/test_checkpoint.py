@@ -14,10 +14,12 @@ from safetensors.torch import load_file
 from small import log_of, same_weights, small_config
 
 from mh4.data.errors import DataError
+from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import read_config
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.checkpoint import Checkpoint
+from mh4.training.schedule import Progress
 from mh4.training.trainer import Trainer, train
 from mh4.training.treebanks import read_gold
 
@@ -163,3 +165,37 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
     train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
     quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
     assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
+
+
+def test_the_state_is_by_name(tmp_path):
+    """Parameters may be in other groups, and in another order, than when they were saved."""
+
+    def new(seed, groups):
+        torch.manual_seed(seed)
+        network = torch.nn.ModuleDict({name: torch.nn.Linear(3, 3) for name in ("first", "second", "unused")})
+        parameters = [{"params": [p for name in names for p in network[name].parameters()]} for names in groups]
+        optimizer = torch.optim.AdamW(parameters, fused=True)
+        average = WeightAverage(network, 0.9)
+        return network, optimizer, average, Checkpoint(tmp_path, network, optimizer, average, [])
+
+    def step(network, optimizer, average):
+        x = torch.rand(4, 3)
+        optimizer.zero_grad()
+        network["second"](network["first"](x)).pow(2).sum().backward()
+        optimizer.step()
+        average.update(5)
+
+    *trained, checkpoint = new(1, [["first"], ["second", "unused"]])
+    step(*trained)
+    checkpoint.save(Progress(step=5, learning_rate=0.5))
+    step(*trained)
+    *other, checkpoint = new(2, [["unused", "second"], ["first"]])
+    assert checkpoint.load() == Progress(step=5, learning_rate=0.5)
+    step(*other)
+    for one, another in zip(trained[0].parameters(), other[0].parameters(), strict=True):
+        torch.testing.assert_close(one, another, rtol=0, atol=0)
+    for one, another in zip(trained[2].averages, other[2].averages, strict=True):
+        torch.testing.assert_close(one, another, rtol=0, atol=0)
+    names = load_file(tmp_path / "training.safetensors")
+    assert {"network/first.weight", "optimizer/exp_avg/first.weight", "average/first.weight", "random/cpu"} < set(names)
+    assert "optimizer/exp_avg/unused.weight" not in names
