@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 from mh4.data.conllu import read_conllu
@@ -46,10 +47,13 @@ class TreebankParser(ABC):
         Whether all its trees have exactly one word below the root.
     can_keep_heads : bool
         Whether it can keep heads that are given, and predict the others around them.
+    meta : dict
+        Of a loaded model, what is known of its training: language, treebank, scores on dev, version, command, time.
     """
 
     single_root: bool = True
     can_keep_heads: bool = False
+    meta: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
     def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> Sequence[Annotation | DataError]:

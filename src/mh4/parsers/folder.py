@@ -17,10 +17,11 @@ from mh4.data.files import atomic_output, failure_reason
 from .checking import checked
 from .config import Config, as_dict, from_dict
 
-CONFIG, VOCABULARY, WEIGHTS, STATE, LOG = (
+CONFIG, VOCABULARY, WEIGHTS, META, STATE, LOG = (
     "config.json",
     "vocab.json",
     "weights.safetensors",
+    "meta.json",
     "training.safetensors",
     "log.jsonl",
 )
@@ -54,6 +55,12 @@ def _read_object(path: Path) -> dict[str, Any]:
     if not isinstance(data, dict):
         raise DataError(f"{path}: not a JSON object")
     return data
+
+
+def read_meta(folder: Path) -> dict[str, Any]:
+    """What a model says of where it comes from; empty where it does not."""
+    path = folder / META
+    return _read_object(path) if path.exists() else {}
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:

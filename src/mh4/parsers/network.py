@@ -23,7 +23,7 @@ from mh4.models.transfer import HostCopy, send
 
 from .base import ROOT_RELATION, TreebankParser
 from .config import NetworkParserConfig
-from .folder import CONFIG, WEIGHTS, read_definition, read_tensors
+from .folder import CONFIG, WEIGHTS, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
 from .vocabulary import Vocabulary
 
@@ -134,6 +134,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
         parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
         parser.threads = threads
+        parser.meta = read_meta(folder)
         weights = read_tensors(folder / WEIGHTS)
         try:
             parser.network.load_state_dict(weights)

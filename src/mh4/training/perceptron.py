@@ -14,7 +14,7 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CONFIG, LOG, STATE, WEIGHTS
+from mh4.parsers.folder import CONFIG, LOG, META, STATE, WEIGHTS
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -23,6 +23,7 @@ from mh4.parsers.systems import get_system
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
+from .origin import noting_origin
 from .ownership import sole_owner
 from .treebanks import read_gold
 
@@ -169,16 +170,16 @@ def train(
         if (folder / CONFIG).exists() and not overwrite:
             raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
         sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
+        report_evaluation = noting_origin(folder, (train, sentences), (dev, dev_sentences), on_evaluation)
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
             if report["epoch"] == 1:  # until then an older model stays as it was
-                for name in (LOG, STATE, WEIGHTS):
+                for name in (LOG, META, STATE, WEIGHTS):
                     (folder / name).unlink(missing_ok=True)
             if report["best"]:
                 parser.save(folder)
             with (folder / LOG).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
-            if on_evaluation is not None:
-                on_evaluation(report)
+            report_evaluation(report)
 
         return fit(config, sentences, dev_sentences, on_epoch)

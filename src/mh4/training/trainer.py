@@ -25,6 +25,7 @@ from mh4.parsers.config import ChartConfig, NetworkParserConfig
 from mh4.parsers.folder import (
     CONFIG,
     LOG,
+    META,
     STATE,
     WEIGHTS,
     read_definition,
@@ -42,6 +43,7 @@ from .batches import Example, TrainingBatch, collate, shuffled_batches
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
 from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
+from .origin import noting_origin
 from .ownership import sole_owner
 from .schedule import Progress, Schedule
 from .treebanks import read_gold
@@ -322,9 +324,9 @@ def train(
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
-            training = config.training
-            limits = {"max_steps": training.max_steps, "max_epochs": training.max_epochs}
-            if replace(saved_config, training=replace(saved_config.training, **limits)) != config:
+            steps, epochs = config.training.max_steps, config.training.max_epochs
+            saved_training = replace(saved_config.training, max_steps=steps, max_epochs=epochs)
+            if replace(saved_config, training=saved_training) != config:
                 raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
             if saved_vocabulary != vocabulary:
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
@@ -335,14 +337,17 @@ def train(
         if parser.device.type == "cuda":  # so that a seed means the same model here, too
             os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
             torch.use_deterministic_algorithms(True, warn_only=True)
-        if not workers.lead:
+        if workers.lead:
+            treebanks = (train, sentences), (dev, dev_sentences)
+            on_evaluation = noting_origin(folder, *treebanks, on_evaluation)
+        else:
             on_step = on_evaluation = None
         trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
         workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
             trainer.resume()
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
-            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS):
+            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS, META):
                 (folder / name).unlink(missing_ok=True)
         if workers.lead:
             write_definition(folder, config, vocabulary)

@@ -225,7 +225,9 @@ def test_an_older_model_stays_until_there_is_a_new_one(small_treebanks, tmp_path
             train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
-    assert {path.name for path in folder.iterdir()} == {"config.json", "vocab.json", "weights.safetensors", "log.jsonl"}
+    assert {path.name for path in folder.iterdir()} == {
+        *("config.json", "vocab.json", "weights.safetensors", "log.jsonl", "meta.json"),
+    }
     assert len((folder / "log.jsonl").read_text().splitlines()) == 1
 
 

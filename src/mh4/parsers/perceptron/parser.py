@@ -13,7 +13,16 @@ from mh4.data.sentence import Annotation, Sentence
 
 from ..base import TreebankParser, check_greedy
 from ..config import PerceptronConfig
-from ..folder import CONFIG, VOCABULARY, WEIGHTS, read_definition, read_tensors, write_definition, write_tensors
+from ..folder import (
+    CONFIG,
+    VOCABULARY,
+    WEIGHTS,
+    read_definition,
+    read_meta,
+    read_tensors,
+    write_definition,
+    write_tensors,
+)
 from ..systems import get_system
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
@@ -75,7 +84,9 @@ class PerceptronParser(TreebankParser):
         config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system), len(vocabulary.relations), vocabulary.forced_root)
-        return cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
+        parser = cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
+        parser.meta = read_meta(folder)
+        return parser
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, each file as a whole, the weights last."""

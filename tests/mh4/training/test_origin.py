@@ -1,0 +1,50 @@
+"""meta.json: what a model folder says of where its model comes from."""
+
+import json
+from datetime import datetime
+
+import pytest
+from small import small_config
+
+import mh4
+from mh4.data.errors import DataError
+from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.registry import load_parser
+from mh4.training import perceptron, trainer
+
+
+def trained(kind, treebanks, folder, **options):
+    if kind == "perceptron":
+        perceptron.train(*treebanks, folder, PerceptronConfig("arc-eager", iterations=2), **options)
+    else:
+        trainer.train(*treebanks, folder, small_config("mst"), device="cpu", **options)
+    return load_parser(folder, device="cpu")
+
+
+@pytest.mark.parametrize("kind", ["chart", "perceptron"])
+def test_a_model_knows_where_it_comes_from(kind, small_treebanks, tmp_path):
+    treebanks = [tmp_path / f"hu_szeged-ud-{part}.conllu" for part in ("train", "dev")]
+    for path, copy in zip(small_treebanks, treebanks, strict=True):
+        copy.write_bytes(path.read_bytes())
+    reports = []
+    meta = trained(kind, treebanks, tmp_path / "m", on_evaluation=reports.append).meta
+    assert meta == json.loads((tmp_path / "m" / "meta.json").read_text())
+    assert meta["language"] == "hu"
+    assert meta["treebank"]["train"]["sentences"] == 40
+    assert meta["treebank"]["dev"]["file"] == "hu_szeged-ud-dev.conllu"
+    assert meta["version"] == mh4.__version__
+    assert meta["command"]
+    assert datetime.fromisoformat(meta["created"]).utcoffset() is not None
+    best = [report for report in reports if report["best"]][-1]
+    assert meta["dev"] == {"uas": round(best["dev_uas"], 2), "las": round(best["dev_las"], 2)}
+
+
+def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, tmp_path):
+    path = tmp_path / "m" / "meta.json"
+    assert trained("perceptron", small_treebanks, tmp_path / "m").meta["language"] is None
+    path.unlink()
+    assert load_parser(tmp_path / "m").meta == {}
+    path.write_text("[")
+    with pytest.raises(DataError, match=r"meta\.json: not valid JSON"):
+        load_parser(tmp_path / "m")
+    assert trained("perceptron", small_treebanks, tmp_path / "m", overwrite=True).meta["dev"]
