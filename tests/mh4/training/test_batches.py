@@ -6,7 +6,7 @@ from small import small_config
 from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.batches import WINDOW
+from mh4.training.batches import WINDOW, shuffled_batches
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -45,5 +45,18 @@ def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
         longest = max(map(len, sentences))
         assert max(words) < 60 + longest
         assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # the last batch of each window
+        by_length = sorted(sorted(len(sentences[i]) for i in batch) for batch in batches)
+        assert [n for lengths in by_length for n in lengths] == sorted(map(len, sentences))  # one window: like to like
+        assert by_length != [sorted(len(sentences[i]) for i in batch) for batch in batches]
     assert trainer.batches(0) != trainer.batches(1)
     assert trainer.batches(0) == trainer.batches(0)
+
+
+def test_a_window_makes_up_eight_batches():
+    """With sentences of one length, so that the batches that are not full are the last ones of each window."""
+    for batch_words, window in ((10, 128), (1000, 800)):
+        batches = shuffled_batches([10] * 2000, batch_words, [1])
+        rest = [len(batch) for batch in batches if 10 * len(batch) < batch_words]
+        full = max(1, batch_words // 10)
+        assert len(batches) == sum(-(-min(window, 2000 - start) // full) for start in range(0, 2000, window))
+        assert len(rest) == sum(min(window, 2000 - start) % full > 0 for start in range(0, 2000, window))

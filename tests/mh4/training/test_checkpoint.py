@@ -85,6 +85,21 @@ def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks,
     assert [report["step"] for report in log_of(tmp_path / "m")] == [report["step"] for report in log_of(small_model)]
 
 
+def test_an_interruption_leaves_the_best_model_alone(small_treebanks, tmp_path):
+    best = []
+
+    def interrupt(progress, _):
+        if progress.step == 6:
+            raise KeyboardInterrupt
+
+    def note(report):
+        best.append((tmp_path / "weights.safetensors").read_bytes())
+
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path, small_config("mst"), device="cpu", on_step=interrupt, on_evaluation=note)
+    assert [(tmp_path / "weights.safetensors").read_bytes()] == best
+
+
 def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path):
     """The evaluation at the first limit is one that there is without it, too."""
     for limit in ({"max_steps": 8}, {"max_epochs": 1}, {}):
@@ -156,15 +171,21 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
     Trainer(parser, sentences, sentences, tmp_path, on_evaluation=note_distance).run()
     assert [distance == 0.0 for distance in distances] == [False, False, True, False, True, False, True]
 
-    def interrupt(report):
-        raise KeyboardInterrupt
-
     train(*small_treebanks, tmp_path / "quiet", config, device="cpu")
-    with pytest.raises(KeyboardInterrupt):
-        train(*small_treebanks, tmp_path / "resumed", config, device="cpu", on_evaluation=interrupt)
-    train(*small_treebanks, tmp_path / "resumed", config, device="cpu", resume=True)
-    quiet, resumed = (load_file(tmp_path / name / "training.safetensors") for name in ("quiet", "resumed"))
-    assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
+    quiet = load_file(tmp_path / "quiet" / "training.safetensors")
+    for line in (0, 2):  # before and after the first decay
+        folder = tmp_path / str(line)
+
+        def interrupt(report, folder=folder, line=line):
+            if len(log_of(folder)) > line:
+                raise KeyboardInterrupt
+
+        with pytest.raises(KeyboardInterrupt):
+            train(*small_treebanks, folder, config, device="cpu", on_evaluation=interrupt)
+        assert len(log_of(folder)) == line + 1
+        train(*small_treebanks, folder, config, device="cpu", resume=True)
+        resumed = load_file(folder / "training.safetensors")
+        assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
 
 
 def test_the_state_is_by_name(tmp_path):

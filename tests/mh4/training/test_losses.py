@@ -56,6 +56,7 @@ class NaiveTrainer:
             fused=False,
         )
         self.norms = []
+        self.steps, self.average = 0, [parameter.detach().clone() for parameter in self.network.parameters()]
 
     def tree_loss(self, scores, gold, projective):
         def score(heads):
@@ -106,14 +107,20 @@ class NaiveTrainer:
         for gradient in gradients:
             gradient *= min(1.0, self.settings.gradient_clip / self.norms[-1])
         self.adam.step()
+        self.steps += 1
+        keep = min(self.settings.weight_average, self.steps / (self.steps + 9))
+        weights = [parameter.detach() for parameter in self.network.parameters()]
+        self.average = [keep * old + (1 - keep) * new for old, new in zip(self.average, weights, strict=True)]
         return float(loss.detach())
 
 
 @pytest.mark.parametrize("decoder", ["mst", "eisner"])
 def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_path):
     sentences = list(read_conllu(treebank, trees="required"))
-    settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.5, "min_word_count": 2}
-    config = small_config(decoder, epsilon=1e-3, **settings)  # rounding errors in a gradient of 0 must not be steps
+    settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.5}
+    config = small_config(
+        decoder, weight_average=0.3, epsilon=1e-3, **settings
+    )  # rounding errors in a gradient of 0 must not be steps
     config = replace(config, network=replace(SMALL_NETWORK, **WEIGHTS))
     torch.manual_seed(4)
     parser = ChartParser(config, Vocabulary.from_sentences(sentences, min_word_count=2), device="cpu")
@@ -130,6 +137,8 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     trainer.run()
     assert np.diff(sums, prepend=0.0) == pytest.approx(expected, rel=1e-4)
     for own, other in zip(parser.network.parameters(), twin.network.parameters(), strict=True):
+        torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-5)
+    for own, other in zip(trainer.average.averages, twin.average, strict=True):
         torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-5)
     report = json.loads((tmp_path / "log.jsonl").read_text())
     words = sum(len(e.sentence) for batch in batches for e in batch)

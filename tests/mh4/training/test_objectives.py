@@ -26,18 +26,73 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
     assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
 
 
+def greedy_parser(sentences, **transitions):
+    config = GreedyConfig(TransitionConfig(**transitions), SMALL_NETWORK)
+    return GreedyParser(config, Vocabulary.from_sentences(sentences), "cpu")
+
+
+def followed_positions(parser, sentences, seeds, epoch):
+    """With each seed, the sentences and tokens of the contexts that are met; the loss is a function of these."""
+    objective, met = make_objective(parser), []
+    trees = [objective.training_tree(sentence) for sentence in sentences]
+    encoded = parser.network.encode(parser.vocabulary.batch(sentences))
+    hook = parser.network.scorer.register_forward_hook(
+        lambda _, given, scores: met.append([x.tolist() for x in given[1:]])
+    )
+    for seed in seeds:
+        torch.manual_seed(seed)
+        objective.loss(encoded, trees, epoch)
+    hook.remove()
+    return met
+
+
+@pytest.mark.parametrize("kind", ["chart", "arc-hybrid", "covington"])
+def test_a_batch_loses_what_its_sentences_lose(kind, small_treebanks):
+    sentences = read_gold(small_treebanks[0])[:6]
+    if kind == "chart":
+        parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
+    else:
+        parser = greedy_parser(sentences, system=kind)
+    parser.network.eval()
+    objective = make_objective(parser)
+
+    def loss(some):
+        encoded = parser.network.encode(parser.vocabulary.batch(some))
+        return objective.loss(encoded, [objective.training_tree(sentence) for sentence in some], 0).item()
+
+    alone = [loss([sentence]) for sentence in sentences]
+    assert min(alone) > 0
+    assert loss(sentences) == pytest.approx(sum(alone), rel=1e-4)
+
+
+def test_wrong_predictions_are_followed_from_some_epoch_on(small_treebanks):
+    sentences = read_gold(small_treebanks[0])[:6]
+    parser = greedy_parser(sentences, exploration_start=2, exploration=0.5)
+    parser.network.eval()
+    for epoch, explores in ((0, False), (1, False), (2, True)):
+        met = followed_positions(parser, sentences, range(4), epoch)
+        assert any(positions != met[0] for positions in met) == explores
+
+
+def test_every_sentence_explores_by_itself(small_treebanks):
+    sentence = max(read_gold(small_treebanks[0]), key=len)
+    parser = greedy_parser([sentence], exploration_start=0, exploration=0.5)
+    parser.network.eval()
+    differs = False
+    for owners, positions in followed_positions(parser, [sentence, sentence], range(4), 0):
+        first, second = ([p for owner, p in zip(owners, positions, strict=True) if owner == b] for b in range(2))
+        differs |= first != second
+    assert differs
+
+
 def test_decisions_are_followed_with_dropout(small_treebanks):
     sentences = read_gold(small_treebanks[0])[:8]
-    config = GreedyConfig(TransitionConfig("arc-hybrid", positions="s1,s0,b0", exploration_start=0), SMALL_NETWORK)
-    parser = GreedyParser(config, Vocabulary.from_sentences(sentences), "cpu")
-    objective, scorer = make_objective(parser), parser.network.scorer
-    trees = [objective.training_tree(sentence) for sentence in sentences]
-    encoded = parser.network.train().encode(parser.vocabulary.batch(sentences))
-    followed = []
-    scorer.register_forward_hook(lambda _, arguments, scores: followed.append(arguments[2].tolist()))
+    parser = greedy_parser(sentences, positions="s1,s0,b0", exploration_start=0)
+    parser.network.train()
+    met = []
     for rate in (0.0, 0.8, 0.8):
-        scorer.dropout.rate = rate
-        torch.manual_seed(1)
-        objective.loss(encoded, trees, 0)
-    without, once, again = followed
+        parser.network.scorer.dropout.rate = rate
+        torch.manual_seed(2)
+        met += followed_positions(parser, sentences, [1], 0)
+    without, once, again = met
     assert without != once == again

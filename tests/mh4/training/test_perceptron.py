@@ -155,6 +155,19 @@ def test_of_equally_good_epochs_the_first_is_kept(sample):
     assert parser is parsers[first]
 
 
+def test_the_folder_holds_the_best_epoch(small_treebanks, tmp_path):
+    saved, train_file = [], small_treebanks[0]
+
+    def note(report):
+        saved.append(((tmp_path / "weights.safetensors").read_bytes(), report["best"]))
+
+    config = PerceptronConfig("arc-standard", "static", iterations=6)
+    train(train_file, train_file, tmp_path, config, on_evaluation=note, overwrite=True)
+    assert not saved[-1][1]
+    (best,) = {weights for weights, _ in saved[max(i for i, (_, is_best) in enumerate(saved) if is_best) :]}
+    assert best == (tmp_path / "weights.safetensors").read_bytes()
+
+
 def test_model_folder(sample, small_treebanks, tmp_path):
     folder, lines = tmp_path / "model", []
     config = PerceptronConfig("arc-eager", iterations=2)

@@ -61,6 +61,40 @@ def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
         assert in_force == pytest.approx([rate * share for rate in rates])
 
 
+def test_the_log_tells_of_the_steps_since_the_line_before(small_treebanks, tmp_path):
+    words, losses = {}, {}
+
+    def note(progress, recent):
+        words[progress.step], losses[progress.step] = recent.words, recent.loss
+
+    train(*small_treebanks, tmp_path, small_config("mst"), device="cpu", on_step=note)
+    assert [words[step] > words[step - 1] for step in range(2, 13)] == [(step - 1) % 4 != 0 for step in range(2, 13)]
+    assert [report["loss"] for report in log_of(tmp_path)] == [round(losses[s] / words[s], 4) for s in (4, 8, 12)]
+
+
+def test_a_batch_is_decoded_on_the_given_number_of_threads(small_treebanks, tmp_path, monkeypatch):
+    seen = []
+    monkeypatch.setattr(Trainer, "run", lambda self: seen.append(self.parser.threads))
+    for threads in (None, 3):
+        train(*small_treebanks, tmp_path, small_config(), device="cpu", threads=threads, overwrite=True)
+    assert seen == [None, 3]
+
+
+def test_an_older_model_goes_when_training_begins_and_stays_if_it_is_resumed(small_treebanks, small_model, tmp_path):
+    folder, there = tmp_path / "m", []
+
+    def look(progress, _):
+        there.append((folder / "weights.safetensors").exists())
+        raise KeyboardInterrupt
+
+    for option in ("overwrite", "resume"):
+        shutil.copytree(small_model, folder, dirs_exist_ok=True)
+        (folder / "training.safetensors").unlink()
+        with pytest.raises(KeyboardInterrupt):
+            train(*small_treebanks, folder, small_config(), device="cpu", on_step=look, **{option: True})
+    assert there == [False, True]
+
+
 def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
     train(*small_treebanks, tmp_path / "again", small_config(), device="cpu")
     train(*small_treebanks, tmp_path / "other", small_config(seed=2), device="cpu")

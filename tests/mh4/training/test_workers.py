@@ -101,3 +101,14 @@ def test_shares_are_disjoint_and_even():
     assert max(words) - min(words) <= max(lengths)
     assert Workers().share(lengths) == list(range(len(lengths)))
     assert Workers(1, 2).share([5]) == []
+
+
+def test_workers_draw_differently_and_the_same_again():
+    def drawn(rank, count, step):
+        torch.manual_seed(9)
+        Workers(rank, count).separate_random_numbers(1, step)
+        return torch.rand(1).item()
+
+    assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
+    assert drawn(1, 2, 4) == drawn(1, 2, 4)
+    assert drawn(0, 1, 0) == drawn(0, 1, 4)  # alone: as it was
