@@ -21,6 +21,17 @@ class DataError(ValueError):
         super().__init__("".join(character if character.isprintable() else " " for character in message))
 
 
+def quote(value: str) -> str:
+    """A value from a file as shown in a message: quoted, escaped and not too long."""
+    return repr(value if len(value) <= 40 else value[:39] + "…")
+
+
+def located(source: str, line: int | None, name: str, problem: str) -> DataError:
+    """A `DataError` that names file, line and sentence."""
+    place = source if line is None else f"{source}:{line}"
+    return DataError(f"{place}: {name}: {problem}")
+
+
 ErrorPolicy = Literal["raise", "skip"] | Callable[[DataError], object]
 """The argument ``errors`` of everything that reads sentences; see `Errors.of`."""
 

@@ -1,29 +1,46 @@
-"""Sentences, and what a parser or a tagger says about them."""
+"""Sentences and their words, and what a parser or a tagger says about them."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import io
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from dataclasses import replace as dataclass_replace
-from typing import overload
+from typing import Any, NamedTuple, overload
 
 import numpy as np
+from conllu import TokenList
+from conllu import parse as parse_conllu
 
-from .errors import DataError
+from mh4.decoders.trees import is_projective, is_tree
 
-COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
-
-
-def quote(value: str) -> str:
-    """A value from a file as shown in a message: quoted, escaped and not too long."""
-    return repr(value if len(value) <= 40 else value[:39] + "…")
-
-
-def located(source: str, line: int | None, name: str, problem: str) -> DataError:
-    """A `DataError` that names file, line and sentence."""
-    place = source if line is None else f"{source}:{line}"
-    return DataError(f"{place}: {name}: {problem}")
+from .blocks import (
+    DEPREL,
+    DEPS,
+    FEATS,
+    FORM,
+    LEMMA,
+    MISC,
+    STRIDE,
+    UPOS,
+    XPOS,
+    Block,
+    blocks,
+    find_comment,
+    read_block,
+)
+from .drawing import draw_svg, draw_text
+from .edits import (
+    NO_SPACE,
+    replace_column,
+    replace_heads,
+    value_problem,
+    with_comment,
+    with_comments,
+    with_multiword_tokens,
+)
+from .errors import DataError, located, quote
+from .word import Token, Word
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,69 +79,81 @@ class Annotation:
         return self.heads, self.relations
 
 
-@dataclass(frozen=True, eq=False)
-class Sentence:
-    """One sentence of a treebank with n words (multiword tokens and empty nodes are not words).
+class Layout(NamedTuple):
+    """Where a sentence stands, and the bytes around its lines.
 
     Attributes
     ----------
-    lines
-        Raw lines without line ends: comments, multiword tokens, empty nodes, words.
     newline
         The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
-    source, first_line, number, sent_id
-        File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1), ``# sent_id`` or None.
-    forms, lemmas, upos, xpos, feats, relations
-        Columns FORM, LEMMA, UPOS, XPOS, FEATS and DEPREL of the n words, as written.
-    heads
-        int32 (n+1,); ``heads[d]`` is the head of word d, 0 the root, -1 where HEAD is "_"; ``heads[0]`` is -1.
-    rows
-        Index in `lines` of each word.
     lead, blank
         What stood before the first line (byte order mark, surplus blank lines), and the blank line after the last.
-    score
-        What the parser gave the tree, if there is one that was predicted and has a score.
     """
 
-    lines: tuple[str, ...]
-    newline: str
-    source: str
-    first_line: int
-    number: int
-    sent_id: str | None
-    forms: tuple[str, ...]
-    lemmas: tuple[str, ...]
-    upos: tuple[str, ...]
-    xpos: tuple[str, ...]
-    feats: tuple[str, ...]
-    heads: np.ndarray
-    relations: tuple[str, ...]
-    rows: tuple[int, ...]
+    source: str = "words"
+    first_line: int = 1
+    number: int = 1
+    newline: str = "\n"
     lead: str = ""
     blank: str = "\n"
-    score: float | None = None
 
-    def __len__(self) -> int:
-        return len(self.forms)
 
-    @property
-    def name(self) -> str:
-        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages."""
-        return f"sentence {self.label}"
+class _Column:
+    """A column of the words, cut out of the fields when it is first asked for."""
 
-    @property
-    def label(self) -> str:
-        """The sent_id, tabs as spaces, or, without one, the number."""
-        return str(self.number) if self.sent_id is None else self.sent_id.replace("\t", " ")
+    def __init__(self, column: int) -> None:
+        self.column = column
 
-    @property
-    def roots(self) -> tuple[int, ...]:
-        """The words whose head is 0, in order."""
-        return tuple(np.flatnonzero(self.heads == 0).tolist())
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name
 
-    def error(self, problem: str, word: int | None = None) -> DataError:
-        """A `DataError` (to raise) about this sentence, located at `word` (from 1) or at its first line."""
-        return located(self.source, self.first_line + (0 if word is None else self.rows[word - 1]), self.name, problem)
+    def __get__(self, sentence: Sentence, owner: type) -> tuple[str, ...]:
+        values = tuple(sentence._fields[self.column :: STRIDE])
+        if self.column == MISC:
+            values = tuple(value.partition("\n")[0].removesuffix("\r") for value in values)
+        sentence.__dict__[self.name] = values
+        return values
+
+
+class Sentence(Sequence[Word]):
+    """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
+
+    A sentence does not change: `replace` and `with_comment` make new ones. Sentences are equal if their lines are.
+
+    Attributes
+    ----------
+    forms, lemmas, upos, xpos, feats, relations, deps, misc
+        Columns FORM, LEMMA, UPOS, XPOS, FEATS, DEPREL, DEPS and MISC of the n words, as written.
+    heads
+        int32 (n+1,); ``heads[d]`` is the head of word d, 0 the root, -1 where HEAD is "_"; ``heads[0]`` is -1.
+    score
+        What the parser gave the tree, if it was predicted and has a score.
+    source, first_line, number
+        File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1).
+    layout
+        These, and the bytes around the lines.
+    """
+
+    forms, lemmas, upos, xpos, feats = (_Column(column) for column in (FORM, LEMMA, UPOS, XPOS, FEATS))
+    relations, deps, misc = _Column(DEPREL), _Column(DEPS), _Column(MISC)
+    heads: np.ndarray
+    score: float | None
+    layout: Layout
+    _fields: list[str]
+    _others: tuple[tuple[int, str], ...]
+
+    def __init__(
+        self,
+        fields: list[str],
+        heads: np.ndarray,
+        others: tuple[tuple[int, str], ...],
+        layout: Layout,
+        score: float | None = None,
+    ) -> None:
+        self.__dict__.update(_fields=fields, heads=heads, _others=others, layout=layout, score=score)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
 
     @classmethod
     def from_words(cls, forms: Sequence[str], *, source: str = "words", number: int = 1) -> Sentence:
@@ -145,134 +174,258 @@ class Sentence:
         for i, form in enumerate(forms, start=1):
             if not isinstance(form, str):
                 raise TypeError(f"word {i} of {name} is {form!r}, not a string")
-            if problem := _word_problem(form):
+            if problem := value_problem(form, FORM):
                 raise DataError(f"{source}: {name}: word {i} ({quote(form)}) {problem}")
         n = len(forms)
-        empty = ("_",) * n
-        return cls(
-            lines=tuple(f"{i}\t{form}" + "\t_" * (len(COLUMNS) - 2) for i, form in enumerate(forms, start=1)),
-            newline="\n",
-            source=source,
-            first_line=1,
-            number=number,
-            sent_id=None,
-            forms=tuple(forms),
-            lemmas=empty,
-            upos=empty,
-            xpos=empty,
-            feats=empty,
-            heads=np.full(n + 1, -1, dtype=np.int32),
-            relations=empty,
-            rows=tuple(range(n)),
-        )
+        fields = ["_"] * (STRIDE * n + 1)
+        fields[0] = "1"
+        fields[FORM::STRIDE] = forms
+        fields[MISC:-1:STRIDE] = [f"_\n{word}" for word in range(2, n + 1)]
+        return cls(fields, np.full(n + 1, -1, np.int32), (), Layout(source, number=number))
 
-    def to_bytes(self) -> bytes:
-        """The sentence as UTF-8 text, closed by its blank line."""
-        return f"{self.lead}{self.newline.join(self.lines)}{self.newline}{self.blank}".encode()
+    @classmethod
+    def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:
+        """The one sentence of a text in the CoNLL-U format.
+
+        Raises
+        ------
+        DataError
+            The text is not valid, or holds no sentence or several.
+        """
+        found = list(blocks(io.BytesIO(text.encode())))
+        if len(found) != 1:
+            raise DataError(f"{source}: holds {len(found)} sentences (for several, see Document.from_conllu)")
+        return cls.from_block(found[0], source, 1)
+
+    @classmethod
+    def from_block(cls, block: Block, source: str, number: int) -> Sentence:
+        """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
+        content = read_block(block, source, number)
+        newline = content.newline
+        blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
+        layout = Layout(source, block.first_line, number, newline, block.lead.decode(), blank)
+        return cls(content.fields, content.heads, content.others, layout)
+
+    # As a sequence of words.
+
+    def __len__(self) -> int:
+        return len(self.heads) - 1
+
+    @overload
+    def __getitem__(self, index: int) -> Word: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> tuple[Word, ...]: ...
+
+    def __getitem__(self, index: int | slice) -> Word | tuple[Word, ...]:
+        places = range(len(self))[index]
+        return Word(self, places) if isinstance(places, int) else tuple(Word(self, place) for place in places)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Sentence) and (self._fields, self._others) == (other._fields, other._others)
+
+    def __hash__(self) -> int:
+        return hash(self.forms)
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"<{self.name[0].upper()}{self.name[1:]}: {len(self)} words, {quote(self.text)}>"
+
+    # What its lines say.
+
+    @property
+    def lines(self) -> tuple[str, ...]:
+        """The raw lines without line ends: comments, multiword tokens, empty nodes, words."""
+        lines = "\t".join(self._fields).split("\n")
+        for earlier, (before, line) in enumerate(self._others):
+            lines.insert(earlier + before, line)
+        return tuple(lines)
+
+    @property
+    def comments(self) -> tuple[str, ...]:
+        """The lines that begin with "#"."""
+        return tuple(line.removesuffix("\r") for _, line in self._others if line.startswith("#"))
+
+    @property
+    def sent_id(self) -> str | None:
+        """``# sent_id``, if there is one."""
+        return find_comment(self.comments, "sent_id")
+
+    @property
+    def text(self) -> str:
+        """``# text``, or, without it, the tokens with their spaces."""
+        text = find_comment(self.comments, "text")
+        if text is None:
+            text = "".join(token.form + " " * token.space_after for token in self.tokens).rstrip(" ")
+        return text
+
+    @property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of the text, each of one word or of several."""
+        several = {}
+        for _, line in self._others:
+            first, dash, end = line.partition("\t")[0].partition("-")
+            if dash and not line.startswith("#"):
+                fields = line.split("\t")
+                several[int(first)] = int(end), fields[FORM], fields[MISC].removesuffix("\r")
+        tokens = []
+        word = 1
+        while word <= len(self):
+            last, form, misc = several.get(word, (word, self.forms[word - 1], self.misc[word - 1]))
+            tokens.append(Token(word, last, form, NO_SPACE not in misc.split("|")))
+            word = last + 1
+        return tuple(tokens)
+
+    @property
+    def roots(self) -> tuple[int, ...]:
+        """IDs of the words whose head is 0, in order."""
+        return tuple(np.flatnonzero(self.heads == 0).tolist())
+
+    @property
+    def root(self) -> Word | None:
+        """The first word whose head is 0."""
+        return self[self.roots[0] - 1] if self.roots else None
+
+    def arcs(self) -> list[tuple[int, int, str]]:
+        """Head, dependent and relation of every arc, by their dependents."""
+        arcs = zip(self.heads[1:].tolist(), range(1, len(self) + 1), self.relations, strict=True)
+        return [arc for arc in arcs if arc[0] >= 0]
+
+    @property
+    def is_projective(self) -> bool:
+        """Whether no two arcs cross, the arc from the root included; a ValueError if the heads are not a tree."""
+        return is_projective(self.heads)
+
+    # Where it stands.
+
+    source: str = property(lambda self: self.layout.source)  # type: ignore[assignment]
+    first_line: int = property(lambda self: self.layout.first_line)  # type: ignore[assignment]
+    number: int = property(lambda self: self.layout.number)  # type: ignore[assignment]
+
+    @property
+    def name(self) -> str:
+        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages."""
+        return f"sentence {self.label}"
+
+    @property
+    def label(self) -> str:
+        """The sent_id, tabs as spaces, or, without one, the number."""
+        sent_id = self.sent_id
+        return str(self.number) if sent_id is None else sent_id.replace("\t", " ")
+
+    def error(self, problem: str, word: int | None = None) -> DataError:
+        """A `DataError` (to raise) about this sentence, located at `word` (from 1) or at its first line."""
+        row = 0 if word is None else word - 1 + sum(before < word for before, _ in self._others)
+        return located(self.source, self.first_line + row, self.name, problem)
+
+    # New sentences from it.
 
     def annotated(self, annotation: Annotation) -> Sentence:
         """The sentence with the columns and the score of an annotation; see `replace`."""
-        columns = ("heads", "relations", "upos", "xpos", "feats", "lemmas")
-        found = {name: getattr(annotation, name) for name in columns if getattr(annotation, name) is not None}
-        return self.replace(**found, score=annotation.score)
+        return self.replace(**{name: value for name, value in vars(annotation).items() if value is not None})
 
     def replace(
         self,
         *,
         heads: np.ndarray | Sequence[int] | None = None,
-        relations: Sequence[str] | None = None,
-        upos: Sequence[str] | None = None,
-        xpos: Sequence[str] | None = None,
-        feats: Sequence[str] | None = None,
-        lemmas: Sequence[str] | None = None,
         score: float | None = None,
+        comments: Iterable[str] | None = None,
+        multiword_tokens: Iterable[tuple[int, int, str] | Token] | None = None,
+        **columns: Sequence[str | Mapping[str, str] | None],
     ) -> Sentence:
-        """The sentence with the given columns of the words replaced; all else stays byte for byte.
+        """The sentence with the given columns of its words, or other lines, replaced; all else stays byte for byte.
 
         Parameters
         ----------
         heads
             (n+1,), in -1…n; ``heads[0]`` is not read, -1 is written as "_".
-        relations, upos, xpos, feats, lemmas
-            n values each.
         score
-            The score of the new tree.
+            The score of the new tree; by default new heads have none.
+        comments
+            Lines that begin with "#".
+        multiword_tokens
+            First word, last word and form of each, perhaps with False if there is no space behind it. `tokens` will do.
+        forms, lemmas, upos, xpos, feats, relations, deps, misc
+            n values each. An unknown value is "_" or None; mappings become ``Case=Nom|Number=Sing``.
 
         Raises
         ------
         ValueError
-            A column has a wrong length, a head is out of range, or a value is empty or holds a tab or line break.
+            A column has a wrong length, a head is out of range, or a value would break the file.
+        TypeError
+            There is no such column.
         """
-        replaced: dict[int, Sequence[str]] = {}
-        attributes: dict[str, object] = {"score": score}
-        if heads is not None:
-            replaced[HEAD] = self._head_column(heads)
-            attributes["heads"] = np.array([-1, *list(heads)[1:]], np.int32)
-        given = {"relations": relations, "upos": upos, "xpos": xpos, "feats": feats, "lemmas": lemmas}
-        for (name, values), column in zip(given.items(), (DEPREL, UPOS, XPOS, FEATS, LEMMA), strict=True):
-            if values is not None:
-                replaced[column] = self._checked_column(column, values)
-                attributes[name] = tuple(values)
-        lines = list(self.lines)
-        for i, row in enumerate(self.rows):
-            fields = lines[row].split("\t")
-            for column, values in replaced.items():
-                fields[column] = values[i]
-            lines[row] = "\t".join(fields)
-        return dataclass_replace(self, lines=tuple(lines), **attributes)  # type: ignore[arg-type]
+        fields = self._fields.copy()
+        for name, values in columns.items():
+            if name not in _COLUMNS:
+                raise TypeError(f"a sentence has no column {name!r}; known: heads, {', '.join(_COLUMNS)}")
+            replace_column(fields, _COLUMNS[name], values)
+        others = self._others
+        if multiword_tokens is not None:
+            others = with_multiword_tokens(others, multiword_tokens, len(self))
+        if comments is not None:
+            others = with_comments(others, comments)
+        if heads is None:
+            return Sentence(fields, self.heads, others, self.layout, self.score if score is None else score)
+        return Sentence(fields, replace_heads(fields, heads), others, self.layout, score)
 
-    def _head_column(self, heads: np.ndarray | Sequence[int]) -> list[str]:
-        n = len(self)
-        values = np.asarray(heads)
-        if values.shape != (n + 1,) or values.dtype.kind not in "iu":
-            raise ValueError(f"heads must be {n + 1} integers, not {values.dtype} of shape {values.shape}")
-        if values[1:].min() < -1 or values[1:].max() > n:
-            raise ValueError(f"heads must lie in -1…{n}")
-        return ["_" if head < 0 else str(head) for head in values[1:].tolist()]
+    def with_comment(self, key: str, value: object) -> Sentence:
+        """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
+        others = with_comment(self._others, key, value, self._fields[MISC])
+        return Sentence(self._fields, self.heads, others, self.layout, self.score)
 
-    def _checked_column(self, column: int, values: Sequence[str]) -> Sequence[str]:
-        if isinstance(values, str) or len(values) != len(self):
-            raise ValueError(f"{COLUMNS[column]} needs one value for each of {len(self)} words")
-        for value in values:
-            if not value or "\t" in value or "\n" in value or "\r" in value:
-                raise ValueError(f"{COLUMNS[column]} may not be {quote(value)}")
-        return values
+    # Writing.
+
+    def to_bytes(self) -> bytes:
+        """The sentence as UTF-8 text, closed by its blank line, as it was read but for what was replaced."""
+        _, _, _, newline, lead, blank = self.layout
+        body = "\t".join(self._fields)
+        if self._others and self._others[-1][0]:
+            body = "\n".join(self.lines)
+        elif self._others:
+            body = "\n".join([*(line for _, line in self._others), body])
+        if newline != "\n":
+            body = body.replace("\n", newline)
+        return f"{lead}{body}{newline}{blank}".encode()
+
+    def to_conllu(self) -> str:
+        """The sentence in the CoNLL-U format, closed by a blank line, with "\\n" as line end."""
+        return "".join(line.removesuffix("\r") + "\n" for line in self.lines) + "\n"
+
+    def to_tokenlist(self) -> TokenList:
+        """The sentence as an object of the library `conllu`."""
+        return parse_conllu(self.to_conllu())[0]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Words, tokens and score, for JSON."""
+        return {
+            "sent_id": self.sent_id,
+            "text": self.text,
+            "words": [word.to_dict() for word in self],
+            "tokens": [token._asdict() for token in self.tokens],
+            "score": self.score,
+        }
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    def draw(self, width: int | None = None) -> str:
+        """The tree for the terminal, see `draw_text`; a ValueError if the heads are not a tree."""
+        return draw_text(self.forms, self.heads, self.relations, width)
+
+    def _repr_svg_(self) -> str | None:
+        """The tree in a notebook."""
+        return draw_svg(self.forms, self.heads, self.relations) if is_tree(self.heads) else None
 
 
-def _word_problem(form: str) -> str | None:
-    if not form.strip(" "):
-        return "is empty"
-    if any(character in form for character in "\t\n\r"):
-        return "holds a tab or a line break"
-    try:
-        form.encode()
-    except UnicodeEncodeError:
-        return "is not valid Unicode"
-    return None
+_COLUMNS = {name: value.column for name, value in vars(Sentence).items() if isinstance(value, _Column)}
 
 
-def set_comment(lines: list[str], comment: str, value: object) -> None:
-    """Put a comment after the others, in place of an earlier one of its kind."""
-    lines[:] = [line for line in lines if not line.startswith(comment)]
-    first = next(row for row, line in enumerate(lines) if not line.startswith("#"))
-    line_end = "\r" if lines[first].endswith("\r") else ""
-    lines.insert(first, f"{comment}{value}{line_end}")
-
-
-class Document(Sequence[Sentence]):
-    """Sentences, in their order."""
-
-    def __init__(self, sentences: Iterable[Sentence]) -> None:
-        self.sentences = tuple(sentences)
-
-    @overload
-    def __getitem__(self, index: int) -> Sentence: ...
-
-    @overload
-    def __getitem__(self, index: slice) -> Document: ...
-
-    def __getitem__(self, index: int | slice) -> Sentence | Document:
-        return Document(self.sentences[index]) if isinstance(index, slice) else self.sentences[index]
-
-    def __len__(self) -> int:
-        return len(self.sentences)
+def share_strings(sentences: Iterable[Sentence]) -> None:
+    """Let equal strings of sentences that stay in memory be one object."""
+    shared: dict[str, str] = {}
+    for sentence in sentences:
+        sentence._fields[:] = map(shared.setdefault, sentence._fields, sentence._fields)

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .conllu import Sentence, blocks, parse_block
+from .blocks import blocks
 from .errors import DataError, ErrorPolicy, Errors
 from .files import open_input
+from .sentence import Sentence
 
 WINDOW_WORDS = 20_000  # words read ahead so that sentences of similar length share a batch
 
@@ -85,7 +86,7 @@ def read_shard(shard: Shard, errors: ErrorPolicy = "raise") -> Iterator[Sentence
     for number, block in enumerate(blocks(io.BytesIO(data)), start=shard.sentences_before + 1):
         block = block._replace(first_line=block.first_line + shard.lines_before)
         try:
-            sentence = parse_block(block, shard.source, number)
+            sentence = Sentence.from_block(block, shard.source, number)
         except DataError as error:
             report(error)
         else:

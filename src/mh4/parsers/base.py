@@ -9,9 +9,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
 from mh4.data.conllu import read_conllu
+from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
-from mh4.data.sentence import Annotation, Document, Sentence
+from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import WINDOW_WORDS
 
 ROOT_RELATION = "root"

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.sentence import Sentence
+from mh4.data.sentence import Sentence, share_strings
 
 log = logging.getLogger("mh4")
 
@@ -22,6 +22,7 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise") -> list[Sentence]
     """
     skipped = Errors(errors)
     sentences = list(read_conllu(path, trees="required", errors=skipped))
+    share_strings(sentences)
     if skipped.count:
         log.warning("%s: %d bad sentences skipped; the first: %s", path, skipped.count, skipped.first)
     several = sum(len(sentence.roots) > 1 for sentence in sentences)

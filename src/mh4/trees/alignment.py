@@ -98,8 +98,8 @@ def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
     analysis = Analysis()
     texts: list[str] = []
     end = 0
-    for sentence in read_conllu(source, trees="required") if isinstance(source, (str, Path)) else source:
-        check_tree(sentence)
+    sentences = read_conllu(source, trees="required") if isinstance(source, (str, Path)) else map(check_tree, source)
+    for sentence in sentences:
         start = end
         for line, form, words in _tokens(sentence):
             place = f"{sentence.source}:{line}: {sentence.name}"

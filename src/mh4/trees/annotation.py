@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
-from mh4.data.sentence import Sentence, set_comment
 from mh4.oracles.registry import get_oracle, optimal_computation
 
-TRANSITIONS_COMMENT = "# transitions = "
-ARCS_COMMENT = "# attainable_arcs = "
+TRANSITIONS_COMMENT = "transitions"
+ARCS_COMMENT = "attainable_arcs"
 
 
 @dataclass
@@ -72,16 +70,10 @@ def annotate_file(
                 columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
                 stream.write(("\t".join(map(str, columns)) + "\n").encode())
             else:
-                stream.write(_annotated(sentence, transitions, arcs).to_bytes())
+                annotated = sentence.with_comment(TRANSITIONS_COMMENT, " ".join(transitions))
+                stream.write(annotated.with_comment(ARCS_COMMENT, arcs).to_bytes())
             totals.sentences += 1
             totals.words += len(sentence)
             totals.transitions += len(transitions)
             totals.attainable_arcs += arcs
     return totals
-
-
-def _annotated(sentence: Sentence, transitions: Sequence[str], arcs: int) -> Sentence:
-    lines = list(sentence.lines)
-    set_comment(lines, TRANSITIONS_COMMENT, " ".join(transitions))
-    set_comment(lines, ARCS_COMMENT, arcs)
-    return replace(sentence, lines=tuple(lines))

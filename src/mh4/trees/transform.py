@@ -7,7 +7,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -16,14 +16,14 @@ import numpy as np
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
-from mh4.data.sentence import DEPREL, HEAD, MISC, Sentence, set_comment
+from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
 
 from .closest import check_tree_class, closest_tree
 
-CHANGED_COMMENT = "# changed_arcs = "
-COUNT_COMMENT = "# optimal_projective_trees = "
+CHANGED_COMMENT = "changed_arcs"
+COUNT_COMMENT = "optimal_projective_trees"
 _Item = TypeVar("_Item")
 _Result = TypeVar("_Result")
 
@@ -125,15 +125,18 @@ def transform_sentence(
         raise sentence.error(f"not in the class, and too long to find the closest tree: {error}") from None
     changed = np.flatnonzero(heads != sentence.heads).tolist()
     trees = count_optimal_trees(sentence.heads, single_root)[1] if count_trees else None
-    lines = list(sentence.lines)
-    for word in changed:
-        row = sentence.rows[word - 1]
-        lines[row] = _changed_line(lines[row], int(heads[word]), mark_arcs)
     if changed:
-        set_comment(lines, CHANGED_COMMENT, len(changed))
+        labels, misc = list(sentence.relations), list(sentence.misc)
+        for word in changed:
+            label = _label(sentence, word, int(heads[word]))
+            if mark_arcs:
+                misc[word - 1] = _marked(misc[word - 1], int(sentence.heads[word]), labels[word - 1], label)
+            labels[word - 1] = label
+        sentence = sentence.replace(heads=heads, relations=labels, misc=misc)
+        sentence = sentence.with_comment(CHANGED_COMMENT, len(changed))
     if trees is not None:
-        set_comment(lines, COUNT_COMMENT, trees)
-    return Transformed(replace(sentence, lines=tuple(lines)).to_bytes(), len(changed), trees)
+        sentence = sentence.with_comment(COUNT_COMMENT, trees)
+    return Transformed(sentence.to_bytes(), len(changed), trees)
 
 
 def _check_countable(tree_class: str) -> None:
@@ -141,27 +144,24 @@ def _check_countable(tree_class: str) -> None:
         raise ValueError(f"closest trees can be counted for the class projective only, not for {tree_class}")
 
 
-def _changed_line(line: str, head: int, mark: bool) -> str:
-    """The line of a word with its new head."""
-    fields = line.split("\t")
-    old_head, old_label = fields[HEAD], fields[DEPREL]
-    label = old_label
-    if old_label != "_":
-        if head == 0:
-            label = "root"
-        elif int(old_head) == 0 or old_label.partition(":")[0] == "root":
-            label = "dep"
-    fields[HEAD], fields[DEPREL] = str(head), label
-    if mark:
-        line_end = "\r" if fields[MISC].endswith("\r") else ""
-        misc = fields[MISC].removesuffix(line_end)
-        entries = [] if misc in ("", "_") else misc.split("|")
-        if not any(entry.startswith("OldHead=") for entry in entries):
-            entries.append(f"OldHead={old_head}")
-            if label != old_label:
-                entries.append(f"OldDeprel={old_label}")
-        fields[MISC] = "|".join(entries) + line_end
-    return "\t".join(fields)
+def _label(sentence: Sentence, word: int, head: int) -> str:
+    """The label of a word with its new head."""
+    old = sentence.relations[word - 1]
+    if old == "_":
+        return old
+    if head == 0:
+        return "root"
+    return "dep" if sentence.heads[word] == 0 or old.partition(":")[0] == "root" else old
+
+
+def _marked(misc: str, old_head: int, old_label: str, label: str) -> str:
+    """MISC with the old head and, if it is another one, the old label, unless it says so already."""
+    entries = [] if misc in ("", "_") else misc.split("|")
+    if not any(entry.startswith("OldHead=") for entry in entries):
+        entries.append(f"OldHead={old_head}")
+        if label != old_label:
+            entries.append(f"OldDeprel={old_label}")
+    return "|".join(entries)
 
 
 def transform_file(

@@ -3,7 +3,6 @@
 import json
 import logging
 import re
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,8 +12,9 @@ from safetensors.torch import load_file, save_file
 from small import small_config
 
 from mh4.data.conllu import read_conllu
+from mh4.data.document import Document
 from mh4.data.errors import DataError
-from mh4.data.sentence import Document, Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.parsers import network as network_parser
@@ -90,7 +90,7 @@ def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
 
 def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeypatch):
     monkeypatch.setattr(parser, "ahead", 1)
-    impossible = replace(dev[0], heads=np.array([-1, *[-1] * (len(dev[0]) - 2), 0, 0], np.int32))
+    impossible = dev[0].replace(heads=[-1, *[-1] * (len(dev[0]) - 2), 0, 0])
     with pytest.raises(DataError, match="both have HEAD 0"):
         parser.predict([*(Sentence.from_words(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
 

@@ -185,8 +185,8 @@ def test_optimal_projective_trees_are_counted(tmp_path):
     assert second == ["# changed_arcs = 1", f"# optimal_projective_trees = {other}"]
     mean = (count * count * other) ** (1 / 3)
     assert totals.splitlines()[1] == (
-        "2 sentences with several optimal projective trees; "
-        f"geometric mean of their number over all sentences {Decimal(mean):.4g}"
+        "2 sentences have several optimal projective trees; "
+        f"geometric mean of their number over all sentences: {Decimal(mean):.4g}"
     )
 
 
@@ -210,8 +210,8 @@ def test_a_projective_sentence_is_counted_too_and_an_earlier_count_goes(tmp_path
     assert [line for line in twice.splitlines() if line[0:1] != "#"] == [
         line for line in once.splitlines() if line[0:1] != "#"
     ]
-    assert "0 sentences with several optimal projective trees; " in totals
-    assert totals.endswith("over all sentences 1\n")
+    assert "0 sentences have several optimal projective trees; " in totals
+    assert totals.endswith("over all sentences: 1\n")
 
 
 @pytest.mark.parametrize("to", ["mh4", "1ec"])

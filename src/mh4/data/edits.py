@@ -1,0 +1,100 @@
+"""New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from conllu.serializer import serialize_field
+
+from .blocks import COLUMNS, FORM, HEAD, MISC, REQUIRED, STRIDE
+from .errors import quote
+
+Others = tuple[tuple[int, str], ...]
+NO_SPACE = "SpaceAfter=No"
+_HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
+
+
+def value_problem(value: str, column: int) -> str | None:
+    """What is wrong with a value of a column."""
+    if column in REQUIRED and not value.strip(" "):
+        return "is empty"
+    if any(character in value for character in "\t\n\r"):
+        return "holds a tab or a line break"
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return "is not valid Unicode"
+    return None
+
+
+def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.ndarray:
+    """Write (n+1,) heads, of which the first is not read, into the fields; returns them as int32."""
+    n = len(fields) // STRIDE
+    values = np.array(heads)
+    if values.shape != (n + 1,) or values.dtype.kind not in "iu":
+        raise ValueError(f"heads must be {n + 1} integers, -1 before all, not {values.dtype} of shape {values.shape}")
+    if values[1:].min() < -1 or values[1:].max() > n:
+        raise ValueError(f"heads must lie in -1…{n}")
+    values[0] = -1
+    names = _HEAD_NAMES if n < len(_HEAD_NAMES) - 1 else [*map(str, range(n + 1)), "_"]
+    fields[HEAD::STRIDE] = [names[head] for head in values[1:].tolist()]
+    return values.astype(np.int32, copy=False)
+
+
+def replace_column(fields: list[str], column: int, given: Sequence[str | Mapping[str, str] | None]) -> None:
+    """Write n values of a column into the fields; mappings become ``Case=Nom|Number=Sing``, None "_"."""
+    n = len(fields) // STRIDE
+    if isinstance(given, str) or len(given) != n:
+        raise ValueError(f"{COLUMNS[column]} needs one value for each of {n} words")
+    values = [value if isinstance(value, str) else serialize_field(value and dict(value)) for value in given]
+    old = fields[column::STRIDE]
+    ends = [""] * n
+    if column == MISC:
+        parts = [field.partition("\n") for field in old]
+        old = [misc.removesuffix("\r") for misc, _, _ in parts]
+        ends = ["\r" * misc.endswith("\r") + line_end + next_id for misc, line_end, next_id in parts]
+    for value in set(values).difference(old):
+        if problem := value_problem(value, column):
+            raise ValueError(f"{COLUMNS[column]} may not be {quote(value)}, which {problem}")
+    fields[column::STRIDE] = map(str.__add__, values, ends)
+
+
+def with_comments(others: Others, comments: Iterable[str]) -> Others:
+    """Other lines with these comments, at their beginning, in place of all that there were."""
+    kept = [other for other in others if not other[1].startswith("#")]
+    return (*((0, _checked_comment(line)) for line in comments), *kept)
+
+
+def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
+    """Other lines with the comment ``# key = value`` after the first comments, in place of an earlier one."""
+    start = f"# {key} = "
+    lines = [other for other in others if not other[1].startswith(start)]
+    place = 0
+    while lines[place:] and lines[place][1].startswith("#") and not lines[place][0]:
+        place += 1
+    following = lines[place][1] if lines[place:] and not lines[place][0] else first_misc.partition("\n")[0]
+    lines.insert(place, (0, _checked_comment(f"{start}{value}") + "\r" * following.endswith("\r")))
+    return tuple(lines)
+
+
+def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int) -> Others:
+    """Other lines with these multiword tokens, (first, last, form[, space after]), in place of all that there were."""
+    kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
+    end = 0
+    for first, last, form, *space_after in tokens:
+        if not end < first <= last <= n:
+            raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")
+        if problem := value_problem(form, FORM):
+            raise ValueError(f"the form of {first}-{last} may not be {quote(form)}, which {problem}")
+        end = last
+        if first < last:
+            misc = NO_SPACE if space_after == [False] else "_"
+            kept.append((first - 1, "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))))
+    return tuple(sorted(kept, key=lambda other: other[0]))
+
+
+def _checked_comment(line: str) -> str:
+    if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
+        raise ValueError(f"{quote(line)} is no comment (it begins with # and is one line)")
+    return line

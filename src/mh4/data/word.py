@@ -1,0 +1,114 @@
+"""The words of a sentence, as objects; they look up everything in their sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from conllu.parser import parse_pair_value, parse_paired_list_value
+
+
+class _Known:
+    """An attribute of a word: its value in a column of the sentence, None for "_"."""
+
+    def __init__(self, column: str) -> None:
+        self.column = column
+
+    def __get__(self, word: Word, owner: type) -> str | None:
+        value = getattr(word.sentence, self.column)[word.id - 1]
+        return None if value == "_" else value
+
+
+class Word:
+    """A word of a sentence.
+
+    Attributes
+    ----------
+    sentence, id, index
+        The sentence; place in it, from 1; the same from 0.
+    form
+        The word as written.
+    lemma, upos, xpos, deprel
+        Base form, parts of speech, relation to the head; None where unknown ("_" in the file).
+    """
+
+    lemma, upos, xpos, deprel = _Known("lemmas"), _Known("upos"), _Known("xpos"), _Known("relations")
+
+    def __init__(self, sentence: Any, index: int) -> None:
+        self.sentence = sentence  # a `Sentence`; its module imports this one
+        self.index = index
+        self.id = index + 1
+        self.form = sentence.forms[index]
+
+    @property
+    def feats(self) -> Mapping[str, str]:
+        """Morphological features."""
+        return _entries(self.sentence.feats[self.index])
+
+    @property
+    def head(self) -> int | None:
+        """ID of the head, 0 for the root; None where unknown."""
+        head = int(self.sentence.heads[self.id])
+        return None if head < 0 else head
+
+    @property
+    def deps(self) -> list[tuple[str, Any]]:
+        """Enhanced relations with the IDs of their heads, as `conllu` reads them."""
+        return parse_paired_list_value(self.sentence.deps[self.index]) or []  # type: ignore[return-value]
+
+    @property
+    def misc(self) -> Mapping[str, str]:
+        """What else is known."""
+        return _entries(self.sentence.misc[self.index])
+
+    @property
+    def parent(self) -> Word | None:
+        """The head as a word; None for the root."""
+        return Word(self.sentence, self.head - 1) if self.head else None
+
+    @property
+    def children(self) -> tuple[Word, ...]:
+        """The words whose head this is."""
+        children = np.flatnonzero(self.sentence.heads == self.id)
+        return tuple(Word(self.sentence, child - 1) for child in children.tolist())
+
+    @property
+    def space_after(self) -> bool:
+        """Whether the text has a space behind the word."""
+        token = next(token for token in self.sentence.tokens if self.id <= token.last)
+        return self.id == token.last and token.space_after
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of the word, for JSON."""
+        names = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+        return {name: getattr(self, name) for name in names}
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Word) and (self.id, self.sentence) == (other.id, other.sentence)
+
+    def __hash__(self) -> int:
+        return hash((self.id, self.form))
+
+    def __str__(self) -> str:
+        return self.form
+
+    def __repr__(self) -> str:
+        return f"<Word {self.id} {self.form!r}: {self.deprel or '_'} of {'_' if self.head is None else self.head}>"
+
+
+class Token(NamedTuple):
+    """A word as the text has it, or several words that the text has as one."""
+
+    first: int
+    """ID of its first word."""
+    last: int
+    """ID of its last word."""
+    form: str
+    space_after: bool
+
+
+def _entries(value: str) -> dict[str, str]:
+    """FEATS or MISC as a mapping; an entry without "=" has an empty value."""
+    entries = () if value in ("", "_") else value.split("|")
+    return {key: entry or "" for key, entry in map(parse_pair_value, entries)}

@@ -1,0 +1,392 @@
+"""Sentences, their words and what can be replaced in them, and documents."""
+
+import json
+import pickle
+
+import conllu
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.data.document import Document
+from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence, share_strings
+from mh4.data.word import Token
+
+EXAMPLE = (
+    "# sent_id = dev-s1\n"
+    "# a comment without the sign\n"
+    "1-2\tDon't\t_\t_\t_\t_\t_\t_\t_\tTypo=Yes\n"
+    "1\tDo\tdo\tAUX\tVB\tMood=Imp|VerbForm=Fin\t3\taux\t3:aux\t_\n"
+    "2\tn't\tnot\tPART\tRB\tPolarity=Neg\t3\tadvmod\t_\t_\n"
+    "3\tgo  away\tgo\tVERB\tVB\t_\t0\troot\t0:root|3.1:x\tRef=a=b|SpaceAfter=No|Yes\n"
+    "3.1\t_\t_\tPRON\t_\t_\t_\t_\t3:nsubj\t_\n"
+    "4\t.\t_\tPUNCT\t_\t_\t_\t_\t_\t_\n"
+    "\n"
+)
+
+
+def word(i, form="w", head="_", relation="_"):
+    return f"{i}\t{form}\t_\t_\t_\t_\t{head}\t{relation}\t_\t_\n"
+
+
+def tree(*heads, comments=""):
+    return comments + "".join(word(i, f"w{i}", head) for i, head in enumerate(heads, start=1)) + "\n"
+
+
+@pytest.fixture
+def sentence():
+    return Sentence.from_conllu(EXAMPLE)
+
+
+# A sentence and its words.
+
+
+def test_a_sentence_is_a_sequence_of_words(sentence):
+    assert [str(word) for word in sentence] == ["Do", "n't", "go  away", "."]
+    assert [(word.id, word.index) for word in sentence] == [(1, 0), (2, 1), (3, 2), (4, 3)]
+    assert sentence[0] == sentence[-4] == next(iter(sentence))
+    assert sentence[0] in sentence
+    assert [word.form for word in sentence[1:3]] == ["n't", "go  away"]
+    with pytest.raises(IndexError):
+        sentence[4]
+
+
+def test_words_say_what_is_in_their_columns(sentence):
+    do, _, away, stop = sentence
+    assert (do.form, do.lemma, do.upos, do.xpos, do.deprel, do.head) == ("Do", "do", "AUX", "VB", "aux", 3)
+    assert do.feats == {"Mood": "Imp", "VerbForm": "Fin"}
+    assert do.deps == [("aux", 3)]
+    assert away.deps == [("root", 0), ("x", (3, ".", 1))]
+    assert away.misc == {"Ref": "a=b", "SpaceAfter": "No", "Yes": ""}
+    assert (stop.lemma, stop.xpos, stop.deprel, stop.head, stop.feats, stop.deps) == (None, None, None, None, {}, [])
+    assert away.head == 0
+
+
+def test_words_lead_to_each_other(sentence):
+    do, nt, away, stop = sentence
+    assert do.parent == nt.parent == away == sentence.root
+    assert away.children == (do, nt)
+    assert away.parent is None
+    assert stop.parent is None
+    assert do.children == ()
+    assert sentence.roots == (3,)
+    assert sentence.arcs() == [(3, 1, "aux"), (3, 2, "advmod"), (0, 3, "root")]
+
+
+def test_words_are_equal_with_their_sentences(sentence):
+    same, other = Sentence.from_conllu(EXAMPLE), sentence.replace(heads=[-1, 0, 1, 1, 1])
+    assert sentence[0] == same[0]
+    assert hash(sentence[0]) == hash(same[0])
+    assert sentence[0] != sentence[1]
+    assert sentence[0] != other[0]
+    assert repr(sentence[0]) == "<Word 1 'Do': aux of 3>"
+    assert repr(sentence[3]) == "<Word 4 '.': _ of _>"
+
+
+def test_tokens_and_text(sentence):
+    assert sentence.tokens == (Token(1, 2, "Don't", True), Token(3, 3, "go  away", False), Token(4, 4, ".", True))
+    assert sentence.text == "Don't go  away."
+    assert [word.space_after for word in sentence] == [False, True, False, True]
+    assert sentence.with_comment("text", "Do not!").text == "Do not!"
+
+
+def test_a_sentence_is_shown_in_short(sentence):
+    assert str(sentence) == "Don't go  away."
+    assert repr(sentence) == '<Sentence dev-s1: 4 words, "Don\'t go  away.">'
+    assert len(repr(Sentence.from_words(["word"] * 1000))) < 80
+
+
+def test_equal_content_is_equal(sentence):
+    again = Sentence.from_conllu("\n\n" + EXAMPLE.replace("\n", "\r\n"), source="elsewhere")
+    assert again == sentence
+    assert len({again, sentence}) == 1
+    assert pickle.loads(pickle.dumps(sentence)) == sentence
+    assert sentence.replace(score=1.5) == sentence
+    for other in (sentence.with_comment("a", 1), sentence.replace(xpos=["_"] * 4), sentence.replace(heads=[-1] * 5)):
+        assert other != sentence
+    assert sentence != EXAMPLE
+
+
+def test_a_sentence_does_not_change(sentence):
+    with pytest.raises(AttributeError, match=r"sentence.replace\(heads=…\)"):
+        sentence.heads = [-1, 0]
+
+
+def test_projectivity():
+    assert Sentence.from_conllu(tree(2, 0, 2)).is_projective
+    assert not Sentence.from_conllu(tree(3, 4, 0, 3)).is_projective
+    with pytest.raises(ValueError, match="tree"):
+        _ = Sentence.from_conllu(tree("_")).is_projective
+
+
+def test_pictures():
+    sentence = Sentence.from_conllu(tree(2, 0))
+    assert "w1" in sentence.draw()
+    assert sentence._repr_svg_().startswith("<svg")
+    assert Sentence.from_words(["a"])._repr_svg_() is None
+    with pytest.raises(ValueError, match="tree"):
+        Sentence.from_words(["a"]).draw()
+
+
+# Other formats.
+
+
+def test_conllu_as_text(sentence):
+    assert sentence.to_conllu() == EXAMPLE
+    windows = Sentence.from_conllu("\ufeff" + EXAMPLE.replace("\n", "\r\n"))
+    mixed = Sentence.from_conllu(EXAMPLE.replace("\n", "\r\n", 4))
+    assert windows.to_conllu() == mixed.to_conllu() == EXAMPLE
+    assert mixed.misc == sentence.misc
+    assert mixed.comments == sentence.comments
+
+
+def test_objects_of_the_conllu_library(sentence):
+    assert sentence.to_tokenlist() == conllu.parse(EXAMPLE)[0]
+
+
+def test_json(sentence):
+    data = json.loads(sentence.replace(heads=sentence.heads, score=2.5).to_json())
+    assert (data["sent_id"], data["text"], data["score"]) == ("dev-s1", "Don't go  away.", 2.5)
+    assert data["words"][0] == {
+        "id": 1,
+        "form": "Do",
+        "lemma": "do",
+        "upos": "AUX",
+        "xpos": "VB",
+        "head": 3,
+        "deprel": "aux",
+        "misc": {},
+        "feats": {"Mood": "Imp", "VerbForm": "Fin"},
+        "deps": [["aux", 3]],
+    }
+    assert data["tokens"][0] == {"first": 1, "last": 2, "form": "Don't", "space_after": True}
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [("", "holds 0 sentences"), (EXAMPLE * 2, "holds 2 sentences"), (tree(7), "text:1: sentence 1: HEAD 7")],
+)
+def test_texts_that_are_no_sentence(text, message):
+    with pytest.raises(DataError, match=message):
+        Sentence.from_conllu(text)
+
+
+def test_documents(sentence):
+    document = Document.from_conllu(EXAMPLE + tree(2, 0))
+    assert len(document) == 2
+    assert document[0] == sentence
+    assert document[1].number == 2
+    assert document[:1] == Document([sentence])
+    assert hash(document[:1]) == hash(Document([sentence]))
+    assert document != [*document]
+    assert document.text == str(document) == "Don't go  away.\nw1 w2"
+    assert repr(document) == "<Document: 2 sentences, 6 words>"
+    assert document.to_conllu() == EXAMPLE + tree(2, 0)
+    assert json.loads(document.to_json()) == [json.loads(s.to_json()) for s in document]
+    assert pickle.loads(pickle.dumps(document)) == document
+
+
+def test_documents_in_a_notebook(sentence):
+    html = Document([sentence, *[Sentence.from_conllu(tree(2, 0))] * 21])._repr_html_()
+    assert html.count("<svg") == 19
+    assert html.startswith("<div>Don&#x27;t go  away.</div>")
+    assert "… and 2 more sentences" in html
+
+
+# Replacing.
+
+
+def test_only_the_given_columns_of_words_are_replaced(sentence):
+    lines = EXAMPLE.split("\n")
+    lines[3] = lines[3].replace("\t3\taux", "\t0\troot").replace("AUX\tVB", "X1\tY1")
+    lines[4] = lines[4].replace("\t3\tadvmod", "\t1\tdep").replace("PART\tRB", "X2\tY2")
+    lines[5] = lines[5].replace("\t0\troot", "\t_\tflat", 1).replace("VERB\tVB", "X3\tY3")
+    lines[7] = word(4, ".", 3, "punct")[:-1].replace("_\t_\t_\t3", "X4\tY4\t_\t3")
+    result = sentence.replace(
+        heads=np.array([7, 0, 1, -1, 3]),
+        relations=["root", "dep", "flat", "punct"],
+        upos=["X1", "X2", "X3", "X4"],
+        xpos=("Y1", "Y2", "Y3", "Y4"),
+    )
+    assert result.to_conllu() == "\n".join(lines)
+    assert result.heads.tolist() == [-1, 0, 1, -1, 3]
+    assert result.heads.dtype == np.int32
+    assert sentence.to_conllu() == EXAMPLE
+
+
+def test_values_may_be_mappings_or_unknown(sentence):
+    new = sentence.replace(feats=[{"Case": "Nom", "Number": "Sing"}, {}, None, "Foreign=Yes"], lemmas=[None] * 4)
+    assert new.feats == ("Case=Nom|Number=Sing", "_", "_", "Foreign=Yes")
+    assert new.lemmas == ("_",) * 4
+    assert new.replace(feats=[word.feats for word in sentence], lemmas=sentence.lemmas) == sentence
+
+
+def test_annotations(sentence):
+    heads = np.array([-1, 0, 1, 1, 1], np.int32)
+    annotation = Annotation(heads, relations=("a", "b", "c", "d"), upos=("U",) * 4, lemmas=("l",) * 4, score=2.5)
+    new = sentence.annotated(annotation)
+    assert new == sentence.replace(heads=heads, relations=["a", "b", "c", "d"], upos=["U"] * 4, lemmas=["l"] * 4)
+    assert new.score == 2.5
+    assert sentence.annotated(Annotation()) == sentence
+
+
+def test_a_score_belongs_to_its_heads(sentence):
+    scored = sentence.replace(heads=sentence.heads, score=2.5)
+    assert scored.replace(upos=["X"] * 4).score == scored.with_comment("a", 1).score == 2.5
+    assert scored.replace(heads=sentence.heads).score is None
+
+
+def test_annotations_without_a_tree():
+    with pytest.raises(ValueError, match="holds no tree"):
+        _ = Annotation(heads=np.array([-1, 0])).tree
+
+
+def test_comments(sentence):
+    assert sentence.comments == tuple(EXAMPLE.split("\n")[:2])
+    new = sentence.with_comment("b", "1\t2").with_comment("a", "1 = 2").with_comment("b", 3)
+    assert new.comments == (*sentence.comments, "# a = 1 = 2", "# b = 3")
+    assert new.replace(comments=sentence.comments) == sentence
+    assert new.replace(comments=["# sent_id = x"]).name == "sentence x"
+    assert sentence.replace(comments=[]).lines == sentence.lines[2:]
+
+
+def test_comments_among_the_words():
+    sentence = Sentence.from_conllu("# a = 1\n" + word(1) + "# a = 2\n# c\n" + word(2) + "\n")
+    assert sentence.with_comment("a", 3).to_conllu() == "# a = 3\n" + word(1) + "# c\n" + word(2) + "\n"
+    assert sentence.error("is odd", 2).args == ("text:5: sentence 1: is odd",)
+
+
+def test_a_comment_has_the_line_end_of_the_line_after_it():
+    for text in (tree(0, 1).replace("\n", "\r\n", 1), EXAMPLE.replace("\n", "\r\n", 3)):
+        lines = Sentence.from_conllu(text).with_comment("a", 1).to_bytes().split(b"\n")
+        assert lines[lines.index(b"# a = 1\r") + 1].endswith(b"\r")
+    assert b"# a = 1\n1\t" in Sentence.from_conllu(tree(0, 1)[:-1] + "\r\n").with_comment("a", 1).to_bytes()
+
+
+def test_multiword_tokens(sentence):
+    new = sentence.replace(multiword_tokens=[(1, 2, "Don't"), (3, 4, "go!", False)])
+    assert new.tokens == (Token(1, 2, "Don't", True), Token(3, 4, "go!", False))
+    assert new.lines[2] == word("1-2", "Don't")[:-1]
+    assert new.lines[5] == "3-4\tgo!" + "\t_" * 7 + "\tSpaceAfter=No"
+    assert new.replace(multiword_tokens=new.tokens) == new
+    assert new.replace(multiword_tokens=[]).lines == tuple(line for line in sentence.lines if line[:2] != "1-")
+
+
+def test_every_line_keeps_its_place(sentence):
+    """Errors name the lines of a file, with other lines before and between the words."""
+    assert [sentence.error("is odd", word.id).args[0].split(":")[1] for word in sentence] == ["4", "5", "6", "8"]
+
+
+def test_windows_line_ends_stay_where_a_column_is_replaced():
+    content = tree(0, 1).replace("\n", "\r\n")
+    sentence = Sentence.from_conllu(content)
+    assert sentence.replace(heads=[-1, 2, 0]).to_bytes() == tree(2, 0).replace("\n", "\r\n").encode()
+
+
+def test_mixed_line_ends_stay_where_a_column_is_replaced():
+    sentence = Sentence.from_conllu(tree(0, 1).replace("\n", "\r\n", 1))
+    assert sentence.replace(heads=[-1, 2, 0]).to_bytes() == tree(2, 0).replace("\n", "\r\n", 1).encode()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"heads": [-1, 0]}, "3 integers"),
+        ({"heads": [-1.0, 0.0, 1.0]}, "3 integers"),
+        ({"heads": [-1, 0, 3]}, "-1…2"),
+        ({"heads": [-1, 0, -2]}, "-1…2"),
+        ({"relations": ["root"]}, "DEPREL needs one value for each of 2 words"),
+        ({"upos": "NV"}, "UPOS needs one value"),
+        ({"upos": ["", "X"]}, "UPOS may not be ''"),
+        ({"xpos": ["A", "B\tC"]}, "XPOS may not be"),
+        ({"relations": ["root", "dep\n"]}, "DEPREL may not be"),
+        ({"lemmas": ["a", "\ud800"]}, "LEMMA may not be .* not valid Unicode"),
+        ({"comments": ["no sign"]}, "'no sign' is no comment"),
+        ({"comments": ["# a\n1"]}, "is no comment"),
+        ({"multiword_tokens": [(1, 3, "abc")]}, "1-3 overlaps another or reaches beyond the words, 2"),
+        ({"multiword_tokens": [(1, 2, "ab"), (2, 2, "b")]}, "2-2 overlaps"),
+        ({"multiword_tokens": [(1, 2, " ")]}, "form of 1-2 may not be ' ', which is empty"),
+    ],
+)
+def test_columns_that_would_break_the_file_are_refused(options, message):
+    with pytest.raises(ValueError, match=message):
+        Sentence.from_words(["a", "b"]).replace(**options)
+
+
+def test_unknown_columns_are_refused(sentence):
+    with pytest.raises(TypeError, match="no column 'deprel'; known: heads, forms, lemmas"):
+        sentence.replace(deprel=["x"] * 4)
+
+
+def test_from_words():
+    sentence = Sentence.from_words(["Der", "Hund\u00a0X", "New York"])
+    text = word(1, "Der") + word(2, "Hund\u00a0X") + word(3, "New York") + "\n"
+    assert sentence.to_bytes() == text.encode()
+    assert sentence.heads.tolist() == [-1] * 4
+    assert sentence == Sentence.from_conllu(text)
+    assert b"1\tDer\t_\t_\t_\t_\t2\t_\t_\t_\n" in sentence.replace(heads=[-1, 2, 0, 2]).to_bytes()
+
+
+@pytest.mark.parametrize(
+    ("tokens", "message"),
+    [
+        ([], "words: sentence 1: holds no words"),
+        (["a", ""], r"word 2 \(''\) is empty"),
+        (["  "], "is empty"),
+        (["a\tb"], "holds a tab or a line break"),
+        (["a\n"], "holds a tab or a line break"),
+        (["a\rb"], "holds a tab or a line break"),
+        (["\ud800"], "is not valid Unicode"),
+    ],
+)
+def test_bad_words_are_refused(tokens, message):
+    with pytest.raises(DataError, match=message):
+        Sentence.from_words(tokens)
+
+
+def test_from_words_locates_its_errors():
+    with pytest.raises(DataError, match=r"^raw.txt: sentence 7: word 1"):
+        Sentence.from_words([""], source="raw.txt", number=7)
+
+
+def test_from_words_refuses_one_string():
+    with pytest.raises(TypeError, match="sequence of words such as"):
+        Sentence.from_words("Hund")
+
+
+# No line ends, no tabs; surrogates have no UTF-8 form.
+VALUES = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
+    lambda text: text.strip(" ")
+)
+COLUMNS = ("forms", "lemmas", "upos", "xpos", "feats", "relations", "deps", "misc")
+
+
+@given(
+    st.sampled_from([EXAMPLE, EXAMPLE.replace("\n", "\r\n"), EXAMPLE.replace("\n", "\r\n", 5), "\ufeff \n" + EXAMPLE]),
+    st.dictionaries(st.sampled_from(COLUMNS), st.lists(VALUES, min_size=4, max_size=4)),
+    st.none() | st.lists(st.integers(-1, 4), min_size=5, max_size=5),
+)
+def test_replaced_columns_are_read_again_and_all_else_stays(text, columns, heads):
+    old = Document.from_conllu(text)[0]
+    new = old.replace(heads=heads, **columns)
+    written = new.to_bytes()
+    (again,) = Document.from_conllu(written.decode())
+    for name in COLUMNS:
+        expected = tuple(columns.get(name, getattr(old, name)))
+        assert getattr(new, name) == getattr(again, name) == expected
+    expected_heads = old.heads.tolist() if heads is None else [-1, *heads[1:]]
+    assert new.heads.tolist() == again.heads.tolist() == expected_heads
+    assert again == new
+    back = again.replace(heads=old.heads, **{name: getattr(old, name) for name in columns})
+    assert back.to_bytes() == old.to_bytes() == text.encode()
+
+
+def test_strings_can_be_shared():
+    first, second = Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word"))
+    assert first.forms[0] is not second.forms[0]
+    first, second = Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word"))
+    share_strings([first, second])
+    assert first.forms[0] is second.forms[0]
+    assert first.to_conllu() == tree(0).replace("w1", "long word")
