@@ -8,7 +8,6 @@ from paths import ROOT
 from small import small_config
 
 from mh4.decoders import decoder_names
-from mh4.parsers.chart import ChartParser
 from mh4.training.trainer import train
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -132,14 +131,6 @@ def test_everything_public_has_a_docstring(path):
 def test_an_override_needs_no_docstring_of_its_own_but_anything_else_does():
     source = "class Mine(Decoder):\n    def decode(self): ...\n    def other(self): ...\ndef lone(): ..."
     assert list(undocumented(ast.parse(source))) == ["Mine", "Mine.other", "lone"]
-
-
-def test_the_parser_is_a_lazy_name_of_the_package():
-    import mh4
-
-    assert mh4.Parser is ChartParser
-    with pytest.raises(AttributeError):
-        _ = mh4.nothing
 
 
 def test_architecture_names_real_files():

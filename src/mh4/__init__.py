@@ -9,7 +9,16 @@ from typing import TYPE_CHECKING, Any
 from . import machine
 
 if TYPE_CHECKING:
-    from mh4.parsers.chart import ChartParser as Parser
+    from mh4.api import Parser as Parser
+    from mh4.api import draw as draw
+    from mh4.api import evaluate as evaluate
+    from mh4.api import read_conllu as read_conllu
+    from mh4.api import train as train
+    from mh4.api import write_conllu as write_conllu
+    from mh4.data.document import Document as Document
+    from mh4.data.errors import DataError as DataError
+    from mh4.data.sentence import Sentence as Sentence
+    from mh4.data.word import Word as Word
 
 machine.prepare()
 
@@ -17,13 +26,37 @@ __version__ = "0.1.0"
 
 IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts from here
 
-_LAZY = {"Parser": ("mh4.parsers.chart", "ChartParser")}  # `import mh4.decoders` must stay free of PyTorch
+# Where each public name lives. They are looked up when they are used: `import mh4.decoders` stays free of PyTorch.
+_HOMES = {
+    "mh4.api": ("Parser", "draw", "evaluate", "train"),
+    "mh4.data.conllu": ("read_conllu", "write_conllu"),
+    "mh4.data.errors": ("DataError",),
+    "mh4.data.document": ("Document",),
+    "mh4.data.sentence": ("Sentence",),
+    "mh4.data.word": ("Word",),
+}
+_HOME = {name: module for module, names in _HOMES.items() for name in names}
 
-__all__ = ["Parser", "__version__"]
+__all__ = [
+    "DataError",
+    "Document",
+    "Parser",
+    "Sentence",
+    "Word",
+    "__version__",
+    "draw",
+    "evaluate",
+    "read_conllu",
+    "train",
+    "write_conllu",
+]
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
-        module, attribute = _LAZY[name]
-        return getattr(import_module(module), attribute)
-    raise AttributeError(f"module 'mh4' has no attribute {name!r}")
+    if name in _HOME:
+        return getattr(import_module(_HOME[name]), name)
+    raise AttributeError(f"module 'mh4' has no attribute {name!r} (it has {', '.join(__all__)})")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -16,6 +16,21 @@ from rich.cells import cell_len
 from mh4.decoders.trees import crossed_arcs
 
 
+class Drawing(str):
+    """A drawn tree: text for the terminal, and a picture where notebooks ask for one."""
+
+    svg: str
+
+    def __new__(cls, text: str, svg: str) -> Drawing:
+        """Both forms of the drawing."""
+        drawing = super().__new__(cls, text)
+        drawing.svg = svg
+        return drawing
+
+    def _repr_svg_(self) -> str:
+        return self.svg
+
+
 def draw_text(
     forms: Sequence[str],
     heads: np.ndarray | Sequence[int],

@@ -29,7 +29,7 @@ from .blocks import (
     find_comment,
     read_block,
 )
-from .drawing import draw_svg, draw_text
+from .drawing import Drawing, draw_svg, draw_text
 from .edits import (
     NO_SPACE,
     replace_column,
@@ -412,9 +412,10 @@ class Sentence(Sequence[Word]):
         """`to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
-    def draw(self, width: int | None = None) -> str:
-        """The tree for the terminal, see `draw_text`; a ValueError if the heads are not a tree."""
-        return draw_text(self.forms, self.heads, self.relations, width)
+    def draw(self, width: int | None = None) -> Drawing:
+        """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
+        text = draw_text(self.forms, self.heads, self.relations, width)
+        return Drawing(text, draw_svg(self.forms, self.heads, self.relations))
 
     def _repr_svg_(self) -> str | None:
         """The tree in a notebook."""

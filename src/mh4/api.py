@@ -1,0 +1,249 @@
+"""All that a user needs: load or train a parser, parse, read, write, evaluate and draw."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from mh4.data.conllu import read_conllu, write_conllu
+from mh4.data.document import Document
+from mh4.data.drawing import Drawing
+from mh4.data.errors import ErrorPolicy
+from mh4.data.sentence import Sentence
+from mh4.parsers.base import Count, TreebankParser
+from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
+from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.registry import load_parser
+from mh4.training.perceptron import train as train_perceptron
+from mh4.training.presets import DEFAULT_PRESET, PRESETS
+from mh4.training.trainer import train as train_network
+from mh4.trees.evaluation import evaluate
+
+__all__ = ["Parser", "configure", "draw", "evaluate", "read_conllu", "train", "write_conllu"]
+
+SCORERS = ("bilstm", "perceptron")
+
+
+class Parser:
+    """A trained parser: exact, greedy, perceptron or an ensemble; any number of threads may share it.
+
+    Parameters
+    ----------
+    *models : str, Path or mh4.parsers.base.TreebankParser
+        A model folder. Several folders make an ensemble, the best model first.
+    device : {"auto", "cpu", "cuda"}
+        Where networks run; ``auto`` uses CUDA if available.
+    search : {"exact", "beam:K", "greedy"}
+        How a model with a decoder finds the tree.
+    threads : int, optional
+        CPU threads for decoding; by default one per core.
+    combine : {"votes", "scores"}
+        How an ensemble decides; see `mh4.parsers.ensemble.EnsembleParser`.
+
+    Raises
+    ------
+    DataError
+        Something in a folder is missing or damaged.
+    ValueError
+        No model, or an option that the models do not have.
+
+    Examples
+    --------
+    >>> parser = Parser.load("models/hu")                       # doctest: +SKIP
+    >>> parser(["A", "kutya", "ugat", "."]).heads               # doctest: +SKIP
+    >>> for sentence in parser.parse("input.conllu"): ...       # doctest: +SKIP
+    """
+
+    def __init__(
+        self,
+        *models: str | Path | TreebankParser,
+        device: str = "auto",
+        search: str = "exact",
+        threads: int | None = None,
+        combine: str = "votes",
+    ) -> None:
+        if not models:
+            raise ValueError('no model: write mh4.Parser("FOLDER")')
+        members = [
+            model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
+            for model in models
+        ]
+        self.inside = members[0] if len(members) == 1 else EnsembleParser(members, combine=combine)
+
+    @classmethod
+    def load(cls, *models: str | Path, **options: Any) -> Parser:
+        """The same as ``Parser(*models, **options)``."""
+        return cls(*models, **options)
+
+    def __repr__(self) -> str:
+        return f"Parser({self.inside!r})"
+
+    def __call__(
+        self, words: Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence], *, keep_heads: bool = False
+    ) -> Sentence | Document:
+        """Parse one sentence, a list of words or a `Sentence`; of several, a list of these, a `Document` is made."""
+        return self.inside(words, keep_heads=keep_heads)
+
+    def parse(
+        self,
+        source: str | Path | Iterable[Sentence | Sequence[str]],
+        *,
+        keep_heads: bool = False,
+        errors: ErrorPolicy = "raise",
+    ) -> Iterator[Sentence]:
+        """Parse a CoNLL-U file, or sentences, one after the other; see `mh4.parsers.base.TreebankParser.parse`."""
+        return self.inside.parse(source, keep_heads=keep_heads, errors=errors)
+
+    def parse_file(
+        self,
+        source: str | Path,
+        target: str | Path,
+        *,
+        keep_heads: bool = False,
+        errors: ErrorPolicy = "raise",
+        on_progress: Callable[[Count], None] | None = None,
+    ) -> Count:
+        """Parse a CoNLL-U file into another, which appears when it is whole; returns the sentences and words."""
+        return self.inside.parse_file(source, target, keep_heads=keep_heads, errors=errors, on_progress=on_progress)
+
+    @property
+    def can_keep_heads(self) -> bool:
+        """Whether given heads can be kept and the others decoded around them."""
+        return self.inside.can_keep_heads
+
+    @property
+    def meta(self) -> Mapping[str, Any]:
+        """What meta.json says of the model: treebank, scores on dev, version, …; empty for an ensemble."""
+        return self.inside.meta
+
+    @staticmethod
+    def train(*arguments: Any, **options: Any) -> Parser:
+        """See `mh4.train`."""
+        return train(*arguments, **options)
+
+
+def configure(
+    *,
+    decoder: str | None = None,
+    system: str | None = None,
+    oracle: str | None = None,
+    scorer: str = "bilstm",
+    preset: str | None = None,
+    seed: int = 1,
+    settings: dict[str, Any] | None = None,
+) -> Config:
+    """The configuration of a parser to be trained; parameters as for `train`.
+
+    Raises
+    ------
+    ValueError
+        Something is unknown, out of range, or does not go with the rest; the message says what would.
+    """
+    if scorer not in SCORERS:
+        raise ValueError(f"unknown scorer {scorer!r}; known: {', '.join(SCORERS)}")
+    if system is None and (oracle is not None or scorer == "perceptron"):
+        raise ValueError("an oracle and the perceptron need a transition system; choose one with system (--system)")
+    if system is not None and decoder is not None:
+        raise ValueError("choose a decoder (an exact parser) or a transition system (a greedy one), not both")
+    if scorer == "perceptron" and preset is not None:
+        raise ValueError("presets are for networks; the perceptron has none")
+    if preset is not None and preset not in PRESETS:
+        raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
+    chosen = {"decoder": decoder, "system": system, "oracle": oracle}
+    values = {} if scorer == "perceptron" else dict(PRESETS[preset or DEFAULT_PRESET])
+    values |= {name: value for name, value in chosen.items() if value is not None} | {"seed": seed} | (settings or {})
+    if system is None:
+        return make_config(ChartConfig, values)
+    return make_config(PerceptronConfig if scorer == "perceptron" else GreedyConfig, values)
+
+
+def draw(sentence: Sentence) -> Drawing:
+    """A sentence's tree: text when it is printed, a picture in a notebook."""
+    return sentence.draw()
+
+
+def train(
+    train: str | Path,
+    dev: str | Path,
+    output: str | Path,
+    *,
+    decoder: str | None = None,
+    system: str | None = None,
+    oracle: str | None = None,
+    scorer: str = "bilstm",
+    preset: str | None = None,
+    seed: int = 1,
+    epochs: int | None = None,
+    device: str = "auto",
+    threads: int | None = None,
+    resume: bool = False,
+    overwrite: bool = False,
+    errors: ErrorPolicy = "raise",
+    on_step: Callable[..., None] | None = None,
+    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+    **settings: Any,
+) -> Parser:
+    """Train a parser on a treebank and return the one that was best on ``dev``; it stays in the folder ``output``.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files with gold trees.
+    output
+        The model folder.
+    decoder : str, optional
+        An exact parser with this decoder (`mh4.decoders.decoder_names`); the default is ``mh4-hybrid``.
+    system, oracle : str, optional
+        A greedy parser with this transition system instead, and the oracle that trains it.
+    scorer : {"bilstm", "perceptron"}
+        What scores the transitions of a greedy parser.
+    preset : {"balanced", "paper", "fast", "best"}, optional
+        Hyperparameters of networks: ``paper`` as published, or a richer model trained briefly (``fast``), longer
+        (``balanced``, the default) or longest (``best``).
+    seed : int
+        Equal seeds give equal models on one device.
+    epochs : int, optional
+        Stop after this many passes over the treebank at the latest.
+    device, threads
+        As for `Parser`.
+    resume, overwrite : bool
+        Continue an interrupted training, or start again in a folder that holds a model.
+    errors : {"raise", "skip"} or callable
+        What becomes of sentences that are not valid.
+    on_step, on_evaluation : callable, optional
+        See `mh4.training.trainer.train`.
+    **settings
+        Any setting of config.json by its name, such as ``learning_rate=0.001``.
+
+    Raises
+    ------
+    DataError
+        Bad treebanks, or a folder that does not fit ``resume`` and ``overwrite``.
+    ValueError
+        As for `configure`.
+    """
+    if epochs is not None:
+        settings["iterations" if scorer == "perceptron" else "max_epochs"] = epochs
+    config = configure(
+        decoder=decoder, system=system, oracle=oracle, scorer=scorer, preset=preset, seed=seed, settings=settings
+    )
+    if isinstance(config, PerceptronConfig):
+        if resume:
+            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite")
+        train_perceptron(train, dev, output, config, overwrite=overwrite, errors=errors, on_evaluation=on_evaluation)
+    else:
+        train_network(
+            train,
+            dev,
+            output,
+            config,
+            device=device,
+            threads=threads,
+            resume=resume,
+            overwrite=overwrite,
+            errors=errors,
+            on_step=on_step,
+            on_evaluation=on_evaluation,
+        )
+    return Parser(output, device=device, threads=threads)

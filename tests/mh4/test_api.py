@@ -1,0 +1,139 @@
+"""What a user would guess before looking anything up either works or says what to write."""
+
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+import mh4
+from mh4.data.errors import DataError
+
+FORMS = ["A", "kutya", "ugat", "."]
+
+
+@pytest.fixture(scope="module")
+def parser(small_model):
+    return mh4.Parser(small_model, device="cpu")
+
+
+def test_a_list_of_words_becomes_a_sentence(parser):
+    sentence = parser(FORMS)
+    assert [word.form for word in sentence] == FORMS
+    assert sentence.heads.shape == (5,)
+    assert len(sentence.relations) == 4
+    assert sentence[0].id == 1
+    assert {word.head for word in sentence} <= set(range(5))
+    root = sentence.root
+    assert root.parent is None
+    assert all(child.parent == root for child in root.children)
+
+
+def test_several_lists_become_a_document(parser):
+    document = parser([FORMS, ["Ugat", "."]])
+    assert isinstance(document, mh4.Document)
+    assert [len(sentence) for sentence in document] == [4, 2]
+    assert document[0] == parser(FORMS)
+    assert list(parser.parse([FORMS, ["Ugat", "."]])) == list(document)
+
+
+def test_a_file_is_parsed_sentence_by_sentence(parser, small_treebanks, tmp_path):
+    sentences = list(parser.parse(small_treebanks[1]))
+    mh4.write_conllu(sentences, tmp_path / "out.conllu")
+    assert list(mh4.read_conllu(tmp_path / "out.conllu")) == sentences
+    count = parser.parse_file(small_treebanks[1], tmp_path / "again.conllu")
+    assert count.sentences == len(sentences)
+    assert (tmp_path / "again.conllu").read_bytes() == (tmp_path / "out.conllu").read_bytes()
+
+
+def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    settings = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
+    parser = mh4.train(train, dev, tmp_path / "m", decoder="eisner", epochs=1, seed=3, device="cpu", **settings)
+    assert isinstance(parser, mh4.Parser)
+    assert len(parser(FORMS)) == 4
+    assert parser.meta["dev"]["las"] == pytest.approx(mh4.evaluate(dev, parser.parse(dev)).las, abs=0.01)
+    with pytest.raises(DataError, match="--overwrite"):
+        mh4.train(train, dev, tmp_path / "m", decoder="eisner", device="cpu")
+
+
+@pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"system": "covington"}])
+def test_greedy_parsers_are_trained_and_loaded_the_same_way(options, small_treebanks, tmp_path):
+    if "scorer" not in options:
+        options |= {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
+    parser = mh4.train(*small_treebanks, tmp_path / "m", epochs=1, **options)
+    assert parser(FORMS).heads.tolist() == mh4.Parser.load(tmp_path / "m")(FORMS).heads.tolist()
+    assert not parser.can_keep_heads
+    with pytest.raises(ValueError, match="keep"):
+        parser(FORMS, keep_heads=True)
+
+
+def test_evaluation_takes_files_and_sentences(parser, small_treebanks, tmp_path):
+    dev = small_treebanks[1]
+    parser.parse_file(dev, tmp_path / "system.conllu")
+    by_file = mh4.evaluate(dev, tmp_path / "system.conllu")
+    by_sentence = mh4.evaluate(mh4.read_conllu(dev), parser.parse(dev))
+    assert by_file == by_sentence
+    assert 0 <= by_file.las <= by_file.uas <= 100
+    assert mh4.evaluate(dev, dev).las == 100
+
+
+def test_a_tree_is_drawn_as_text_and_in_notebooks(parser):
+    drawing = mh4.draw(parser(FORMS))
+    assert "kutya" in str(drawing)
+    assert drawing._repr_svg_().startswith("<svg")
+    assert parser(FORMS)._repr_svg_() == drawing._repr_svg_()
+
+
+def test_two_models_are_an_ensemble(small_model, parser):
+    pair = mh4.Parser.load(small_model, small_model, device="cpu")
+    assert pair(FORMS).heads.tolist() == parser(FORMS).heads.tolist()
+
+
+def test_known_heads_are_kept(parser):
+    sentence = parser(FORMS)
+    given = sentence.replace(heads=[-1, -1, 1, -1, -1])
+    assert parser(given, keep_heads=True)[1].head == 1
+
+
+@pytest.mark.parametrize(
+    ("call", "advice"),
+    [
+        (lambda parser: parser("A kutya ugat."), "write parser"),
+        (lambda parser: list(parser.parse("A kutya ugat.")), "is no file; write parser"),
+        (lambda parser: mh4.Parser(), "FOLDER"),
+        (lambda parser: mh4.Parser("no/such/folder"), "no such file"),
+    ],
+)
+def test_a_wrong_first_guess_says_what_to_write(parser, call, advice):
+    with pytest.raises((ValueError, DataError), match=advice):
+        call(parser)
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"decoder": "mst", "system": "mh4"}, "not both"),
+        ({"oracle": "static"}, "system"),
+        ({"scorer": "svm", "system": "mh4"}, "bilstm, perceptron"),
+        ({"preset": "fastest"}, "balanced"),
+        ({"hiden": 3}, "hidden"),
+        ({"decoder": "mh5"}, "mh4-hybrid"),
+    ],
+)
+def test_options_that_do_not_go_together_are_refused_before_work_starts(options, advice, small_treebanks, tmp_path):
+    with pytest.raises(ValueError, match=advice):
+        mh4.train(*small_treebanks, tmp_path / "m", **options)
+    assert not (tmp_path / "m").exists()
+
+
+def test_threads_share_a_parser(parser, small_treebanks):
+    sentences = list(mh4.read_conllu(small_treebanks[1])) * 4
+    alone = [parser(sentence) for sentence in sentences]
+    with ThreadPoolExecutor(8) as pool:
+        assert list(pool.map(parser, sentences)) == alone
+
+
+def test_public_names_are_looked_up_when_they_are_used():
+    assert all(getattr(mh4, name) is not None for name in mh4.__all__)
+    assert set(mh4.__all__) <= set(dir(mh4))
+    with pytest.raises(AttributeError, match="it has .*Parser"):
+        _ = mh4.load
