@@ -135,5 +135,5 @@ def test_threads_share_a_parser(parser, small_treebanks):
 def test_public_names_are_looked_up_when_they_are_used():
     assert all(getattr(mh4, name) is not None for name in mh4.__all__)
     assert set(mh4.__all__) <= set(dir(mh4))
-    with pytest.raises(AttributeError, match="it has .*Parser"):
+    with pytest.raises(AttributeError, match=r"it has .*Parser"):
         _ = mh4.load
