@@ -64,6 +64,16 @@ def _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
                 reduced_by_i[l, 0] = NEG
 
 
+@njit(nogil=True, forceinline=True)
+def _follow(i, j, l, move, stack, size, parts, count):
+    """Go back from [i, l] to [i, j] and [j, l]: two more items on the stack, two more parts; how many they are now."""
+    stack[size, 0], stack[size, 1] = i, j
+    stack[size + 1, 0], stack[size + 1, 1] = j, l
+    parts[count, 0], parts[count, 1], parts[count, 2] = SHIFT, i, j
+    parts[count + 1, 0], parts[count + 1, 1], parts[count + 1, 2] = move, j, l
+    return size + 2, count + 2
+
+
 @njit(nogil=True)
 def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts):
     """Follow the best derivation from the goal, recomputing which rule gave each value; returns the number of parts."""
@@ -74,7 +84,7 @@ def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, he
     count = 0
     while size > 0:
         size -= 1
-        i, l = stack[size]
+        i, l = stack[size, 0], stack[size, 1]
         if l == i + 1:
             continue
         best, split, move = NEG, 0, 0
@@ -91,12 +101,7 @@ def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, he
         if split == 0:
             return -1
         heads[split] = l if move == LA else i
-        parts[count] = (SHIFT, i, split)
-        parts[count + 1] = (move, split, l)
-        count += 2
-        stack[size] = (i, split)
-        stack[size + 1] = (split, l)
-        size += 2
+        size, count = _follow(i, split, l, move, stack, size, parts, count)
     return count
 
 
@@ -139,7 +144,7 @@ def _derive_tree(scores, heads, single_root, parts):
     kept, pairs = items_of_tree(above if single_root else heads)
     C = np.full((end + 1, end + 1), NEG)
     for p in range(pairs.shape[0]):
-        i, l = pairs[p]
+        i, l = pairs[p, 0], pairs[p, 1]
         if l == i + 1:
             C[l, i] = 0
         elif kept[l, i] == 0:
@@ -150,18 +155,13 @@ def _derive_tree(scores, heads, single_root, parts):
     count = 0
     while size > 0:
         size -= 1
-        i, l = stack[size]
+        i, l = stack[size, 0], stack[size, 1]
         if l == i + 1:
             continue
         split = _best_split(scores, heads, C, i, l)[1]
         if split == 0:
             return -1
-        parts[count] = (SHIFT, i, split)
-        parts[count + 1] = (LA if heads[split] == l else RA, split, l)
-        count += 2
-        stack[size] = (i, split)
-        stack[size + 1] = (split, l)
-        size += 2
+        size, count = _follow(i, split, l, LA if heads[split] == l else RA, stack, size, parts, count)
     return count
 
 

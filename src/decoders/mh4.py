@@ -365,7 +365,7 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
     count = 0
     while size > 0:
         size -= 1
-        i, j, l = stack[size]
+        i, j, l = stack[size, 0], stack[size, 1], stack[size, 2]
         if j == 0 and l == i + 1:
             continue
         left = False

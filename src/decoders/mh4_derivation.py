@@ -17,10 +17,11 @@ NEG = np.float32(-np.inf)
 
 
 @njit(nogil=True, forceinline=True)
-def _emit(parts, count, channel, row, column):
-    parts[count, 0] = channel
-    parts[count, 1] = row
-    parts[count, 2] = column
+def _add(rows, count, first, second, third):
+    """Write one more row; their number by now."""
+    rows[count, 0] = first
+    rows[count, 1] = second
+    rows[count, 2] = third
     return count + 1
 
 
@@ -43,29 +44,25 @@ def follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count):
         Items on the stack and parts, by now.
     """
     if move < 0:
-        count = _emit(parts, count, 0, i, j)
-        stack[size] = (i, 0, j)
-        stack[size + 1] = (j, 0, l)
-        return size + 2, count
+        size = _add(stack, size, i, 0, j)
+        return _add(stack, size, j, 0, l), _add(parts, count, 0, i, j)
     if j == 0:
         s2, s1, s0 = -1, i, gone
-        stack[size] = (i, gone, l)
-        size += 1
+        size = _add(stack, size, i, gone, l)
     else:
         s2, s1, s0 = i, min(j, gone), max(j, gone)
         if left:
-            count = _emit(parts, count, 0, s1, s0)
-            stack[size] = (s2, s1, s0)
-            stack[size + 1] = (s0, 0, l)
+            count = _add(parts, count, 0, s1, s0)
+            size = _add(stack, size, s2, s1, s0)
+            size = _add(stack, size, s0, 0, l)
         else:
-            count = _emit(parts, count, 0, s2, s1)
-            stack[size] = (s2, 0, s1)
-            stack[size + 1] = (s1, s0, l)
-        size += 2
+            count = _add(parts, count, 0, s2, s1)
+            size = _add(stack, size, s2, 0, s1)
+            size = _add(stack, size, s1, s0, l)
     heads[gone] = (s2, s1, s0, l)[REDUCES[move, 0]]
     if hybrid:
-        count = _emit(parts, count, 1 + move, s1, s0)
-    return size, _emit(parts, count, (7 if hybrid else 1) + move, s0, l)
+        count = _add(parts, count, 1 + move, s1, s0)
+    return size, _add(parts, count, (7 if hybrid else 1) + move, s0, l)
 
 
 @njit(nogil=True, forceinline=True)
@@ -160,9 +157,7 @@ def _derive_tree(scores, hybrid, heads, single_root, parts):
     if two[end, 0] == NEG:
         return -1
     stack = np.empty((end + 2, 3), np.int64)
-    stack[0] = (0, 0, end)
-    size = 1
-    count = 0
+    size, count = _add(stack, 0, 0, 0, end), 0
     while size > 0:
         size -= 1
         i, j, l = stack[size, 0], stack[size, 1], stack[size, 2]
