@@ -29,7 +29,7 @@ child if and only if no earlier move took an arc from the root. That needs no fu
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numba import njit
@@ -64,9 +64,43 @@ def _panels_before(j):
     return (full + 1) * (full * W // 2 + (j - 1) % W)
 
 
+class _Charts(NamedTuple):
+    """Scores of moves and arcs, laid out, and the items; all of them matrices in one piece of memory.
+
+    Attributes
+    ----------
+    A, B
+        Scores of the moves, by groups.
+    arc, arc_to
+        The arc bonus, [h, d] and panels (d, h); −inf for no arc.
+    C2
+        ``C2[l, i]`` is the item [i, l].
+    E, E_of
+        C2 + shift(i, l), panels (l, i) and [i, l].
+    C3l, C3m
+        Panels (j, i): the items [i, j, l] of this l and of m, the one after.
+    links
+        Rows for l, for m and for what `_settle` needs.
+    C3
+        Panels (k, i) for each j: the final [i, j, k].
+    """
+
+    A: np.ndarray
+    B: np.ndarray
+    arc: np.ndarray
+    arc_to: np.ndarray
+    C2: np.ndarray
+    E: np.ndarray
+    E_of: np.ndarray
+    C3l: np.ndarray
+    C3m: np.ndarray
+    links: np.ndarray
+    C3: np.ndarray
+
+
 @register_jitable
 def _shapes(n):
-    """Rows and columns of A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links and C3."""
+    """Rows and columns of `_Charts`."""
     N = n + 2
     groups = (N + W - 1) // W
     panel = (N | 1) * W  # an odd number of vectors: no two panels compete for the same cache sets
@@ -89,6 +123,24 @@ def _shapes(n):
 def _cut(memory, at, shape):
     stop = at + shape[0] * shape[1]
     return memory[at:stop].reshape(shape), stop
+
+
+@njit(nogil=True, forceinline=True)
+def _cut_charts(memory, n):
+    """All charts out of one piece of memory."""
+    shapes = _shapes(n)
+    A, at = _cut(memory, 0, shapes[0])
+    B, at = _cut(memory, at, shapes[1])
+    arc, at = _cut(memory, at, shapes[2])
+    arc_to, at = _cut(memory, at, shapes[3])
+    C2, at = _cut(memory, at, shapes[4])
+    E, at = _cut(memory, at, shapes[5])
+    E_of, at = _cut(memory, at, shapes[6])
+    C3l, at = _cut(memory, at, shapes[7])
+    C3m, at = _cut(memory, at, shapes[8])
+    links, at = _cut(memory, at, shapes[9])
+    C3, _ = _cut(memory, at, shapes[10])
+    return _Charts(A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3)
 
 
 @njit(nogil=True, forceinline=True)
@@ -118,16 +170,16 @@ def _row_of_root_move(A, i, l):
     return end if i == 0 and l == end else i
 
 
-@njit(nogil=True)
-def _prepare(scores, arc_bonus, single_root, A, B, arc, arc_to):
-    """Lay the scores out and fold the arc bonuses in; arc is [h, d], arc_to panels (d, h), both −inf for no arc.
+@njit(nogil=True, forceinline=True)
+def _prepare(scores, arc_bonus, single_root, hybrid, charts):
+    """Lay the scores out and fold the arc bonuses in.
 
     Whole groups are copied: lanes beyond the end hold the next row's scores, or zeros, and are never used. Of A and B
     only what has s1 < s0 < b0 is written.
     """
     N = scores.shape[1]
     end = N - 1
-    hybrid = scores.shape[0] == 13
+    A, B, arc, arc_to = charts.A, charts.B, charts.arc, charts.arc_to
     arc[:] = NEG
     arc_to[:] = NEG
     for h in range(1 if single_root else 0, end):
@@ -256,16 +308,14 @@ def _keep_item_of_two(i, l, shift, C2, E, E_of):
     E_of[i, l] = e
 
 
-@njit(nogil=True)
-def _fill(shift, A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3, paired_from, unit):
+@njit(nogil=True, forceinline=True)
+def _fill(shift, charts, paired_from, unit):
     """Fill the charts, l ascending and j descending: at (j, l) every [j, k, l] is final, hence [j, l] is.
 
-    C2[l, i] is the item [i, l]; E, panels (l, i), and E_of[i, l] are C2 + shift(i, l); C3l and C3m, panels (j, i), hold
-    the items [i, j, l] of this l and of m, the one after; C3, panels (k, i) for each j, the final [i, j, k]. Lanes with
-    i ≥ j stay −inf in E, hence in C3l, C3m and C3. `links` has rows for l, for m and for what `_settle` needs.
-
-    When l and m are filled together, the items [i, j, l, m] are left to `_settle`.
+    Lanes with i ≥ j stay −inf in E, hence in C3l, C3m and C3. When l and m are filled together, the items [i, j, l, m]
+    are left to `_settle`.
     """
+    A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3 = charts
     one = splat(unit, W)
     end = A.shape[0] - 1
     late = links[2]
@@ -352,12 +402,13 @@ def _last_link_of_three(i, j, l, shift, A, B, arc, C2, E, C3):
     return move, gone, left
 
 
-@njit(nogil=True)
-def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
+@njit(nogil=True, forceinline=True)
+def _walk_back(shift, charts, hybrid, heads, parts):
     """Follow the best derivation from the goal. No rule was recorded: the argmax of each item is computed again.
 
     Fills heads and parts; returns the number of parts.
     """
+    A, B, arc, C2, E, C3 = charts.A, charts.B, charts.arc, charts.C2, charts.E, charts.C3
     end = A.shape[0] - 1
     stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
     stack[0] = (0, 0, end)
@@ -380,27 +431,15 @@ def _walk_back(shift, A, B, arc, C2, E, C3, hybrid, heads, parts):
 
 
 @njit(cache=True, nogil=True)
-def _decode(scores, arc_bonus, single_root, memory, paired_from, unit, heads, parts):
-    """Number of parts, or −1, and the score. ``memory`` holds the charts (`_shapes`), ``unit`` is 1 (`lanes.add`)."""
+def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, heads, parts):
+    """Number of parts, or −1, and the score. ``memory`` holds the charts, ``unit`` is 1 (`lanes.add`)."""
     check_numbers(scores, arc_bonus)
-    shapes = _shapes(scores.shape[1] - 2)
-    A, at = _cut(memory, 0, shapes[0])
-    B, at = _cut(memory, at, shapes[1])
-    arc, at = _cut(memory, at, shapes[2])
-    arc_to, at = _cut(memory, at, shapes[3])
-    C2, at = _cut(memory, at, shapes[4])
-    E, at = _cut(memory, at, shapes[5])
-    E_of, at = _cut(memory, at, shapes[6])
-    C3l, at = _cut(memory, at, shapes[7])
-    C3m, at = _cut(memory, at, shapes[8])
-    links, at = _cut(memory, at, shapes[9])
-    C3, at = _cut(memory, at, shapes[10])
-    shift = scores[0]
-    _prepare(scores, arc_bonus, single_root, A, B, arc, arc_to)
-    _fill(shift, A, B, arc, arc_to, C2, E, E_of, C3l, C3m, links, C3, paired_from, unit)
-    if C2[-1, 0] == NEG:
+    charts = _cut_charts(memory, scores.shape[1] - 2)
+    _prepare(scores, arc_bonus, single_root, hybrid, charts)
+    _fill(scores[0], charts, paired_from, unit)
+    if charts.C2[-1, 0] == NEG:
         return -1, -np.inf
-    count = _walk_back(shift, A, B, arc, C2, E, C3, scores.shape[0] == 13, heads, parts)
+    count = _walk_back(scores[0], charts, hybrid, heads, parts)
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
@@ -421,7 +460,8 @@ class MH4(Decoder):
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
-        return _decode(scores, arc_bonus, self.single_root, memory, PAIRED_FROM, np.float32(1), heads, parts)
+        one = np.float32(1)
+        return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, one, heads, parts)
 
     def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
         derive_trees(scores, self.hybrid, given, self.single_root)
