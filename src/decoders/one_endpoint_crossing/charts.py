@@ -126,14 +126,30 @@ def shapes(n, pairs, closed, far, top):
 
 
 @njit(nogil=True)
-def cut(memory, at, shape):
+def _cut(memory, at, shape):
     """The next array of ``memory``, and where it ends."""
     stop = at + shape[0] * shape[1] * shape[2] * shape[3]
     return memory[at:stop].reshape(shape), stop
 
 
+@njit(nogil=True, forceinline=True)
+def cut_charts(memory, n, pairs, closed, far, top):
+    """The arrays of `shapes` and, with room for one interval, `rows`, `weights` and `starts`."""
+    all_shapes = shapes(n, pairs, closed, far, top)
+    pairs_of_one, at = _cut(memory, 0, all_shapes[0])
+    scalars, at = _cut(memory, at, all_shapes[1])
+    rows_closed, at = _cut(memory, at, all_shapes[2])
+    rows_far, at = _cut(memory, at, all_shapes[3])
+    blocks, at = _cut(memory, at, all_shapes[4])
+    rows_top, at = _cut(memory, at, all_shapes[5])
+    tops, _ = _cut(memory, at, all_shapes[6])
+    rows, weights = np.empty((18, pitch(n)), np.float32), np.empty((n + 1, 16), np.float32)
+    starts = np.empty(pitch(n) // W + 1, np.int64)
+    return pairs_of_one[0], scalars, rows_closed, rows_far, blocks, rows_top, tops, rows, weights, starts
+
+
 def places_of_items(n, all_shapes, pairs, closed, far):
-    """Where the items and scores of the shared rules stand, by name: see `chart_grammar.walk_back`.
+    """Where the items and scores of the shared rules stand, by name: see `grammar.walk_back`.
 
     ``pairs``, ``closed`` and ``far`` name the slots of these arrays; the arrays of `shapes` lie one behind the other.
     Also returns where each of them starts.
@@ -176,7 +192,7 @@ def fill_scores(arc, arc_bonus, penalty, c, c_to):
 
 
 @njit(nogil=True)
-def fill_h(a, b, pairs, scalars):
+def _fill_h(a, b, pairs, scalars):
     """H0(a,b) and H1(a,b)."""
     step = 1 if a < b else -1
     h0 = h1 = NEG
@@ -188,8 +204,15 @@ def fill_h(a, b, pairs, scalars):
     pairs[H0, a, b], pairs[H1, a, b] = h0, h1
 
 
+@njit(nogil=True, forceinline=True)
+def fill_h(i, j, pairs, scalars):
+    """H0 and H1 of (i,j) and (j,i)."""
+    _fill_h(i, j, pairs, scalars)
+    _fill_h(j, i, pairs, scalars)
+
+
 @njit(nogil=True)
-def fill_x(a, b, pairs, far, blocks):
+def _fill_x(a, b, pairs, far, blocks):
     """X(a,b)."""
     step = 1 if a < b else -1
     best = pairs[H1, a, b]
@@ -203,6 +226,13 @@ def fill_x(a, b, pairs, far, blocks):
             lanes = vmax(lanes, load(blocks, (a, k, G0, x), W) + load(far, (b, k, FAR_FBX, x), W))
             lanes = vmax(lanes, load(blocks, (a, k, Q0, x), W) + load(far, (b, k, FAR_FAB, x), W))
     pairs[X, a, b] = max(best, lane_max(lanes))
+
+
+@njit(nogil=True, forceinline=True)
+def fill_x(i, j, pairs, far, blocks):
+    """X(i,j) and X(j,i)."""
+    _fill_x(i, j, pairs, far, blocks)
+    _fill_x(j, i, pairs, far, blocks)
 
 
 @njit(nogil=True)
@@ -252,8 +282,23 @@ def _weigh_splits(a, b, pairs, scalars, weights):
 
 
 @njit(nogil=True)
-def fill_f(a, b, starts, count, exact, pairs, scalars, closed, weights, rows):
-    """All F, VX and VA of (a,b,x) for all x in the vectors ``starts``, into ``rows``[item, x].
+def _keep_f(a, b, starts, count, rows, closed, far):
+    """Copy the rows that later intervals combine."""
+    for v in range(count):
+        x = starts[v]
+        store(closed, (a, b, CLOSED_F0, x), load(rows, (F0, x), W))
+        store(closed, (a, b, CLOSED_VX, x), load(rows, (VX, x), W))
+        store(closed, (a, b, CLOSED_VA, x), load(rows, (VA, x), W))
+        store(closed, (a, b, CLOSED_FX, x), load(rows, (FX, x), W))
+        store(closed, (a, b, CLOSED_FX_A, x), load(rows, (FX_A, x), W))
+        store(far, (b, a, FAR_FB, x), load(rows, (FB, x), W))
+        store(far, (b, a, FAR_FBX, x), load(rows, (FBX, x), W))
+        store(far, (b, a, FAR_FAB, x), load(rows, (FAB, x), W))
+
+
+@njit(nogil=True)
+def fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, rows):
+    """All F, VX and VA of (a,b,x) for all x in the vectors ``starts``, into ``rows``[item, x]; some of them are kept.
 
     ``exact``: see `OneEndpointCrossing`; ``weights`` is room for 16 numbers a position.
     """
@@ -304,6 +349,7 @@ def fill_f(a, b, starts, count, exact, pairs, scalars, closed, weights, rows):
         store(rows, (FBX, x), vmax(vmax(fbx, vx), c_bx + broadcast(pairs, (D, a, b), W)))
         store(rows, (VX, x), vx)
         store(rows, (VA, x), va)
+    _keep_f(a, b, starts, count, rows, closed, far)
 
 
 @njit(nogil=True)
@@ -311,21 +357,6 @@ def keep_row(row, kept, a, b, slot, starts, count):
     """Copy one row over x to ``kept``[a, b, slot]."""
     for v in range(count):
         store(kept, (a, b, slot, starts[v]), load(row, starts[v], W))
-
-
-@njit(nogil=True)
-def keep_f(a, b, starts, count, rows, closed, far):
-    """Copy the rows that later intervals combine."""
-    for v in range(count):
-        x = starts[v]
-        store(closed, (a, b, CLOSED_F0, x), load(rows, (F0, x), W))
-        store(closed, (a, b, CLOSED_VX, x), load(rows, (VX, x), W))
-        store(closed, (a, b, CLOSED_VA, x), load(rows, (VA, x), W))
-        store(closed, (a, b, CLOSED_FX, x), load(rows, (FX, x), W))
-        store(closed, (a, b, CLOSED_FX_A, x), load(rows, (FX_A, x), W))
-        store(far, (b, a, FAR_FB, x), load(rows, (FB, x), W))
-        store(far, (b, a, FAR_FBX, x), load(rows, (FBX, x), W))
-        store(far, (b, a, FAR_FAB, x), load(rows, (FAB, x), W))
 
 
 @njit(nogil=True)
@@ -342,7 +373,7 @@ def keep_scalars(a, b, first, stop, rows, scalars):
 
 
 @njit(nogil=True)
-def fill_blocks(a, b, pairs, scalars, blocks):
+def _fill_blocks(a, b, pairs, scalars, blocks):
     """E0, E1, G0, M1 and Q0 of (a,b,x) for x inside the interval; −inf elsewhere in the vectors that reach inside."""
     i, j = min(a, b), max(a, b)
     nothing = splat(NEG, W)
@@ -363,3 +394,12 @@ def fill_blocks(a, b, pairs, scalars, blocks):
         blocks[a, b, G0, x] = c_ab + (w0 + right)
         blocks[a, b, M1, x] = max(g1, q1)
         blocks[a, b, Q0, x] = pairs[C, a, x] + f0_xab + right
+
+
+@njit(nogil=True, forceinline=True)
+def finish(i, j, rows, pairs, scalars, blocks):
+    """Keep LR0 and LR1 of (i,j,x) = (j,i,x), which are in ``rows``, and fill the blocks of both directions."""
+    keep_scalars(i, j, LR0, LR1 + 1, rows, scalars)
+    keep_scalars(j, i, LR0, LR1 + 1, rows, scalars)
+    _fill_blocks(i, j, pairs, scalars, blocks)
+    _fill_blocks(j, i, pairs, scalars, blocks)

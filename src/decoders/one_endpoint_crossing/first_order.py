@@ -1,6 +1,6 @@
 """First-order parsing to 1-endpoint-crossing trees in O(n⁴) time and O(n³) space.
 
-Source: Pitler, Kannan and Marcus (2013), "Finding Optimal 1-Endpoint-Crossing Trees". The charts of `crossing_charts`
+Source: Pitler, Kannan and Marcus (2013), "Finding Optimal 1-Endpoint-Crossing Trees". The charts of `charts`
 (see there for the notation), and on top of them only Z and D. A tree may have several derivations, and an arc may be
 built as if it were crossed: with one score for both that does no harm.
 
@@ -159,34 +159,23 @@ def _fill_lr(i, j, starts, count, closed, rows):
 def _fill(scores, arc_bonus, penalty, memory):
     """Fill the charts, i descending and j ascending: all smaller intervals come before (i,j)."""
     n = scores.shape[1] - 2
-    all_shapes = charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)
-    pairs4, at = charts.cut(memory, 0, all_shapes[0])
-    scalars, at = charts.cut(memory, at, all_shapes[1])
-    closed, at = charts.cut(memory, at, all_shapes[2])
-    far, at = charts.cut(memory, at, all_shapes[3])
-    blocks, at = charts.cut(memory, at, all_shapes[4])
-    pairs = pairs4[0]
-    rows = np.empty((18, charts.pitch(n)), np.float32)
-    weights = np.empty((n + 1, 16), np.float32)
-    starts = np.empty(charts.pitch(n) // W + 1, np.int64)
+    arrays = charts.cut_charts(memory, n, len(PAIRS), len(CLOSED), len(FAR), 0)
+    pairs, scalars, closed, far, blocks, _, _, rows, weights, starts = arrays
     pairs[:] = NEG
     charts.fill_scores(scores[0], arc_bonus, penalty, pairs[C], pairs[C_TO])
     for i in range(n, -1, -1):
         pairs[D, i, i] = 0
         for j in range(i + 1, n + 1):
             charts.fill_h(i, j, pairs, scalars)
-            charts.fill_h(j, i, pairs, scalars)
             _fill_z(i, j, pairs, closed, far, blocks)
             charts.fill_x(i, j, pairs, far, blocks)
-            charts.fill_x(j, i, pairs, far, blocks)
             _fill_d(i, j, pairs)
             _fill_d(j, i, pairs)
             count = charts.vectors_outside(i, j, n + 1, starts)
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
-                charts.fill_f(a, b, starts, count, True, pairs, scalars, closed, weights, rows)
-                charts.keep_f(a, b, starts, count, rows, closed, far)
+                charts.fill_f(a, b, starts, count, True, pairs, scalars, closed, far, weights, rows)
                 charts.keep_row(rows[FB_A], closed, a, b, CLOSED_FB_A, starts, count)
                 charts.keep_row(rows[FB_X], closed, a, b, CLOSED_FB_X, starts, count)
                 charts.keep_row(rows[FB], closed, a, b, CLOSED_FB, starts, count)
@@ -195,10 +184,7 @@ def _fill(scores, arc_bonus, penalty, memory):
                 charts.keep_scalars(a, b, 0, FBX + 1, rows, scalars)
             _fill_nx(i, j, starts, count, pairs, closed, far)
             _fill_lr(i, j, starts, count, closed, rows)
-            charts.keep_scalars(i, j, LR0, LR1 + 1, rows, scalars)
-            charts.keep_scalars(j, i, LR0, LR1 + 1, rows, scalars)
-            charts.fill_blocks(i, j, pairs, scalars, blocks)
-            charts.fill_blocks(j, i, pairs, scalars, blocks)
+            charts.finish(i, j, rows, pairs, scalars, blocks)
 
 
 @cache

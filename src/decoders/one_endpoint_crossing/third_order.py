@@ -4,7 +4,7 @@ Source: Pitler (2014), "A Crossing-Sensitive Third-Order Factorization for Depen
 of Pitler, Kannan and Marcus (2013). A crossed arc has a score of its own and no further parts; an uncrossed arc has
 a sibling and a grandparent part, each left out next to certain crossed arcs (`parts_of_tree`).
 
-On top of the charts of `crossing_charts` (see there for the notation):
+On top of the charts of `charts` (see there for the notation):
 
 - Ch(a,b): two roots a and b whose outermost arcs inward are crossed and interlocked.
 - T(a,b,g): everything up to b below a, which is below g. P(a,b,g): the same, the outermost child of a being b itself,
@@ -262,27 +262,15 @@ def _fill_scores(scores, arc_bonus, penalty, pairs):
 def _fill(scores, arc_bonus, penalty, exact, memory):
     """Fill the charts, i descending and j ascending: all smaller intervals come before (i,j)."""
     n = scores.shape[1] - 2
-    all_shapes = charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))
-    pairs4, at = charts.cut(memory, 0, all_shapes[0])
-    scalars, at = charts.cut(memory, at, all_shapes[1])
-    closed, at = charts.cut(memory, at, all_shapes[2])
-    far, at = charts.cut(memory, at, all_shapes[3])
-    blocks, at = charts.cut(memory, at, all_shapes[4])
-    top, at = charts.cut(memory, at, all_shapes[5])
-    tops, at = charts.cut(memory, at, all_shapes[6])
-    pairs = pairs4[0]
-    rows = np.empty((18, charts.pitch(n)), np.float32)
-    weights = np.empty((n + 1, 16), np.float32)
-    starts = np.empty(charts.pitch(n) // W + 1, np.int64)
+    arrays = charts.cut_charts(memory, n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))
+    pairs, scalars, closed, far, blocks, top, tops, rows, weights, starts = arrays
     _fill_scores(scores, arc_bonus, penalty, pairs)
     for i in range(n, -1, -1):
         top[i, i, T] = 0
         for j in range(i + 1, n + 1):
             charts.fill_h(i, j, pairs, scalars)
-            charts.fill_h(j, i, pairs, scalars)
             _fill_chain(i, j, pairs, closed, far, blocks)
             charts.fill_x(i, j, pairs, far, blocks)
-            charts.fill_x(j, i, pairs, far, blocks)
 
             count = charts.vectors_outside(i, j, n + 3, starts)
             for turn in range(2):
@@ -295,18 +283,14 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
-                charts.fill_f(a, b, starts, count, exact, pairs, scalars, closed, weights, rows)
-                charts.keep_f(a, b, starts, count, rows, closed, far)
+                charts.fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, rows)
                 _fill_chains(a, b, starts, count, pairs, scalars, weights, rows)
                 charts.keep_row(rows[CB_A], closed, a, b, CLOSED_CB_A, starts, count)
                 charts.keep_row(rows[CB_X], closed, a, b, CLOSED_CB_X, starts, count)
                 charts.keep_row(rows[P1], far, b, a, FAR_P1, starts, count)
                 charts.keep_scalars(a, b, 0, LR0, rows, scalars)
             _fill_lr(i, j, starts, count, closed, rows)
-            charts.keep_scalars(i, j, LR0, LR1 + 1, rows, scalars)
-            charts.keep_scalars(j, i, LR0, LR1 + 1, rows, scalars)
-            charts.fill_blocks(i, j, pairs, scalars, blocks)
-            charts.fill_blocks(j, i, pairs, scalars, blocks)
+            charts.finish(i, j, rows, pairs, scalars, blocks)
 
 
 @cache
