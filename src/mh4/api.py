@@ -131,7 +131,8 @@ def configure(
     scorer: str = "bilstm",
     preset: str | None = None,
     seed: int = 1,
-    settings: dict[str, Any] | None = None,
+    epochs: int | None = None,
+    settings: Mapping[str, Any] | None = None,
 ) -> Config:
     """The configuration of a parser to be trained; parameters as for `train`.
 
@@ -145,17 +146,24 @@ def configure(
     if system is None and (oracle is not None or scorer == "perceptron"):
         raise ValueError("an oracle and the perceptron need a transition system; choose one with system (--system)")
     if system is not None and decoder is not None:
-        raise ValueError("choose a decoder (an exact parser) or a transition system (a greedy one), not both")
+        raise ValueError("choose a decoder (--decoder, an exact parser) or a system (--system, a greedy one), not both")
     if scorer == "perceptron" and preset is not None:
         raise ValueError("presets are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
-    chosen = {"decoder": decoder, "system": system, "oracle": oracle}
-    values = {} if scorer == "perceptron" else dict(PRESETS[preset or DEFAULT_PRESET])
-    values |= {name: value for name, value in chosen.items() if value is not None} | {"seed": seed} | (settings or {})
+    perceptron = scorer == "perceptron"
+    chosen = {
+        "decoder": decoder,
+        "system": system,
+        "oracle": oracle,
+        "seed": seed,
+        "iterations" if perceptron else "max_epochs": epochs,
+    }
+    values = {} if perceptron else dict(PRESETS[preset or DEFAULT_PRESET])
+    values |= {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
     if system is None:
         return make_config(ChartConfig, values)
-    return make_config(PerceptronConfig if scorer == "perceptron" else GreedyConfig, values)
+    return make_config(PerceptronConfig if perceptron else GreedyConfig, values)
 
 
 def draw(sentence: Sentence) -> Drawing:
@@ -223,10 +231,15 @@ def train(
     ValueError
         As for `configure`.
     """
-    if epochs is not None:
-        settings["iterations" if scorer == "perceptron" else "max_epochs"] = epochs
     config = configure(
-        decoder=decoder, system=system, oracle=oracle, scorer=scorer, preset=preset, seed=seed, settings=settings
+        decoder=decoder,
+        system=system,
+        oracle=oracle,
+        scorer=scorer,
+        preset=preset,
+        seed=seed,
+        epochs=epochs,
+        settings=settings,
     )
     if isinstance(config, PerceptronConfig):
         if resume:

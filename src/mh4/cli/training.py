@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mh4.training.presets import PRESETS
-
 from .options import (
     DEFAULT_DECODER,
     DEFAULT_PRESET,
@@ -31,6 +29,7 @@ from .progress import TrainingDisplay, epochs_bar
 
 if TYPE_CHECKING:
     from mh4.data.errors import Errors
+    from mh4.parsers.config import PerceptronConfig
 
 
 class Scorer(StrEnum):
@@ -92,40 +91,36 @@ def train(
     With --decoder, the parser finds the best tree of a class exactly; with --system, it is a greedy transition-based
     parser.
     """
-    from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, make_config, parse_settings
-
-    if system is None and (oracle is not None or scorer is not Scorer.bilstm):
-        raise ValueError("--oracle and --scorer perceptron need a transition system; choose one with --system")
-    if system is not None and (many_roots or decoder is not None):
-        raise ValueError("--decoder and --many-roots cannot be used with --system")
-    decoder = decoder or DEFAULT_DECODER
-    kind = decoder.value if system is None else f"{system}-{scorer.value}"
-    folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
-    errors = error_policy(skip_bad)
-    chosen = {name: value for name, value in (("system", system), ("oracle", oracle)) if value is not None}
-    own = parse_settings(setting or [])
-    if scorer is Scorer.perceptron:
-        if max_steps or resume or device is Device.cuda or preset is not None:
-            raise ValueError(
-                "--max-steps, --resume, --preset and --device cuda cannot be used with --scorer perceptron"
-            )
-        limit = {"iterations": epochs} if epochs else {}
-        _train_perceptron(treebank, dev, folder, {"seed": seed, **chosen, **limit, **own}, overwrite, errors)
-        return
-    limit = {name: limit for name, limit in (("max_steps", max_steps), ("max_epochs", epochs)) if limit}
-    settings = {**PRESETS[preset or DEFAULT_PRESET], "seed": seed, **limit, **own}
-    set_threads(threads)
-    # Of the processes of torchrun, only the first one writes messages.
-    messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
-
+    from mh4.api import configure
+    from mh4.parsers.config import PerceptronConfig, parse_settings
     from mh4.parsers.folder import STATE, WEIGHTS
     from mh4.training.trainer import train as run
 
-    config: NetworkParserConfig
-    if system is None:
-        config = make_config(ChartConfig, {"decoder": decoder.value, "single_root": not many_roots, **settings})
-    else:
-        config = make_config(GreedyConfig, {**chosen, **settings})
+    if system is not None and many_roots:
+        raise ValueError("--many-roots cannot be used with --system")
+    if scorer is Scorer.perceptron and (max_steps or resume or device is Device.cuda):
+        raise ValueError("--max-steps, --resume and --device cuda cannot be used with --scorer perceptron")
+    limits = {"max_steps": max_steps} if max_steps else {}
+    roots = {"single_root": False} if many_roots else {}
+    config = configure(
+        decoder=decoder and decoder.value,
+        system=system,
+        oracle=oracle,
+        scorer=scorer.value,
+        preset=preset and preset.value,
+        seed=seed,
+        epochs=epochs,
+        settings=limits | roots | parse_settings(setting or []),
+    )
+    kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
+    folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
+    errors = error_policy(skip_bad)
+    if isinstance(config, PerceptronConfig):
+        _train_perceptron(treebank, dev, folder, config, overwrite, errors)
+        return
+    set_threads(threads)
+    # Of the processes of torchrun, only the first one writes messages.
+    messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
     with TrainingDisplay() as display:
         try:
             progress = run(
@@ -153,12 +148,10 @@ def train(
 
 
 def _train_perceptron(
-    treebank: Path, dev: Path, folder: Path, settings: dict[str, Any], overwrite: bool, errors: Errors
+    treebank: Path, dev: Path, folder: Path, config: PerceptronConfig, overwrite: bool, errors: Errors
 ) -> None:
-    from mh4.parsers.config import PerceptronConfig, make_config
     from mh4.training.perceptron import train as run
 
-    config = make_config(PerceptronConfig, settings)
     best: dict[str, Any] = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
 
     def on_evaluation(report: dict[str, Any]) -> None:
