@@ -1,178 +1,45 @@
-"""From a batch of words to one context vector a position."""
+"""What an encoder is: it makes context vectors of words, from which everything else is predicted."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, Protocol, Self
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .layers import SMALL, BiLSTM, Linear
-from .network_config import NetworkConfig
-from .transfer import send
 
-UNKNOWN = 0  # index of the unknown word and of the unknown character
-BEGIN, END = 1, 2  # characters around every word
-
-
-class WordIds(NamedTuple):
-    """The words of a sentence as a `WordEncoder` sees them.
-
-    Attributes
-    ----------
-    forms : sequence of str
-    words : int64 (n,)
-        Vocabulary index of each word, `UNKNOWN` for unknown words.
-    characters : int64 (M,)
-        Characters of the words one after the other, `BEGIN` and `END` included.
-    character_lengths : int64 (n,), of sum M
-    """
-
-    forms: Sequence[str]
-    words: np.ndarray
-    characters: np.ndarray
-    character_lengths: np.ndarray
-
-
-@dataclass(frozen=True)
-class WordBatch:
-    """The words of B sentences, padded to T; all tensors on one device.
-
-    Attributes
-    ----------
-    lengths : int64 (B,)
-        Words of each sentence.
-    words : int64 (B, T)
-        Vocabulary index of each word, `UNKNOWN` for unknown words and padding.
-    forms : int64 (B, T)
-        Index of each word's form among the F distinct forms of the batch; 0 at padding.
-    characters : int64 (M,)
-        Characters of the distinct forms one after the other, `BEGIN` and `END` included.
-    character_lengths : int64 (F,), of sum M
-    """
-
-    lengths: Tensor
-    words: Tensor
-    forms: Tensor
-    characters: Tensor
-    character_lengths: Tensor
-
-    def to(self, device: torch.device) -> WordBatch:
-        """The same batch on ``device``."""
-        return WordBatch(
-            *(send(t, device) for t in (self.lengths, self.words, self.forms, self.characters, self.character_lengths))
-        )
+class Batch(Protocol):
+    """B sentences as tensors, as an encoder takes them."""
 
     @property
-    def mask(self) -> Tensor:
-        """bool (B, T): True at words, False at padding."""
-        return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
+    def lengths(self) -> Tensor:
+        """Words of each sentence, int64 (B,)."""
+
+    def to(self, device: torch.device) -> Self:
+        """The same batch on ``device``."""
 
 
-def collate(sentences: Sequence[WordIds]) -> WordBatch:
-    """The words of some sentences as padded tensors."""
-    lengths = np.array([len(sentence.words) for sentence in sentences])
-    inside = np.arange(lengths.max()) < lengths[:, None]
-    seen: dict[str, int] = {}
-    form_of = np.array([seen.setdefault(form, len(seen)) for sentence in sentences for form in sentence.forms])
-    new = np.diff(np.maximum.accumulate(form_of), prepend=-1) > 0
-    character_lengths = np.concatenate([sentence.character_lengths for sentence in sentences])
-    characters = np.concatenate([sentence.characters for sentence in sentences])[np.repeat(new, character_lengths)]
-    words, forms = np.full(inside.shape, UNKNOWN), np.zeros(inside.shape, np.int64)
-    words[inside] = np.concatenate([sentence.words for sentence in sentences])
-    forms[inside] = form_of
-    arrays = (lengths, words, forms, characters, character_lengths[new])
-    return WordBatch(*(torch.from_numpy(array) for array in arrays))
+class Encoder(nn.Module, ABC):
+    """From words to one context vector per position.
 
-
-def _embedding(count: int, size: int) -> nn.Embedding:
-    embedding = nn.Embedding(count, size)
-    nn.init.uniform_(embedding.weight, -SMALL, SMALL)
-    return embedding
-
-
-class WordEncoder(nn.Module):
-    """One vector a word: its embedding if it is frequent, else predicted from its characters.
-
-    If ``characters`` is "all" instead of "rare", a word has the sum of both, and rare words share the embedding of the
-    unknown word. In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character
-    with ``character_unknown[c]``; a frequent form of the batch goes without its characters, which spares time, with
-    probability ``spelling_dropout``; and whole vectors are dropped with probability ``block_dropout``.
+    Attributes
+    ----------
+    size : int
+        Of the context vectors.
     """
 
-    def __init__(self, config: NetworkConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
-        super().__init__()
-        self.spells_all = config.characters == "all"
-        self.block_dropout = config.block_dropout
-        self.spelling_dropout = config.spelling_dropout
-        self.words = _embedding(len(word_unknown), config.word_size)
-        self.characters = _embedding(len(character_unknown), config.character_size)
-        self.character_lstm = BiLSTM(
-            config.character_size, config.character_hidden // 2, config.character_layers, config.lstm_dropout
-        )
-        self.from_characters = Linear(config.character_hidden, config.word_size)
-        self.register_buffer("word_unknown", word_unknown, persistent=False)
-        self.register_buffer("character_unknown", character_unknown, persistent=False)
-        self.word_unknown: Tensor
-        self.character_unknown: Tensor
+    size: int
 
-    def forward(self, batch: WordBatch) -> Tensor:
-        """Word vectors (B, T, size)."""
-        mask = batch.mask
-        unknown = mask & (batch.words == UNKNOWN)
-        if self.training:
-            unknown |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
-        vectors = self.words(batch.words.masked_fill(unknown, UNKNOWN))
-        spelt = mask if self.spells_all else unknown
-        if self.training and self.spells_all and self.spelling_dropout:
-            kept = torch.rand(len(batch.character_lengths), device=mask.device) >= self.spelling_dropout
-            spelt = unknown | (mask & kept[batch.forms])
-        needed, which = torch.unique(batch.forms[spelt], return_inverse=True)
-        if len(needed):
-            predicted = self.predict(batch, needed)[which]
-            vectors = vectors.masked_scatter(
-                spelt[..., None], predicted + vectors[spelt] if self.spells_all else predicted
-            )
-        if self.training and self.block_dropout:
-            keep = 1.0 - self.block_dropout
-            vectors = vectors * (torch.rand(mask.shape, device=mask.device) < keep)[..., None] / keep
-        return vectors
+    @abstractmethod
+    def collate(self, sentences: Sequence[Any]) -> Batch:
+        """A batch of sentences, each given by what the vocabulary makes of it once, such as the ids of its words."""
 
-    def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
-        """Vectors (K, size) of the forms with indices ``forms`` (K,), from their characters alone."""
-        lengths = batch.character_lengths[forms]
-        moved = batch.character_lengths.cumsum(0)[forms] - lengths.cumsum(0)  # from here to there
-        index = torch.repeat_interleave(moved, lengths)
-        characters = batch.characters[index + torch.arange(len(index), device=index.device)]
-        if self.training:
-            unknown = torch.rand(characters.shape, device=characters.device) < self.character_unknown[characters]
-            characters = characters.masked_fill(unknown, UNKNOWN)
-        _, last = self.character_lstm(self.characters(characters), lengths)
-        return torch.tanh(self.from_characters(last))
+    @abstractmethod
+    def forward(self, batch: Any) -> tuple[Tensor, Tensor]:
+        """States of all positions, (B, T + 1, size), the root first: of trees and their labels, and of the taggers."""
 
-
-class SentenceEncoder(nn.Module):
-    """A learned root vector, the word vectors, and a BiLSTM over both.
-
-    The states of two of its layers are what others build on: of the last one, and of ``tagger_layer``, counted from 1.
-    """
-
-    def __init__(self, config: NetworkConfig) -> None:
-        super().__init__()
-        self.tagger_layer = config.tagger_layer or config.layers
-        self.root = nn.Parameter(torch.empty(config.word_size).uniform_(-SMALL, SMALL))
-        self.lstm = BiLSTM(config.word_size, config.hidden // 2, config.layers, config.lstm_dropout)
-
-    def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root."""
-        inside = torch.arange(words.shape[1] + 1, device=words.device) <= lengths[:, None]
-        rows = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)[inside]
-        layers, _ = self.lstm(rows, lengths + 1)
-        padding = rows.new_zeros(*inside.shape, layers[-1].shape[1])
-        states = padding.masked_scatter(inside[..., None], layers[-1])
-        if self.tagger_layer == len(layers):
-            return states, states
-        return states, padding.masked_scatter(inside[..., None], layers[self.tagger_layer - 1])
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters that are not to learn as fast as all others: ``params``, and ``factor`` of the learning rate."""
+        return []

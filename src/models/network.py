@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Generic, NamedTuple, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from .dropout import Dropout
-from .encoder import SentenceEncoder, WordBatch, WordEncoder
+from .encoder import Batch, Encoder
 from .layers import Classifier
 from .network_config import NetworkConfig
 from .scorer import ChannelScorer
 from .transition_scorer import BiaffineTransitionScorer, TransitionScorer
+
+_ENCODER = "encoder."
 
 S = TypeVar("S", bound=ChannelScorer | TransitionScorer | BiaffineTransitionScorer)
 
@@ -32,9 +34,8 @@ class ParserNetwork(nn.Module, Generic[S]):
     Parameters
     ----------
     config : NetworkConfig
-    make_scorer : called with the configuration, makes the scorer of a decoder's channels or of a system's transitions
-    word_unknown : (V,), probability that a word is taken for unknown in training
-    character_unknown : (K,), likewise for characters
+    encoder : Encoder
+    make_scorer : called with the size of context vectors, makes the scorer of a decoder's channels or of transitions
     relations, tags, tag_pairs : int
         Number of relations, of UPOS tags and of UPOS|XPOS pairs; 0 leaves that head out.
     features : int
@@ -44,29 +45,37 @@ class ParserNetwork(nn.Module, Generic[S]):
     def __init__(
         self,
         config: NetworkConfig,
-        make_scorer: Callable[[NetworkConfig], S],
-        word_unknown: Tensor,
-        character_unknown: Tensor,
+        encoder: Encoder,
+        make_scorer: Callable[[int], S],
         relations: int,
         tags: int,
         tag_pairs: int,
         features: int,
     ) -> None:
         super().__init__()
-        self.words = WordEncoder(config, word_unknown, character_unknown)
-        self.sentence = SentenceEncoder(config)
-        self.scorer = make_scorer(config)
-        self.labeler = Classifier(2 * config.hidden, config.mlp, relations, config.mlp_dropout)
+        self.encoder = encoder
+        self.scorer = make_scorer(encoder.size)
+        self.labeler = Classifier(2 * encoder.size, config.mlp, relations, config.mlp_dropout)
         self.taggers = nn.ModuleList(
-            Classifier(config.hidden, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)
+            Classifier(encoder.size, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)
         )
         self.features = None
         if config.feature_weight and features:
-            self.features = Classifier(config.hidden, config.mlp, features, config.mlp_dropout)
+            self.features = Classifier(encoder.size, config.mlp, features, config.mlp_dropout)
 
-    def encode(self, batch: WordBatch) -> Encoded:
+        self.register_state_dict_post_hook(_shorten_names)
+        self.register_load_state_dict_pre_hook(_lengthen_names)
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """All parameters, those together that learn at one rate; ``factor`` is that of the learning rate."""
+        groups = self.encoder.parameter_groups()
+        grouped = {parameter for group in groups for parameter in group["params"]}
+        rest = [parameter for parameter in self.parameters() if parameter not in grouped]
+        return [{"params": rest, "factor": 1.0}, *groups]
+
+    def encode(self, batch: Batch) -> Encoded:
         """Context and role vectors of a batch."""
-        states, tagger_states = self.sentence(self.words(batch), batch.lengths)
+        states, tagger_states = self.encoder(batch)
         return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths))
 
     def scale_dropout(self, share: float) -> None:
@@ -78,3 +87,16 @@ class ParserNetwork(nn.Module, Generic[S]):
     def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""
         return self.labeler(torch.cat([states[sentences, heads], states[sentences, dependents]], dim=-1))
+
+
+def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, metadata: Any) -> None:
+    """The weights of an encoder are saved without its name, as they have been from the first version on."""
+    for name in [name for name in state if name.startswith(prefix)]:  # all, so that their order stays
+        state[prefix + name.removeprefix(prefix).removeprefix(_ENCODER)] = state.pop(name)
+
+
+def _lengthen_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Inverse of `_shorten_names`."""
+    for name in network.encoder.state_dict():
+        if prefix + name in state:
+            state[prefix + _ENCODER + name] = state.pop(prefix + name)

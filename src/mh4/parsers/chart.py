@@ -52,7 +52,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
             config,
             vocabulary,
             device,
-            lambda sizes: ChannelScorer(sizes.hidden, decoder.roles, sizes.mlp, sizes.mlp_dropout),
+            lambda size: ChannelScorer(size, decoder.roles, config.network.mlp, config.network.mlp_dropout),
         )
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)
@@ -67,8 +67,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         self.network.eval()
         for indices in prediction_batches([len(sentence) for sentence in sentences]):
-            batch = self.vocabulary.batch([sentences[i] for i in indices]).to(self.device)
-            self._cut(self.start_scores(self.network.encode(batch)), sentences, indices, scores)
+            encoded = self.encode([sentences[i] for i in indices])
+            self._cut(self.start_scores(encoded), sentences, indices, scores)
         return scores
 
     def annotate_and_score(self, sentences: Sequence[Sentence]) -> tuple[list[Annotation], list[np.ndarray]]:

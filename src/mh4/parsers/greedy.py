@@ -9,7 +9,6 @@ import numpy as np
 from mh4.data.sentence import Sentence
 from mh4.decoders import Derivation
 from mh4.models.network import Encoded
-from mh4.models.network_config import NetworkConfig
 from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
 from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_state
 
@@ -44,10 +43,12 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
         transitions = len(self.system.transitions)
 
-        def make_scorer(sizes: NetworkConfig) -> TransitionScorer | BiaffineTransitionScorer:
+        hidden, dropout = config.network.mlp, config.network.mlp_dropout
+
+        def make_scorer(size: int) -> TransitionScorer | BiaffineTransitionScorer:
             if config.transitions.form == "biaffine":
-                return BiaffineTransitionScorer(sizes.hidden, transitions, sizes.mlp, sizes.mlp_dropout)
-            return TransitionScorer(sizes.hidden, len(names), transitions, sizes.mlp, sizes.mlp_dropout)
+                return BiaffineTransitionScorer(size, transitions, hidden, dropout)
+            return TransitionScorer(size, len(names), transitions, hidden, dropout)
 
         super().__init__(config, vocabulary, device, make_scorer)
 

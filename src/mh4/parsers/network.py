@@ -17,8 +17,9 @@ import torch
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation
+from mh4.models.bilstm_encoder import BiLSTMEncoder
+from mh4.models.encoder import Encoder
 from mh4.models.network import Encoded, ParserNetwork, S
-from mh4.models.network_config import NetworkConfig
 from mh4.models.transfer import HostCopy, send
 
 from .base import ROOT_RELATION, TreebankParser
@@ -31,6 +32,15 @@ BATCH_WORDS = 1_500  # words a prediction batch
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 
 C = TypeVar("C", bound=NetworkParserConfig)
+
+
+def _make_bilstm(config: NetworkParserConfig, vocabulary: Vocabulary) -> BiLSTMEncoder:
+    training = config.training
+    unknown = vocabulary.word_unknown(training.word_unknown), vocabulary.character_unknown(training.character_unknown)
+    return BiLSTMEncoder(config.network, *unknown)
+
+
+ENCODERS: dict[str, Callable[[NetworkParserConfig, Vocabulary], Encoder]] = {"bilstm": _make_bilstm}
 
 
 def choose_device(device: str) -> torch.device:
@@ -80,9 +90,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     config_type: type[C]
 
-    def __init__(
-        self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[NetworkConfig], S]
-    ) -> None:
+    def __init__(self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[int], S]) -> None:
         self.config = config
         self.vocabulary = vocabulary
         self.device = choose_device(device)
@@ -90,14 +98,20 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.ahead = 1 if self.device.type == "cuda" else 0
         self.network = ParserNetwork(
             config.network,
+            ENCODERS[config.network.encoder](config, vocabulary),
             make_scorer,
-            vocabulary.word_unknown(config.training.word_unknown),
-            vocabulary.character_unknown(config.training.character_unknown),
             len(vocabulary.relations),
             len(vocabulary.tags),
             len(vocabulary.tag_pairs),
             len(vocabulary.features),
         ).to(self.device)
+
+    def encode(self, sentences: Sequence[Sentence]) -> Encoded:
+        """What the network makes of some sentences."""
+        with stage("collate"):
+            batch = self.network.encoder.collate([self.vocabulary.ids(sentence) for sentence in sentences])
+        with stage("encode"):
+            return self.network.encode(batch.to(self.device))
 
     @abstractmethod
     def start_scores(self, encoded: Encoded) -> Any:
@@ -181,10 +195,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         note: Callable[[list[int], Any], None] | None,
         background: Executor,
     ) -> ScoredBatch:
-        with stage("collate"):
-            batch = self.vocabulary.batch(sentences).to(self.device)
-        with stage("encode"):
-            encoded = self.network.encode(batch)
+        encoded = self.encode(sentences)
         with stage("score"):
             scores = self.start_scores(encoded)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cached_property
 from itertools import repeat
 from typing import Annotated
@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
-from mh4.models.encoder import BEGIN, END, UNKNOWN, WordBatch, WordIds, collate
+from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, WordIds
 from mh4.models.network_config import STRICT
 
 MIN_WORD_COUNT = 5  # as published
@@ -117,7 +117,7 @@ class Vocabulary:
         return torch.from_numpy(probabilities.astype(np.float32))
 
     def ids(self, sentence: Sentence) -> WordIds:
-        """What an encoder sees of a sentence; `collate` makes a batch of several."""
+        """What a `BiLSTMEncoder` sees of a sentence; its ``collate`` makes a batch of several."""
         words, characters, unknown = self._word_index.get, self._character_index.get, repeat(UNKNOWN)
         forms = sentence.forms
         return WordIds(
@@ -126,15 +126,6 @@ class Vocabulary:
             np.array([index for form in forms for index in (BEGIN, *map(characters, form, unknown), END)]),
             np.array([len(form) + 2 for form in forms]),
         )
-
-    @staticmethod
-    def collate(ids: Sequence[WordIds]) -> WordBatch:
-        """A batch of sentences, given by their ids."""
-        return collate(ids)
-
-    def batch(self, sentences: Sequence[Sentence]) -> WordBatch:
-        """A batch of sentences."""
-        return self.collate([self.ids(sentence) for sentence in sentences])
 
 
 def tag_pair_names(sentence: Sentence) -> list[str]:

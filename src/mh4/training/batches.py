@@ -10,7 +10,8 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
-from mh4.models.encoder import WordBatch, WordIds
+from mh4.models.bilstm_encoder import WordIds
+from mh4.models.encoder import Batch, Encoder
 from mh4.models.transfer import send
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
@@ -57,7 +58,7 @@ class Example:
 class TrainingBatch:
     """Words, trees and the classes of all M words, as tensors on the device."""
 
-    words: WordBatch
+    words: Batch
     heads: list[np.ndarray]
     sentence_of: Tensor
     head_of: Tensor
@@ -100,7 +101,7 @@ def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[in
     return [batches[k] for k in generator.permutation(len(batches))]
 
 
-def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.device) -> TrainingBatch:
+def collate(examples: Sequence[Example], encoder: Encoder, device: torch.device) -> TrainingBatch:
     """Tensors of one batch."""
     lengths = [len(example.sentence) for example in examples]
 
@@ -108,7 +109,7 @@ def collate(examples: Sequence[Example], vocabulary: Vocabulary, device: torch.d
         return send(torch.from_numpy(np.concatenate(arrays).astype(np.int64)), device)
 
     return TrainingBatch(
-        vocabulary.collate([example.words for example in examples]).to(device),
+        encoder.collate([example.words for example in examples]).to(device),
         [example.heads for example in examples],
         joined([np.repeat(np.arange(len(examples)), lengths)]),
         joined([example.sentence.heads[1:] for example in examples]),

@@ -88,13 +88,14 @@ class Trainer:
         self.examples = self._examples(train)
         self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
-            parser.network.parameters(),
+            parser.network.parameter_groups(),
             lr=self.settings.learning_rate,
             betas=(self.settings.beta1, self.settings.beta2),
             eps=self.settings.epsilon,
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
+        self._set_learning_rate()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
         self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
@@ -132,7 +133,7 @@ class Trainer:
 
     def collate(self, indices: Sequence[int]) -> TrainingBatch:
         """Tensors of one batch."""
-        return collate([self.examples[i] for i in indices], self.parser.vocabulary, self.parser.device)
+        return collate([self.examples[i] for i in indices], self.parser.network.encoder, self.parser.device)
 
     def step(self, batch: TrainingBatch | None) -> float:
         """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
@@ -256,14 +257,14 @@ class Trainer:
         self.progress.finished = self.schedule.is_over(self.progress)
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
         if self.settings.decay_from == "best" and best:
-            self.best = [best[name] for name, _ in self.parser.network.named_parameters()]
+            self.best = [best[name] for name in self.parser.network.state_dict()]
         self._set_learning_rate()
         if self.workers.lead:
             self.checkpoint.cut_log(self.progress.step)
 
     def _set_learning_rate(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.progress.learning_rate
+            group["lr"] = self.progress.learning_rate * group["factor"]
 
 
 def train(

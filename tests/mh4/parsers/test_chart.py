@@ -17,6 +17,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.trees import is_tree
+from mh4.models.bilstm_encoder import WordBatch
 from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser, known_heads_bonus
@@ -345,7 +346,7 @@ def test_damaged_model_folders(small_model, tmp_path):
 
 def test_one_long_word_does_not_make_others_long(parser):
     sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
-    batch = parser.vocabulary.batch(sentences)
+    batch = WordBatch.of([parser.vocabulary.ids(sentence) for sentence in sentences])
     assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
 
 

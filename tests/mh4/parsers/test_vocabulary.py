@@ -6,7 +6,7 @@ from dataclasses import asdict
 import pytest
 
 from mh4.data.sentence import Sentence
-from mh4.models.encoder import BEGIN, END, UNKNOWN
+from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, WordBatch
 from mh4.parsers.checking import checked
 from mh4.parsers.vocabulary import Vocabulary, normalise
 
@@ -36,7 +36,8 @@ def test_words_may_need_fewer():
 
 
 def test_batch(vocabulary):
-    batch = vocabulary.batch([Sentence.from_words(["the", "dog"]), Sentence.from_words(["dog", "The", "thé"])])
+    sentences = Sentence.from_words(["the", "dog"]), Sentence.from_words(["dog", "The", "thé"])
+    batch = WordBatch.of([vocabulary.ids(sentence) for sentence in sentences])
     assert batch.lengths.tolist() == [2, 3]
     assert batch.words.tolist() == [[1, UNKNOWN, UNKNOWN], [UNKNOWN, 1, UNKNOWN]]
     assert batch.forms[0, 1] == batch.forms[1, 0]

@@ -70,7 +70,7 @@ class NaiveTrainer:
 
     def loss(self, sentences, trees):
         parser, network = self.parser, self.network.train()
-        encoded = network.encode(parser.vocabulary.batch(sentences))
+        encoded = network.encode(network.encoder.collate([parser.vocabulary.ids(s) for s in sentences]))
         scores = network.scorer(encoded.roles)[:, 0]
         total = sum(
             self.tree_loss(matrix, heads.tolist(), parser.decoder.name == "eisner")

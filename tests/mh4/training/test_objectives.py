@@ -21,7 +21,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
     parser = ChartParser(small_config(decoder), Vocabulary.from_sentences([sentence]), device="cpu")
     with torch.no_grad():
         parser.network.scorer.matrices.zero_()
-    encoded = parser.network.encode(parser.vocabulary.batch([sentence, sentence]))
+    encoded = parser.encode([sentence, sentence])
     trees = [parser.decoder.closest_tree(heads) for heads in ([-1, 2, 0], [-1, 0, 1])]
     assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
 
@@ -35,7 +35,7 @@ def followed_positions(parser, sentences, seeds, epoch):
     """With each seed, the sentences and tokens of the contexts that are met; the loss is a function of these."""
     objective, met = make_objective(parser), []
     trees = [objective.training_tree(sentence) for sentence in sentences]
-    encoded = parser.network.encode(parser.vocabulary.batch(sentences))
+    encoded = parser.encode(sentences)
     hook = parser.network.scorer.register_forward_hook(
         lambda _, given, scores: met.append([x.tolist() for x in given[1:]])
     )
@@ -57,7 +57,7 @@ def test_a_batch_loses_what_its_sentences_lose(kind, small_treebanks):
     objective = make_objective(parser)
 
     def loss(some):
-        encoded = parser.network.encode(parser.vocabulary.batch(some))
+        encoded = parser.encode(some)
         return objective.loss(encoded, [objective.training_tree(sentence) for sentence in some], 0).item()
 
     alone = [loss([sentence]) for sentence in sentences]

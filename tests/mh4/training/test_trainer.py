@@ -57,7 +57,7 @@ def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
         trainer.step(trainer.collate(range(3)))
         trainer.progress.step += 1
         network = parser.network
-        in_force = network.sentence.lstm.dropout.current, network.scorer.mlp.dropout.current
+        in_force = network.encoder.sentence.lstm.dropout.current, network.scorer.mlp.dropout.current
         assert in_force == pytest.approx([rate * share for rate in rates])
 
 

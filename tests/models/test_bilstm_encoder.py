@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from mh4.models.encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
+from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
 from mh4.models.network_config import NetworkConfig
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
