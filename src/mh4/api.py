@@ -148,7 +148,7 @@ def configure(
     if system is not None and decoder is not None:
         raise ValueError("choose a decoder (--decoder, an exact parser) or a system (--system, a greedy one), not both")
     if scorer == "perceptron" and preset is not None:
-        raise ValueError("presets are for networks; the perceptron has none")
+        raise ValueError("presets (--preset) are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
     perceptron = scorer == "perceptron"
