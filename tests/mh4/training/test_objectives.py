@@ -5,7 +5,7 @@ import torch
 from small import SMALL_NETWORK, small_config
 
 from mh4.data.sentence import Sentence
-from mh4.decoders import decoder_names
+from mh4.decoders import InfeasibleError, decoder_names
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import GreedyConfig, TransitionConfig
 from mh4.parsers.greedy import GreedyParser
@@ -24,6 +24,20 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
     encoded = parser.encode([sentence, sentence])
     trees = [parser.decoder.closest_tree(heads) for heads in ([-1, 2, 0], [-1, 0, 1])]
     assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
+
+
+@pytest.mark.parametrize("value", [torch.nan, torch.inf, 1e36])
+def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
+    sentence = Sentence.from_words(["a", "b"])
+    parser = ChartParser(small_config("eisner"), Vocabulary.from_sentences([sentence]), device="cpu")
+    encoded = parser.encode([sentence])
+    objective = make_objective(parser)
+    with pytest.raises(InfeasibleError, match="no eisner derivation"):  # no numbers to blame
+        objective.loss(encoded, [[-1, 0, 0]], 0)
+    with torch.no_grad():
+        parser.network.scorer.matrices.fill_(value)
+    with pytest.raises(ValueError, match="training diverged: scores are no numbers"):
+        objective.loss(encoded, [parser.decoder.closest_tree([-1, 2, 0])], 0)
 
 
 def greedy_parser(sentences, **transitions):
