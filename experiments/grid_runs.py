@@ -12,9 +12,9 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
-from segmentation import MODEL_SUFFIX, require_udpipe, segment_file
+from segmentation import MODEL_SUFFIX, segment_file
 
-from mh4.data.errors import DataError
+from mh4.data.errors import require
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.config import (
     ChartConfig,
@@ -186,8 +186,8 @@ def find_treebank(text: str) -> Treebank:
             raise SystemExit(f"{path}: no such file")
     if paths[-1].suffix == MODEL_SUFFIX:
         try:
-            require_udpipe()
-        except DataError as error:
+            require("ufal.udpipe", "udpipe")
+        except ValueError as error:
             raise SystemExit(str(error)) from None
     if not re.fullmatch(r"[\w.+]+", name):
         raise SystemExit(f"{name!r}: a treebank's name has letters, digits, '_', '.' and '+' only")

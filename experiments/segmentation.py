@@ -16,19 +16,10 @@ from typing import Any
 
 import conllu
 
-from mh4.data.errors import DataError
+from mh4.data.errors import DataError, require
 from mh4.data.files import atomic_output
 
 MODEL_SUFFIX = ".udpipe"
-
-
-def require_udpipe() -> Any:
-    """The package, which is optional; DataError if it is not there."""
-    try:
-        import ufal.udpipe
-    except ImportError as error:
-        raise DataError("segmentation needs ufal.udpipe: pip install -e '.[udpipe]'") from error
-    return ufal.udpipe
 
 
 def raw_text(path: Path) -> str:
@@ -71,7 +62,7 @@ def segment(model: Path, text: str) -> str:
     DataError
         The file is no model of UDPipe, or one that has no segmenter.
     """
-    udpipe = require_udpipe()
+    udpipe = require("ufal.udpipe", "udpipe")
     loaded = udpipe.Model.load(str(model))
     if loaded is None:
         raise DataError(f"{model}: not a model of UDPipe")
@@ -104,7 +95,7 @@ def train_segmenter(train: Path, dev: Path, options: str = "") -> bytes:
     DataError
         What UDPipe makes of the files or the options.
     """
-    udpipe = require_udpipe()
+    udpipe = require("ufal.udpipe", "udpipe")
     error = udpipe.ProcessingError()
 
     def read(path: Path) -> Any:
@@ -146,7 +137,7 @@ def main() -> None:
         model = train_segmenter(arguments.train, arguments.dev, arguments.options)
         with atomic_output(arguments.output) as stream:
             stream.write(model)
-    except (DataError, OSError) as error:
+    except (ValueError, OSError) as error:
         raise SystemExit(str(error)) from None
 
 

@@ -285,9 +285,7 @@ def train_condition(
     Raises
     ------
     ValueError
-        An unknown system or policy, or no sentence is left.
-    MissingExtraError
-        Word vectors without gensim.
+        An unknown system or policy; no sentence is left; word vectors without gensim.
     """
     settings = settings or Settings()
     _, policy = get_oracle(settings.system, settings.policy)

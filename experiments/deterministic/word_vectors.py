@@ -7,14 +7,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mh4.data.errors import require
 from mh4.parsers.vocabulary import normalise
 
 EPOCHS = 20
 MIN_COUNT = 2
-
-
-class MissingExtraError(ImportError):
-    """An optional dependency is not installed; the message says which extra brings it."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,19 +57,12 @@ def learn_word_vectors(
 
     Raises
     ------
-    MissingExtraError
-        gensim is not installed.
     ValueError
-        No word is frequent enough.
+        gensim is not installed, or no word is frequent enough.
     """
-    try:
-        from gensim.models import Word2Vec
-    except ModuleNotFoundError as error:
-        raise MissingExtraError(
-            "word vectors need gensim, which is not installed (pip install 'mh4[vectors]', or do without vectors)"
-        ) from error
+    models = require("gensim.models", "vectors")
     text = [[normalise(form) for form in sentence] for sentence in sentences]
-    model = Word2Vec(
+    model = models.Word2Vec(
         vector_size=size, window=5, sg=1, negative=5, min_count=min_count, seed=seed, workers=1, epochs=epochs
     )
     model.build_vocab(text)

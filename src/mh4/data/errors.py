@@ -1,12 +1,13 @@
-"""The error about a user's data, and what happens to the errors about single sentences."""
+"""The error about a user's data, what happens to the errors about single sentences, and what is not installed."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from typing import Literal
+from importlib import import_module
+from typing import Any, Literal
 
-__all__ = ["DataError", "ErrorPolicy", "Errors"]
+__all__ = ["DataError", "ErrorPolicy", "Errors", "require"]
 
 
 class DataError(ValueError):
@@ -89,3 +90,20 @@ class Errors:
 
 def _warn(error: DataError) -> None:
     warnings.warn(f"{error}; sentence left out", stacklevel=4)
+
+
+def require(module: str, extra: str) -> Any:
+    """A module that only an extra of the package installs.
+
+    Raises
+    ------
+    ValueError
+        It is not installed; the message says how to install it.
+    """
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        package = module.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise  # it is installed, and misses something itself
+        raise ValueError(f"{package} is not installed: pip install 'mh4[{extra}]'") from None

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO
 
 import torch
 
-from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.errors import DataError, ErrorPolicy, Errors, require
 from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.parsers.base import Count, TreebankParser
@@ -97,20 +97,6 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
     return parse_shard(parser, shard, part, job.keep_heads, job.skip)
 
 
-def require_dask() -> None:
-    """Check that the extra is installed.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
-    try:
-        import distributed  # noqa: F401
-    except ModuleNotFoundError:
-        raise ValueError("parsing on a cluster needs Dask: pip install 'mh4[cluster]'") from None
-
-
 @contextmanager
 def connect(address: str, threads: int | None = None) -> Iterator[Client]:
     """A Dask client.
@@ -128,7 +114,7 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
     ValueError
         Dask is not installed, or there is no scheduler or no worker at the address.
     """
-    require_dask()
+    require("distributed", "cluster")
     from distributed import Client, LocalCluster
 
     if address == LOCAL:
@@ -232,7 +218,7 @@ def parse_files(
     OSError
         The connection to the cluster is lost, or the disk is full.
     """
-    require_dask()
+    require("distributed", "cluster")
     count = Count(0, 0)
     targets = check_files(inputs, output_folder)
     read_config(Path(model))  # an error, if there is no model, before workers are started

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mh4.data.errors import DataError, Errors
+from mh4.data.errors import DataError, Errors, require
 
 FIRST, SECOND = DataError("a.conllu:1: sentence 1: is odd"), DataError("a.conllu:7: sentence 3: is odd")
 
@@ -59,3 +59,13 @@ def test_an_object_within_another_decides(policy):
 def test_an_unknown_policy_is_refused(policy):
     with pytest.raises(ValueError, match='errors must be "raise", "skip" or a function'):
         Errors.of(policy)
+
+
+def test_what_an_extra_installs(monkeypatch, tmp_path):
+    assert require("json.decoder", "extra").__name__ == "json.decoder"
+    with pytest.raises(ValueError, match=r"^not_there is not installed: pip install 'mh4\[more\]'$"):
+        require("not_there.inside", "more")
+    (tmp_path / "half_installed.py").write_text("import not_there")
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(ModuleNotFoundError, match="not_there"):
+        require("half_installed", "more")

@@ -13,6 +13,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from mh4.data.errors import require
 from mh4.data.files import atomic_output
 from mh4.parsers.folder import write_json
 
@@ -70,7 +71,7 @@ def run_all(
     ValueError
         matplotlib is missing, or a benchmark fails.
     """
-    require_matplotlib()
+    require("matplotlib", "plots")
     folder = Path(folder)
     folder.mkdir(parents=True, exist_ok=True)
     results: dict[str, Any] = {"machine": machine(threads)}
@@ -88,27 +89,10 @@ def run_all(
     return results
 
 
-def require_matplotlib() -> None:
-    """Check that the extra ``plots`` is installed.
-
-    Raises
-    ------
-    ValueError
-        It is not.
-    """
-    try:
-        import matplotlib  # noqa: F401
-    except ModuleNotFoundError:
-        raise ValueError("the plot needs matplotlib: pip install 'mh4[plots]'") from None
-
-
 def plot_decoders(results: dict[str, Any]) -> str:
     """Median times (`measure_decoders`) over length, both axes logarithmic, as the text of an SVG file."""
-    require_matplotlib()
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    mpl, figures = require("matplotlib", "plots"), require("matplotlib.figure", "plots")
+    figure = figures.Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.subplots()
     for kind, style in (("decoders", "o-"), ("peers", "x--")):
         for name, row in results[kind].items():
