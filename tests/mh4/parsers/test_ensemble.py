@@ -210,6 +210,7 @@ def test_several_roots_where_a_member_has_them():
     member.single_root = False
     np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [-1, 0, 0])
     assert EnsembleParser([member], single_root=True).decoder.single_root
+    assert not EnsembleParser([member, Fixed([-1, 0])]).decoder.single_root  # all members must have it so
 
 
 def test_given_heads_that_no_tree_has():

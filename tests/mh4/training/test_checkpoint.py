@@ -100,6 +100,25 @@ def test_an_interruption_leaves_the_best_model_alone(small_treebanks, tmp_path):
     assert [(tmp_path / "weights.safetensors").read_bytes()] == best
 
 
+def test_before_the_first_step_there_is_no_model(small_treebanks, tmp_path, monkeypatch):
+    def interrupt(self, batch):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Trainer, "step", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path, small_config(), device="cpu")
+    assert not (tmp_path / "weights.safetensors").exists()
+
+
+def test_half_a_line_at_the_end_of_the_log_is_cut(small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    whole = (folder / "log.jsonl").read_bytes()
+    (folder / "log.jsonl").write_bytes(whole + whole[:20])
+    train(*small_treebanks, folder, small_config(), device="cpu", resume=True)
+    assert (folder / "log.jsonl").read_bytes() == whole
+
+
 def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path):
     """The evaluation at the first limit is one that there is without it, too."""
     for limit in ({"max_steps": 8}, {"max_epochs": 1}, {}):
