@@ -7,11 +7,14 @@ the word leads there after it has been removed: it is no head any more, and with
 the top of the stack as before or nearer, so that their steps still apply. So removing a word never does harm, and where
 two could be removed the order is of no account; here the topmost one comes first.
 
-A gold tree that cannot be built is replaced by the closest one that the chart decoder finds. The chart covers nearly
-all that the system does (Gómez-Rodríguez, Shi and Lee 2018, section 3.2), so there is seldom a closer one.
+A gold tree that cannot be built is replaced by the closest one that can, found by exact search (`mh4_search`). Where
+that would take too long it is the closest one of the chart decoder, which covers nearly all that the system does
+(Gómez-Rodríguez, Shi and Lee 2018, section 3.2), and a warning says so.
 """
 
 from __future__ import annotations
+
+import logging
 
 import numpy as np
 from numba import njit
@@ -22,6 +25,9 @@ from mh4.transitions.arrays.mh4 import REDUCES
 from mh4.transitions.mh4 import MH4
 
 from .arc_hybrid import static_computation, static_costs
+from .mh4_search import CONFIGURATIONS, search_closest
+
+log = logging.getLogger("mh4")
 
 # Charts too large for memory are searched with a beam instead.
 _CLOSEST = "beam:64"
@@ -55,7 +61,9 @@ def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
 
 
 def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
-    """The tree itself if the system can build it, or else the closest one that the chart decoder can.
+    """The tree itself if the system can build it, or else one that it can, with most arcs in common.
+
+    Beyond `CONFIGURATIONS` looked at, the closest tree of the chart decoder stands in, with a warning in the log.
 
     Parameters
     ----------
@@ -80,7 +88,15 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
         return np.array(heads, np.int32)
     if len(heads) == 1:
         raise InfeasibleError("no word, so none to be attached to the root")
-    return get_decoder("mh4-two", single_root, search=_CLOSEST).closest_tree(heads)
+    closest = search_closest(heads, single_root)
+    if closest is None:
+        log.warning(
+            "a tree of %d words is replaced by the closest one of the MH4 chart, which need not be the closest one of "
+            "MH4 parsing: more than %d configurations would have to be looked at",
+            *(len(heads) - 1, CONFIGURATIONS),
+        )
+        closest = get_decoder("mh4-two", single_root, search=_CLOSEST).closest_tree(heads)
+    return closest
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:

@@ -60,8 +60,8 @@ def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
 def optimal_computation(heads: np.ndarray, system: str, policy: str | None = None) -> tuple[tuple[str, ...], int]:
     """A computation of a system that builds as many arcs of a tree as any does, and the number of these arcs.
 
-    One exception: a tree that MH4 parsing cannot build is replaced by the closest one of the chart decoder, and there
-    may be a closer one.
+    A tree that MH4 parsing cannot build is the one exception where the search for the closest takes too long; see
+    `mh4.oracles.mh4.closest_derivable`, which then warns.
 
     Parameters
     ----------

@@ -105,8 +105,8 @@ def training_tree(sentence: Sentence, system: TreeBuilder) -> np.ndarray:
     """Heads, int (n + 1,), of the gold tree, or of one in its place where the system cannot build it.
 
     Systems for projective trees get the closest projective tree (Nederhof 2019, section 3), with one word below the
-    root if the gold tree is such a tree or the system builds no others. MH4 gets the closest tree of its chart decoder
-    (Gómez-Rodríguez, Shi and Lee 2018, section 3). Covington's parser builds every tree.
+    root if the gold tree is such a tree or the system builds no others. MH4 gets the closest tree that it can build.
+    Covington's parser builds every tree.
     """
     if system.trees == "mh4":
         return closest_derivable(sentence.heads, system.single_root)

@@ -8,6 +8,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.sample import generate_sample
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
+from mh4.oracles.mh4_search import search_closest
 from mh4.transitions.mh4 import MH4
 
 SINGLE_ROOT = pytest.mark.parametrize("single_root", [False, True])
@@ -40,17 +41,30 @@ def test_more_is_derived_than_the_chart_covers():
 
 
 @SINGLE_ROOT
-def test_other_trees_are_replaced_by_the_closest_of_the_chart(single_root):
-    chart = get_decoder("mh4-two", single_root)
-    replaced = 0
-    for gold in all_trees(4):
+@pytest.mark.parametrize("n", [2, 3, 4, 5, pytest.param(6, marks=pytest.mark.slow)])
+def test_other_trees_are_replaced_by_the_closest_one_of_the_system(n, single_root):
+    derivable = np.array([gold for gold in all_trees(n) if is_derivable(gold, single_root)])
+    known = set(map(tuple, derivable.tolist()))
+    for gold in all_trees(n):
         closest = closest_derivable(gold, single_root)
-        assert is_derivable(closest, single_root)
+        assert tuple(closest.tolist()) in known
+        assert (closest == gold).sum() == (derivable == gold).sum(1).max()
         assert built(gold, single_root).tolist() == closest.tolist()
-        if not is_derivable(gold, single_root):
-            assert (closest != gold).sum() == (chart.closest_tree(gold) != gold).sum() > 0
-            replaced += 1
-    assert replaced == (125 - 60 if single_root else 125 - 119)
+
+
+def test_a_closer_tree_than_any_of_the_chart():
+    gold = np.array([-1, 4, 0, 0, 2, 1])
+    assert (closest_derivable(gold) == gold).sum() - 1 == 4
+    assert (get_decoder("mh4-two", single_root=False).closest_tree(gold) == gold).sum() - 1 == 3
+
+
+def test_beyond_the_bound_the_tree_of_the_chart_stands_in(monkeypatch, caplog):
+    gold = np.array([-1, 4, 0, 0, 2, 1])
+    assert search_closest(gold, configurations=3) is None
+    monkeypatch.setattr("mh4.oracles.mh4.search_closest", lambda heads, single_root: None)
+    expected = get_decoder("mh4-two", single_root=False).closest_tree(gold)
+    assert closest_derivable(gold).tolist() == expected.tolist()
+    assert "need not be the closest" in caplog.text
 
 
 def test_a_sentence():

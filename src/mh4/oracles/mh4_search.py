@@ -1,0 +1,106 @@
+"""The closest tree that MH4 parsing can build to one that it cannot: exact search over the system's configurations.
+
+The cost of a configuration is the number of gold arcs that are lost in it: a word was removed with another head, or
+before its gold dependents were. Costs never fall along a computation, so configurations are expanded in the order of
+their costs, and the first final one belongs to a closest tree. Two things keep the search short. A configuration, for
+what can still become of it, is no more than its stack and the length of its remaining input, and each is expanded
+once. And a word that is complete, with its gold head within reach, is removed without a look at alternatives, as in
+`mh4.oracles.mh4`: what would be attached to it later can be attached to another word at the same cost (the tests
+enumerate all trees of up to six words).
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from mh4.transitions.mh4 import MH4
+
+CONFIGURATIONS = 50_000  # expanded before the search gives up, after about a second
+
+
+Stacked = tuple[tuple[int, ...], int]  # the stack, and the first word of the remaining input
+
+
+class _Step(NamedTuple):
+    """How a configuration was reached: from which one, and the arc (head, dependent) if one was made."""
+
+    before: Stacked | None
+    arc: tuple[int, int] | None
+
+
+def search_closest(
+    heads: np.ndarray, single_root: bool = False, configurations: int = CONFIGURATIONS
+) -> np.ndarray | None:
+    """The tree of the system that shares most arcs with a tree, or None if too many configurations were expanded.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+        A tree, −1 at 0.
+    single_root : bool
+        See `MH4`.
+    configurations : int
+        The bound. Few trees need more than some hundreds; the number can grow exponentially with the gold arcs lost.
+
+    Returns
+    -------
+    int32 (n + 1,) or None
+    """
+    gold = heads.tolist()
+    n = len(gold) - 1
+    children: list[list[int]] = [[] for _ in gold]
+    for word in range(1, n + 1):
+        children[gold[word]].append(word)
+    agenda: list[list[tuple[Stacked, _Step]]] = [[(((0,), 1), _Step(None, None))]]
+    steps: dict[Stacked, _Step] = {}
+    cost = 0
+    while len(steps) < configurations:
+        if not agenda[cost]:
+            cost += 1
+            continue
+        configuration, step = agenda[cost].pop()
+        if configuration in steps:
+            continue
+        steps[configuration] = step
+        stack, front = configuration
+        if front > n and len(stack) == 1:
+            return _heads(configuration, steps, n)
+        after: list[tuple[int, Stacked, tuple[int, int] | None]] = []
+        if front <= n:
+            after.append((0, ((*stack, front), front + 1), None))
+        here = {*stack, *range(front, n + 1)}
+        for head, dependent in _arcs(stack, front, n, single_root):
+            right = gold[dependent] == head
+            waiting = sum(child in here for child in children[dependent])
+            # A gold head that has been removed already took this arc into its own cost.
+            loss = waiting + (not right and gold[dependent] in here)
+            reduced = (tuple(word for word in stack if word != dependent), front), (head, dependent)
+            if right and not waiting:
+                after = [(0, *reduced)]
+                break
+            after.append((loss, *reduced))
+        for loss, following, arc in after:
+            agenda.extend([] for _ in range(cost + loss + 1 - len(agenda)))
+            agenda[cost + loss].append((following, _Step(configuration, arc)))
+    return None
+
+
+def _arcs(stack: tuple[int, ...], front: int, n: int, single_root: bool) -> list[tuple[int, int]]:
+    """Head and dependent of every legal reduction."""
+    remaining = front <= n
+    window = (*((-1, -1, *stack)[-3:]), front if remaining else -1)
+    least = 1 if single_root and (remaining or len(stack) > 2) else 0
+    arcs = ((window[head], window[dependent]) for head, dependent in MH4.reduces.values())
+    return [(head, dependent) for head, dependent in arcs if head >= least and dependent > 0]
+
+
+def _heads(configuration: Stacked, steps: dict[Stacked, _Step], n: int) -> np.ndarray:
+    heads = np.full(n + 1, -1, np.int32)
+    step = steps[configuration]
+    while step.before is not None:
+        if step.arc is not None:
+            heads[step.arc[1]] = step.arc[0]
+        step = steps[step.before]
+    return heads
