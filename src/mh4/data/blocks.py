@@ -19,7 +19,7 @@ COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DE
 ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
 REQUIRED = (FORM, UPOS, XPOS, DEPREL)  # may not be empty; an unknown value is "_"
 
-STRIDE = 9  # fields a word, see `Content`
+STRIDE = 9  # fields per word, see `Content`
 
 _BOM = "\ufeff".encode()
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
@@ -114,7 +114,7 @@ def _read_together(text: str, count: int) -> Taken | None:
         others.append((0, text[start:end]))
         start = end + 1
     body = text[start:]
-    if "\t " in body or "\t\t" in body or "\n#" in body:  # blank or empty fields, comments between words
+    if "\t " in body or "\t\t" in body:  # blank or empty fields
         return None
     fields = body.split("\t")
     if not _is_in_order(fields, count - len(others)):

@@ -38,7 +38,7 @@ def draw_text(
     width: int | None = None,
     markup: bool = False,
 ) -> str:
-    """A tree in box-drawing characters, one word a line.
+    """A tree in box-drawing characters, one word per line.
 
     A head carries a vertical line, its trunk, that starts with ┬, ┴ or ┼ in the line of the head; from there a
     horizontal line leads to each dependent and ends in an arrow. Where a trunk runs over a horizontal line (─│─) they

@@ -100,9 +100,9 @@ def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
     end = 0
     sentences = read_conllu(source, trees="required") if isinstance(source, (str, Path)) else map(check_tree, source)
     for sentence in sentences:
-        start = end
+        start, source, name = end, sentence.source, sentence.name
         for line, form, words in _tokens(sentence):
-            place = f"{sentence.source}:{line}: {sentence.name}"
+            place = f"{source}:{line}: {name}"
             text = _without_spaces(form)
             if not text:
                 raise DataError(f"{place}: FORM of the token is empty")

@@ -186,6 +186,24 @@ def test_the_end_of_a_file_is_normalised_to_one_blank_line(read, newline, ending
     assert rendered(read(body + ending.replace("{}", newline))) == content.encode()
 
 
+def test_very_long_sentences(read):
+    """Beyond the ids and heads that are known in advance."""
+    for n in (4094, 4095, 4096, 4097, 5000):
+        text = tree(*range(2, n + 1), 0)
+        (sentence,) = read(text, trees="required")
+        assert sentence.heads.tolist() == [-1, *range(2, n + 1), 0]
+        assert sentence.to_bytes() == text.encode()
+        again = sentence.replace(heads=sentence.heads, misc=sentence.misc)
+        assert again.to_bytes() == text.encode()
+        with pytest.raises(DataError, match=f"ID 7 where word {n} is expected"):
+            read(tree(*["_"] * n).replace(f"\n{n}\t", "\n7\t"))
+
+
+def test_carriage_return_at_the_end_of_a_file_with_windows_line_ends(read):
+    (sentence,) = read((tree(0, 1)[:-2]).replace("\n", "\r\n") + "\r")
+    assert sentence.to_bytes() == tree(0, 1).replace("\n", "\r\n").encode()
+
+
 def test_blank_lines_alone_hold_no_sentence(read):
     assert read("") == read("\n\n \r\n") == read("\ufeff") == []
 
@@ -334,6 +352,10 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
         (word("2-1"), "12: sentence 2: ID '2-1' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
         (word("2-3") + word(1), "12: sentence 2: multiword token 2-3 does not stand before word 2"),
         (word("1-3") + word(1) + word("2-3"), "14: sentence 2: multiword token 2-3 overlaps the one before it"),
+        (
+            "1-2\tw\n" + word(1) + word(2),
+            "12: sentence 2: 2 tab-separated columns instead of 10 (an unknown value is _)",
+        ),
         (word("1-2") + word(1), "12: sentence 2: multiword token 1-2 reaches beyond the last word, 1"),
         (word("1.1") + word(1), "12: sentence 2: empty node 1.1 does not stand after word 1"),
         (

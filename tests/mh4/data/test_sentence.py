@@ -238,6 +238,13 @@ def test_a_score_belongs_to_its_heads(sentence):
     assert scored.replace(heads=sentence.heads).score is None
 
 
+def test_equal_annotations_are_equal():
+    one, same = (Annotation(np.array([-1, 0]), ("root",), score=1.0) for _ in range(2))
+    assert one == same
+    for other in (Annotation(np.array([-1, -1]), ("root",), score=1.0), Annotation(score=1.0), Annotation(one.heads)):
+        assert one != other
+
+
 def test_annotations_without_a_tree():
     with pytest.raises(ValueError, match="holds no tree"):
         _ = Annotation(heads=np.array([-1, 0])).tree
@@ -263,6 +270,14 @@ def test_a_comment_has_the_line_end_of_the_line_after_it():
         lines = Sentence.from_conllu(text).with_comment("a", 1).to_bytes().split(b"\n")
         assert lines[lines.index(b"# a = 1\r") + 1].endswith(b"\r")
     assert b"# a = 1\n1\t" in Sentence.from_conllu(tree(0, 1)[:-1] + "\r\n").with_comment("a", 1).to_bytes()
+
+
+def test_line_ends_and_odd_values_stay_where_other_values_are_replaced():
+    text = "1\ta\rb\t_\t_\t_\t_\t_\t_\t_\t_\r\n" + word(2) + "\n"
+    sentence = Sentence.from_conllu(text)
+    assert sentence.misc == ("_", "_")
+    new = sentence.replace(forms=[sentence.forms[0], "c"], misc=["X=1", "Y=2"])
+    assert new.to_bytes().decode() == text.replace("\tw", "\tc").replace("_\r\n", "X=1\r\n").replace("_\n\n", "Y=2\n\n")
 
 
 def test_multiword_tokens(sentence):
