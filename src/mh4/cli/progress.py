@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
@@ -36,10 +36,10 @@ def _bar(*columns: ProgressColumn) -> Bars:
     )
 
 
-def track(steps: Collection[T], description: str) -> Iterator[T]:
-    """Go through ``steps`` while a bar shows how many are done and the time left."""
+def track(steps: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
+    """Go through ``steps``, of which there are ``total`` if not their length, with a bar and the time left."""
     with _bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
-        yield from bar.track(steps, description=description)
+        yield from bar.track(steps, total, description=description)
 
 
 @contextmanager
