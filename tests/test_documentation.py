@@ -35,8 +35,10 @@ def blocks(page):
 def workplace(tmp_path_factory):
     """A folder with what the pages use: treebanks, and a model that knows one sentence of Hungarian."""
     folder = tmp_path_factory.mktemp("pages")
-    for name in ("train", "dev", "input", "gold", "system"):
-        (folder / f"{name}.conllu").write_text(40 * HUNGARIAN if name == "train" else HUNGARIAN, encoding="utf-8")
+    wrong = HUNGARIAN.replace("nsubj", "obj")
+    texts = {"train": 40 * HUNGARIAN, "dev": HUNGARIAN, "input": HUNGARIAN, "gold": HUNGARIAN, "system": wrong}
+    for name, text in texts.items():
+        (folder / f"{name}.conllu").write_text(text, encoding="utf-8")
     train(
         folder / "train.conllu",
         folder / "dev.conllu",
