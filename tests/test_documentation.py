@@ -139,3 +139,9 @@ def test_architecture_names_real_files():
     files = {str(path) for folder in ("src", "tests") for path in (ROOT / folder).rglob("*")}
     for name in re.findall(r"`(?!src|tests|experiments)([a-z_0-9/]+(?:\.py|/))`", PAGES["architecture.md"]):
         assert any(f"{path}/".endswith(f"/{name.rstrip('/')}/") for path in files), name
+
+
+def test_architecture_names_all_rooms():
+    inside = (path for path in (ROOT / "src" / "mh4").iterdir() if path.name[:1] != "_" and path.suffix in ("", ".py"))
+    rooms = {path.stem for path in inside} | {"decoders", "models"}
+    assert set(re.findall(r"^\| `mh4\.(\w+)`", PAGES["architecture.md"], flags=re.MULTILINE)) == rooms

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -23,9 +23,6 @@ from .options import (
     set_threads,
 )
 from .progress import words_bar
-
-if TYPE_CHECKING:
-    from mh4.parsers.base import TreebankParser
 
 
 def parse(
@@ -91,8 +88,10 @@ def parse(
                 on_progress=on_progress,
             )
     else:
+        from mh4.api import Parser
+
         set_threads(threads)
-        parser = _load(folders, ensemble, search, device, threads)
+        parser = Parser(*folders, device=device.value, search=search, threads=threads)
         ready = time.perf_counter()
         with words_bar(sources) as on_progress:
             sentences, words = parser.parse_file(
@@ -103,18 +102,6 @@ def parse(
     say(
         f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
     )
-
-
-def _load(folders: list[str], ensemble: bool, search: str, device: Device, threads: int | None) -> TreebankParser:
-    if not ensemble:
-        from mh4.parsers.registry import load_parser
-
-        return load_parser(folders[0], device.value, search, threads)
-    if search != "exact":
-        raise ValueError(f"--search {search} cannot be used with --ensemble")
-    from mh4.parsers.ensemble import EnsembleParser
-
-    return EnsembleParser.load(folders, device=device.value, threads=threads)
 
 
 def evaluate(

@@ -240,7 +240,7 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     fails_with_one_line(run("parse", model, dev, "--search", "beam:4"), "greedy")
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
     fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
-    fails_with_one_line(run("train", train, "--dev", dev, "--decoder", "mst", *options), "--decoder", "--system")
+    fails_with_one_line(run("train", train, "--dev", dev, "--decoder", "mst", *options), "decoder", "system")
 
 
 def test_closed_streams_are_errors_only_where_they_are_needed(small_model, small_treebanks, tmp_path):
@@ -276,7 +276,7 @@ def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
     assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
     fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, "nope", dev), "nope: is not a folder")
-    fails_with_one_line(run("parse", "--ensemble", small_model, dev, "--search", "greedy"), "--search")
+    fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, "--search", "greedy"), "mst", "beam")
 
 
 def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
@@ -301,7 +301,8 @@ def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks
     command = [sys.executable, "-m", "mh4", "parse", small_model, small_treebanks[1], "--cluster", "local"]
     done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 0
-    (line,) = done.stderr.splitlines()
+    # A busy machine may take longer to end a worker than Dask waits.
+    (line,) = (line for line in done.stderr.splitlines() if "Worker process still alive" not in line)
     assert re.match(r"\d+ sentences, \d+ words, ", line)
 
 
@@ -310,7 +311,7 @@ def test_options_that_do_not_go_together(run, small_treebanks):
     fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
     fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")
-    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "--preset")
+    fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "preset")
     fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
     fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
 
