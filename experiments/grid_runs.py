@@ -110,7 +110,9 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
     """
     config = config_of(run.system, run.settings, run.seed)
     treebank = run.treebank
-    progress = train(treebank.train, treebank.dev, folder, config, device, threads=1, resume=True, on_step=on_step)
+    progress = train(
+        treebank.train, treebank.dev, folder, config, device=device, threads=1, resume=True, on_step=on_step
+    )
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
     return {
         "dev_uas": progress.best_uas,

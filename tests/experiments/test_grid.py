@@ -278,7 +278,7 @@ def test_a_segmenter_needs_its_package(treebank, tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "ufal.udpipe", None)
     model = tmp_path / "m.udpipe"
     model.write_bytes(b"")
-    with pytest.raises(SystemExit, match=r"needs ufal\.udpipe"):
+    with pytest.raises(SystemExit, match=r"ufal\.udpipe is not installed"):
         find_treebank(f"xx={treebank.train},{treebank.dev},{treebank.test},{model}")
 
 

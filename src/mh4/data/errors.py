@@ -103,7 +103,6 @@ def require(module: str, extra: str) -> Any:
     try:
         return import_module(module)
     except ModuleNotFoundError as error:
-        package = module.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != package:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
             raise  # it is installed, and misses something itself
-        raise ValueError(f"{package} is not installed: pip install 'mh4[{extra}]'") from None
+        raise ValueError(f"{error.name} is not installed: pip install 'mh4[{extra}]'") from None
