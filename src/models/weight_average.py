@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 
 class WeightAverage:
-    """Exponential moving average of the parameters of a network (Polyak and Juditsky 1992).
+    """Exponential moving average of what a network learns (Polyak and Juditsky 1992).
 
     Parameters
     ----------
@@ -18,25 +18,29 @@ class WeightAverage:
     decay : float
         What the average keeps of itself at each update, 0 to 1; about 1 / (1 − decay) steps count. The first steps
         keep less, so that the random start is soon forgotten. With 0 nothing is averaged, and nothing kept.
+
+    Attributes
+    ----------
+    averages : dict
+        By the names of the parameters, without those that are frozen.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
         self.decay = decay
-        self.parameters = [parameter.detach() for parameter in network.parameters()]
-        self.averages = [parameter.clone() for parameter in self.parameters] if decay else []
+        self._weights = {name: own.detach() for name, own in network.named_parameters() if own.requires_grad}
+        self.averages = {name: weight.clone() for name, weight in self._weights.items()} if decay else {}
 
     def update(self, step: int) -> None:
         """Take in the weights after ``step``, counted from 1."""
         if not self.decay:
             return
         keep = min(self.decay, step / (step + 9))
-        torch._foreach_lerp_(self.averages, self.parameters, 1.0 - keep)
+        torch._foreach_lerp_([*self.averages.values()], [*self._weights.values()], 1.0 - keep)
 
-    def restart(self, weights: list[Tensor]) -> None:
-        """Let the network and its average go on from other weights, one tensor a parameter."""
-        torch._foreach_copy_(self.parameters, weights)
+    def restart(self) -> None:
+        """Forget what was before the weights that the network has now."""
         if self.decay:
-            torch._foreach_copy_(self.averages, weights)
+            torch._foreach_copy_([*self.averages.values()], [*self._weights.values()])
 
     @contextmanager
     def applied(self) -> Iterator[None]:
@@ -44,9 +48,10 @@ class WeightAverage:
         if not self.decay:
             yield
             return
-        own = [parameter.clone() for parameter in self.parameters]
-        torch._foreach_copy_(self.parameters, self.averages)
+        weights = [*self._weights.values()]
+        own = [weight.clone() for weight in weights]
+        torch._foreach_copy_(weights, [*self.averages.values()])
         try:
             yield
         finally:
-            torch._foreach_copy_(self.parameters, own)
+            torch._foreach_copy_(weights, own)

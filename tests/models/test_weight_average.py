@@ -19,7 +19,7 @@ def test_average_follows_its_formula():
         average.update(step)
         keep = min(0.5, step / (step + 9))
         expected = keep * expected + (1 - keep) * weight
-    torch.testing.assert_close(average.averages[0], torch.tensor([[expected]]))
+    torch.testing.assert_close(average.averages["weight"], torch.tensor([[expected]]))
 
 
 def test_without_decay_the_weights_are_their_own_average():
@@ -40,13 +40,20 @@ def test_the_network_has_its_own_weights_back_afterwards():
     with average.applied():
         assert network.weight.item() == 1.0
     assert network.weight.item() == 2.0
-    assert average.averages[0].item() == 1.0
+    assert average.averages["weight"].item() == 1.0
 
 
-def test_restart_moves_the_network_and_its_average():
+def test_restart_forgets_what_was_before():
     network = _network()
     average = WeightAverage(network, decay=0.9)
-    average.restart([torch.tensor([[5.0]])])
+    network.weight.data.fill_(5.0)
+    average.restart()
     assert network.weight.item() == 5.0
     with average.applied():
         assert network.weight.item() == 5.0
+
+
+def test_frozen_weights_have_no_average():
+    network = nn.Linear(2, 2)
+    network.weight.requires_grad_(False)
+    assert list(WeightAverage(network, decay=0.9).averages) == ["bias"]

@@ -48,7 +48,7 @@ class Checkpoint:
         """Write the state as it is now."""
         sections: dict[str, dict[str, Tensor]] = {
             "network": self.network.state_dict(),
-            "average": self._averages(),
+            "average": self.average.averages,
             "random": _random_state(),
         }
         moments = self.optimizer.state_dict()["state"]
@@ -79,7 +79,7 @@ class Checkpoint:
             part, _, name = name.rpartition("/")
             sections[part][name] = tensor
         self.network.load_state_dict(sections["network"])
-        for name, average in self._averages().items():
+        for name, average in self.average.averages.items():
             average.copy_(sections["average"][name])
         state = self.optimizer.state_dict() | {"state": {}}
         numbers = {name: index for index, name in enumerate(self._optimized())}
@@ -118,10 +118,6 @@ class Checkpoint:
                 kept.append(line)
         with atomic_output(self.log) as stream:
             stream.write(b"".join(kept))
-
-    def _averages(self) -> dict[str, Tensor]:
-        averages = self.average.averages  # none, if nothing is averaged
-        return {name: own for (name, _), own in zip(self.network.named_parameters(), averages, strict=bool(averages))}
 
     def _optimized(self) -> list[str]:
         """Names of the parameters, in the order in which the optimizer numbers them."""

@@ -98,7 +98,7 @@ class Trainer:
         self._set_learning_rate()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
-        self.best: list[Tensor] = []  # parameters best on dev, if decays go back to them; only the lead has the file
+        self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
@@ -208,7 +208,7 @@ class Trainer:
             uas, las = self.dev_scores()
             improved = self.schedule.note(progress, uas, las)
             if improved and goes_back:
-                self.best = [parameter.detach().clone() for parameter in self.parser.network.parameters()]
+                self.best = {name: weight.clone() for name, weight in self.parser.network.state_dict().items()}
             if improved and self.workers.lead:
                 self.save_weights()
         report = {
@@ -226,7 +226,8 @@ class Trainer:
         if self.schedule.move_on(progress):
             self._set_learning_rate()
             if goes_back:
-                self.average.restart(self.best)
+                self.parser.network.load_state_dict(self.best)
+                self.average.restart()
         if self.workers.lead:
             self.checkpoint.append(report)
             self.checkpoint.save(progress)
@@ -256,8 +257,8 @@ class Trainer:
         self.progress = self.checkpoint.load()
         self.progress.finished = self.schedule.is_over(self.progress)
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
-        if self.settings.decay_from == "best" and best:
-            self.best = [best[name] for name in self.parser.network.state_dict()]
+        if self.settings.decay_from == "best":
+            self.best = best
         self._set_learning_rate()
         if self.workers.lead:
             self.checkpoint.cut_log(self.progress.step)

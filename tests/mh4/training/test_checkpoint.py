@@ -234,7 +234,7 @@ def test_the_state_is_by_name(tmp_path):
     step(*other)
     for one, another in zip(trained[0].parameters(), other[0].parameters(), strict=True):
         torch.testing.assert_close(one, another, rtol=0, atol=0)
-    for one, another in zip(trained[2].averages, other[2].averages, strict=True):
+    for one, another in zip(trained[2].averages.values(), other[2].averages.values(), strict=True):
         torch.testing.assert_close(one, another, rtol=0, atol=0)
     names = load_file(tmp_path / "training.safetensors")
     assert {"network/first.weight", "optimizer/exp_avg/first.weight", "average/first.weight", "random/cpu"} < set(names)

@@ -138,7 +138,7 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     assert np.diff(sums, prepend=0.0) == pytest.approx(expected, rel=1e-4)
     for own, other in zip(parser.network.parameters(), twin.network.parameters(), strict=True):
         torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-5)
-    for own, other in zip(trainer.average.averages, twin.average, strict=True):
+    for own, other in zip(trainer.average.averages.values(), twin.average, strict=True):
         torch.testing.assert_close(own, other, rtol=1e-3, atol=1e-5)
     report = json.loads((tmp_path / "log.jsonl").read_text())
     words = sum(len(e.sentence) for batch in batches for e in batch)
