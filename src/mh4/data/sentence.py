@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, overload
 
@@ -431,8 +431,9 @@ class Sentence(Sequence[Word]):
 _COLUMNS = {name: value.column for name, value in vars(Sentence).items() if isinstance(value, _Column)}
 
 
-def share_strings(sentences: Iterable[Sentence]) -> None:
-    """Let equal strings of sentences that stay in memory be one object."""
+def share_strings(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
+    """The sentences, for those who keep many: equal strings of all of them become one object."""
     shared: dict[str, str] = {}
     for sentence in sentences:
         sentence._fields[:] = map(shared.setdefault, sentence._fields, sentence._fields)
+        yield sentence

@@ -21,8 +21,7 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise") -> list[Sentence]
         A sentence is not valid, unless ``errors`` says otherwise; no sentence is left.
     """
     skipped = Errors(errors)
-    sentences = list(read_conllu(path, trees="required", errors=skipped))
-    share_strings(sentences)
+    sentences = list(share_strings(read_conllu(path, trees="required", errors=skipped)))
     if skipped.count:
         log.warning("%s: %d bad sentences skipped; the first: %s", path, skipped.count, skipped.first)
     several = sum(len(sentence.roots) > 1 for sentence in sentences)

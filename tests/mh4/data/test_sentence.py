@@ -401,7 +401,6 @@ def test_replaced_columns_are_read_again_and_all_else_stays(text, columns, heads
 def test_strings_can_be_shared():
     first, second = Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word"))
     assert first.forms[0] is not second.forms[0]
-    first, second = Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word"))
-    share_strings([first, second])
+    first, second = share_strings(Document.from_conllu((tree(0) + tree(0)).replace("w1", "long word")))
     assert first.forms[0] is second.forms[0]
     assert first.to_conllu() == tree(0).replace("w1", "long word")
