@@ -40,10 +40,10 @@ from grid_runs import PRESETS, SYSTEMS, Run, find_treebank, make_grid, same_sett
 from provenance import describe_commit, describe_hardware, describe_versions
 from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 
+from mh4.models.devices import choose_device
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.folder import LOG, WEIGHTS
-from mh4.parsers.network import choose_device
 from mh4.parsers.registry import load_parser
 
 SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from mh4.cli.bench.report import PACKAGES, processor
-from mh4.parsers.network import choose_device
+from mh4.models.devices import choose_device
 
 
 def describe_commit() -> str | None:

@@ -12,8 +12,8 @@ from torch import Tensor
 
 from mh4.decoders.lanes import splat
 
+from .devices import compiled_threads
 from .products import COLUMNS, ROWS, W, add_tile, multiply_rows, multiply_transposed_rows, store_tile
-from .threads import compiled_threads
 
 
 @njit(nogil=True)
@@ -86,7 +86,7 @@ def _score_all_in_parallel(vectors, turned, matrices, bias, row_role, column_rol
 
 
 def score_all(vectors: Tensor, matrices: Tensor, row_role: Tensor, column_role: Tensor) -> tuple[Tensor, Tensor]:
-    """Products and scores of all positions and channels, as of `ChannelScorer`, without gradient, on the CPU."""
+    """Products and scores of all positions and channels (see `ChannelScorer`), without gradient, on the CPU."""
     batch, size, roles, width = vectors.shape
     padded = -(-size // COLUMNS) * COLUMNS
     products = vectors.new_empty(batch, size, len(matrices), width)

@@ -10,10 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .devices import send
 from .encoder import Encoder
 from .layers import SMALL, BiLSTM, Linear
 from .network_config import NetworkConfig
-from .transfer import send
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word

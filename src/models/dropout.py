@@ -74,7 +74,7 @@ class Dropout(nn.Module):
         return x * dropout_mask(x.shape, self.current, x) if self.current else x
 
     def by_sequence(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """``x`` (P, C) with one mask a sequence (Gal & Ghahramani 2016); ``lengths`` as of `BiLSTM`."""
+        """``x`` (P, C) with one mask a sequence (Gal & Ghahramani 2016); ``lengths``: see `BiLSTM`."""
         if not self.current:
             return x
         mask = dropout_mask((len(lengths), x.shape[1]), self.current, x)

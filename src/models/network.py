@@ -25,7 +25,7 @@ class Encoded(NamedTuple):
 
     states: Tensor  # (B, T + 1, hidden)
     tagger_states: Tensor  # (B, T + 1, hidden), what tags are predicted from
-    roles: Tensor  # (B, T + 2, R, …), as of the scorer's ``role_vectors``
+    roles: Tensor  # (B, T + 2, R, …), the scorer's ``role_vectors``
 
 
 class ParserNetwork(nn.Module, Generic[S]):

@@ -16,7 +16,7 @@ from torch import Tensor
 
 from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, store
 
-from .threads import compiled_threads
+from .devices import compiled_threads
 
 W = REGISTER
 ROWS, COLUMNS = 4, 2 * W  # of a tile: so many vectors that the multipliers never wait for a sum

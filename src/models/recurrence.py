@@ -17,8 +17,8 @@ from torch import Tensor
 
 from mh4.decoders.lanes import intrinsic
 
+from .devices import compiled_threads
 from .products import COLUMNS, ROWS, add_tile, load_tile, multiply, multiply_transposed, store_tile
-from .threads import compiled_threads
 
 # As fast as fastmath, but sums stay in order: `_sigmoid` rounds by adding and taking away a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})

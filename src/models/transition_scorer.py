@@ -139,7 +139,7 @@ class BiaffineTransitionScorer(nn.Module):
         self.dropout = self.channels.mlp.dropout
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors (B, N, 2, hidden + 1) of every position in both roles, as of `ChannelScorer.role_vectors`."""
+        """Vectors (B, N, 2, hidden + 1) of every position in both roles; see `ChannelScorer.role_vectors`."""
         return self.channels.role_vectors(states, lengths)
 
     def _products(self, vectors: Tensor) -> Tensor:

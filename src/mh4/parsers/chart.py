@@ -13,9 +13,9 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
+from mh4.models.devices import HostCopy
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
-from mh4.models.transfer import HostCopy
 
 from .config import ChartConfig
 from .network import NetworkParser, prediction_batches

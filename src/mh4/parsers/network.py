@@ -18,9 +18,9 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation
 from mh4.models.bilstm_encoder import BiLSTMEncoder
+from mh4.models.devices import HostCopy, choose_device, send
 from mh4.models.encoder import Encoder
 from mh4.models.network import Encoded, ParserNetwork, S
-from mh4.models.transfer import HostCopy, send
 
 from .base import ROOT_RELATION, TreebankParser
 from .config import NetworkParserConfig
@@ -41,21 +41,6 @@ def _make_bilstm(config: NetworkParserConfig, vocabulary: Vocabulary) -> BiLSTME
 
 
 ENCODERS: dict[str, Callable[[NetworkParserConfig, Vocabulary], Encoder]] = {"bilstm": _make_bilstm}
-
-
-def choose_device(device: str) -> torch.device:
-    """``auto`` is CUDA when there is one, else the CPU.
-
-    Raises
-    ------
-    ValueError
-        An unknown name, or CUDA where there is none.
-    """
-    if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("no CUDA device here; use --device cpu or auto")
-    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
 class ScoredBatch(NamedTuple):

@@ -11,8 +11,8 @@ from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.models.bilstm_encoder import WordIds
+from mh4.models.devices import send
 from mh4.models.encoder import Batch, Encoder
-from mh4.models.transfer import send
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
 WINDOW = 128  # sentences among which those of similar length are batched together, if they make up

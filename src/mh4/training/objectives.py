@@ -11,9 +11,9 @@ from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import LARGEST_SUM
+from mh4.models.devices import send
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
-from mh4.models.transfer import send
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.chart import ChartParser

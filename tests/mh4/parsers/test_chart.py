@@ -22,7 +22,7 @@ from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser, known_heads_bonus
 from mh4.parsers.folder import CONFIG, VOCABULARY, WEIGHTS
-from mh4.parsers.network import choose_device, prediction_batches
+from mh4.parsers.network import prediction_batches
 from mh4.parsers.vocabulary import Vocabulary
 
 
@@ -348,9 +348,3 @@ def test_one_long_word_does_not_make_others_long(parser):
     sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
     batch = WordBatch.of([parser.vocabulary.ids(sentence) for sentence in sentences])
     assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
-
-
-def test_devices():
-    assert choose_device("cpu").type == "cpu"
-    with pytest.raises(ValueError, match="known: auto, cpu, cuda"):
-        choose_device("tpu")

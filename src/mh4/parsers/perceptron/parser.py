@@ -37,7 +37,7 @@ class PerceptronParser(TreebankParser):
     config : PerceptronConfig
     vocabulary : PerceptronVocabulary
     lists : four arrays
-        Averaged weights, as of `weights.averaged_lists`.
+        Averaged weights; see `weights.averaged_lists`.
     """
 
     config_type = PerceptronConfig

@@ -1,0 +1,81 @@
+"""Where tensors are computed: on a GPU, to and from which they travel without waiting, or by the threads of the CPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from threading import Lock
+
+import numba
+import numpy as np
+import torch
+from torch import Tensor
+
+_taken = Lock()
+
+if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenMP's threads, which it does not have
+    os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
+
+
+def choose_device(device: str) -> torch.device:
+    """``auto`` is CUDA when there is one, else the CPU.
+
+    Raises
+    ------
+    ValueError
+        An unknown name, or CUDA where there is none.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("no CUDA device here; use --device cpu or auto")
+    return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
+
+
+def send(tensor: Tensor, device: torch.device) -> Tensor:
+    """A tensor of the host on ``device``; on a GPU it may still be on its way, which the work there waits for."""
+    return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
+
+
+class HostCopy:
+    """A tensor on its way to the host, which a GPU sends while it goes on with other work."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self._host = tensor
+        self._sent: torch.cuda.Event | None = None
+        if tensor.device.type == "cuda":
+            self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
+            self._host.copy_(tensor, non_blocking=True)
+            self._sent = torch.cuda.Event()
+            self._sent.record()
+
+    def numpy(self) -> np.ndarray:
+        """The tensor as an array, once it is there."""
+        if self._sent is not None:
+            self._sent.synchronize()
+        return self._host.numpy()
+
+
+@contextmanager
+def compiled_threads() -> Iterator[int]:
+    """How many threads a parallel loop may take inside: as many as PyTorch, but one while another thread is in here.
+
+    Where Numba and PyTorch share OpenMP's threads, as on Linux, they need not be woken. Numba's own threads, its last
+    resort elsewhere, must not be called from two places at a time.
+    """
+    threads = torch.get_num_threads()
+    if threads == 1 or not _taken.acquire(blocking=False):
+        yield 1
+        return
+    # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
+    before = numba.get_num_threads()
+    try:
+        if torch.get_num_threads() != threads:
+            torch.set_num_threads(threads)
+        threads = min(threads, before)
+        numba.set_num_threads(threads)  # OpenMP keeps its threads if their number stays
+        yield threads
+    finally:
+        numba.set_num_threads(before)
+        _taken.release()
