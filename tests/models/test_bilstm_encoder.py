@@ -9,7 +9,7 @@ from mh4.models.network_config import NetworkConfig
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
 
-def encoder(characters, word_unknown=0.0, spelling_dropout=0.0):
+def encoder(characters, word_unknown=0.0, spelling_dropout=0.0, block_dropout=0.0, character_unknown=0.0):
     torch.manual_seed(1)
     config = NetworkConfig(
         word_size=5,
@@ -17,11 +17,11 @@ def encoder(characters, word_unknown=0.0, spelling_dropout=0.0):
         character_hidden=6,
         character_layers=1,
         lstm_dropout=0.0,
-        block_dropout=0.0,
+        block_dropout=block_dropout,
         characters=characters,
         spelling_dropout=spelling_dropout,
     )
-    return WordEncoder(config, torch.tensor([0.0, word_unknown]), torch.zeros(6))
+    return WordEncoder(config, torch.tensor([0.0, word_unknown]), torch.tensor([0.0] * 5 + [character_unknown]))
 
 
 def batch(words):
@@ -73,6 +73,23 @@ def test_frequent_words_may_go_without_their_spelling_in_training_only():
     torch.testing.assert_close(frequent, words.words.weight[1])
     torch.testing.assert_close(rare, words.words.weight[UNKNOWN] + spelt(words, RARE))
     torch.testing.assert_close(vectors(words.eval(), (1, FREQUENT))[0], frequent + spelt(words, FREQUENT))
+
+
+def test_characters_are_taken_for_unknown_in_training_only():
+    words = encoder("rare", character_unknown=1.0)
+    (taken,) = vectors(words.train(), (UNKNOWN, OTHER))
+    torch.testing.assert_close(taken, spelt(words.eval(), [UNKNOWN]))
+    assert not torch.allclose(taken, spelt(words, OTHER))
+    torch.testing.assert_close(vectors(words, (UNKNOWN, OTHER))[0], spelt(words, OTHER))
+
+
+def test_whole_vectors_are_dropped_in_training_only():
+    words, many = encoder("rare", block_dropout=0.2), [(1, FREQUENT)] * 1000
+    (kept,) = vectors(words.eval(), (1, FREQUENT))
+    rows = vectors(words.train(), *many)
+    dropped = (rows == 0).all(1)
+    assert 150 < dropped.sum() < 250
+    torch.testing.assert_close(rows[~dropped], (kept / 0.8).expand(int((~dropped).sum()), -1))
 
 
 def test_taggers_may_build_on_a_lower_layer():
