@@ -19,6 +19,8 @@ from rich.progress import (
 )
 from rich.progress import Progress as Bars
 
+from mh4.data.files import open_input
+
 from .options import messages, say
 
 if TYPE_CHECKING:
@@ -67,7 +69,7 @@ def words_bar(inputs: Sequence[str]) -> Iterator[Callable[[Count], None]]:
 
 def count_words(path: str | Path) -> int:
     """About how many words a CoNLL-U file has, without parsing it: its tabs, by those of a line."""
-    with open(path, "rb") as stream:
+    with open_input(path) as stream:
         return sum(block.count(b"\t") for block in iter(lambda: stream.read(1 << 20), b"")) // 9
 
 
