@@ -18,6 +18,8 @@ from typing import NamedTuple, Self
 import numpy as np
 from numba import njit
 
+from mh4.machine import available_threads
+
 from .trees import arc_matrix, checked_tree
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
@@ -298,7 +300,7 @@ class Decoder(ABC):
             bonus = None if arc_bonus is None else arc_bonus[b, :size, :size]
             return self.decode(scores[b, :, :size, :size], bonus)
 
-        threads = (os.cpu_count() or 1) if threads is None else operator.index(threads)
+        threads = available_threads() if threads is None else operator.index(threads)
         if threads < 1:
             raise ValueError(f"decoding takes one thread at least; got {threads}")
         if threads == 1 or batch < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * batch:

@@ -18,6 +18,12 @@ from pathlib import Path
 PACKAGE = Path(__file__).resolve().parent
 
 
+class Terminated(SystemExit):
+    """The process was asked to end (SIGTERM): as with Ctrl-C, what is half done is cleaned up."""
+
+    code = 143  # as shells have it: 128 and the number of the signal
+
+
 def prepare() -> None:
     """Choose settings that suit a busy machine, unless the environment has its own."""
     # Threads that spin while they wait take the cores from whoever has work: 20 times slower beside other programs.

@@ -9,12 +9,14 @@ from __future__ import annotations
 import io
 import logging
 import os
+import signal
 import sys
 from typing import Annotated
 
 import typer
 
 from mh4 import __version__
+from mh4.machine import Terminated
 
 from .bench.commands import bench_app
 from .options import say
@@ -77,8 +79,9 @@ def _show_messages() -> None:
 
 
 def main() -> None:
-    """Entry point: an error that the user can fix is one line on stderr and exit status 1, without a traceback."""
+    """Entry point: an error that the user can fix is one line on stderr and exit status 2, without a traceback."""
     _show_messages()
+    signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
@@ -96,4 +99,8 @@ def _fail(error: Exception) -> None:
     if os.environ.get("MH4_TRACEBACK"):
         raise error
     say(f"mh4: {error}", style="red")
-    raise SystemExit(1) from None
+    raise SystemExit(2) from None
+
+
+def _terminate(*_: object) -> None:
+    raise Terminated

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from mh4.data.errors import Errors
 from mh4.decoders import decoder_names
+from mh4.machine import available_threads
 from mh4.training import presets
 
 # No markup: file names may contain brackets. Piped output is not cut to the width of a terminal.
@@ -70,11 +71,10 @@ def say(text: str, style: str | None = None) -> None:
 
 
 def set_threads(threads: int | None) -> None:
-    """Set the number of threads of the network; None leaves PyTorch's default."""
+    """Set the number of threads of the network; None leaves PyTorch's default, or what this process may use of it."""
     import torch
 
-    if threads is not None:
-        torch.set_num_threads(threads)
+    torch.set_num_threads(threads or min(torch.get_num_threads(), available_threads()))
 
 
 def error_policy(skip_bad: bool) -> Errors:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from mh4.machine import Terminated
+
 from .options import (
     DEFAULT_DECODER,
     DEFAULT_PRESET,
@@ -136,11 +138,11 @@ def train(
                 on_step=display.on_step,
                 on_evaluation=display.on_evaluation,
             )
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated) as interruption:
             kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
             how = "continues" if (folder / STATE).exists() else "starts over"  # before the first evaluation
             say(f"mh4: interrupted; {kept}; --resume {how}")
-            raise SystemExit(130) from None
+            raise SystemExit(interruption.code if isinstance(interruption, Terminated) else 130) from None
     say(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}; "
         f"trained for {progress.seconds / 60:.1f} minutes; model in {folder}",

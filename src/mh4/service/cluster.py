@@ -9,7 +9,6 @@ Needs the extra ``mh4[cluster]``.
 
 from __future__ import annotations
 
-import os
 import secrets
 import shutil
 import tempfile
@@ -28,6 +27,7 @@ import torch
 from mh4.data.errors import DataError, ErrorPolicy, Errors, require
 from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
+from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import read_config
 from mh4.parsers.registry import load_parser
@@ -118,7 +118,7 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
     from distributed import Client, LocalCluster
 
     if address == LOCAL:
-        workers = max(1, (os.cpu_count() or 1) // (threads or 1))
+        workers = max(1, available_threads() // (threads or 1))
         # No limit on memory: one long sentence may need more than an equal share of it.
         with (
             LocalCluster(

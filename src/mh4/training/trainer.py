@@ -19,6 +19,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.machine import Terminated
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig
@@ -163,7 +164,7 @@ class Trainer:
         gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
         try:
             return self._run()
-        except KeyboardInterrupt:
+        except (KeyboardInterrupt, Terminated):
             if self.workers.count == 1 and not self.progress.best_step and self.progress.step:
                 with self.average.applied():
                     self.save_weights()

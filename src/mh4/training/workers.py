@@ -16,6 +16,8 @@ import torch.distributed.nn  # its functions' default group is the one at import
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
+from mh4.machine import available_threads
+
 _meetings = itertools.count()
 
 
@@ -69,7 +71,7 @@ class Workers:
         """Threads for each process, so that all on this machine share its cores; None: this one has them alone."""
         if self.count == 1:
             return None
-        return max(1, (os.cpu_count() or 1) // int(os.environ["LOCAL_WORLD_SIZE"]))
+        return max(1, available_threads() // int(os.environ["LOCAL_WORLD_SIZE"]))
 
     @property
     def lead(self) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -19,6 +18,7 @@ from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
+from mh4.machine import available_threads
 
 from .closest import check_tree_class, closest_tree
 
@@ -79,7 +79,7 @@ def map_in_order(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None
 ) -> Iterator[_Result]:
     """``map`` in a pool of threads, by default one per core, that reads no more than some hundred items ahead."""
-    with ThreadPoolExecutor(threads or os.cpu_count(), thread_name_prefix="mh4-closest") as pool:
+    with ThreadPoolExecutor(threads or available_threads(), thread_name_prefix="mh4-closest") as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
             for item in items:

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from types import SimpleNamespace
 
 import pytest
@@ -40,7 +41,7 @@ def run(monkeypatch, capfdbinary):
 def fails_with_one_line(result, *words):
     """Exit status not 0, one readable line on stderr, no traceback."""
     stderr = result.stderr.decode()
-    assert result.returncode == 1, stderr
+    assert result.returncode == 2, stderr
     assert "Traceback" not in stderr
     assert len(stderr.strip().splitlines()) == 1, stderr
     for word in words:
@@ -249,7 +250,7 @@ def test_closed_streams_are_errors_only_where_they_are_needed(small_model, small
     assert done.returncode == 0, done.stderr
     for redirected, name in ((f"{small_treebanks[1]} >&-", b"standard output"), ("<&-", b"standard input")):
         failed = subprocess.run(f"{command} {redirected}", shell=True, capture_output=True)
-        assert failed.returncode == 1
+        assert failed.returncode == 2
         assert failed.stderr.splitlines() == [b"mh4: " + name + b": is closed (name a file)"]
 
 
@@ -323,3 +324,33 @@ def test_oracle_writes_sequences(run, small_treebanks):
     assert all(line.count(b"\t") == 3 for line in result.stdout.splitlines())
     assert result.stdout.startswith(b"sample-dev-1\t")
     fails_with_one_line(run("oracle", "--policy", "any", small_treebanks[1]), "left-before-right")
+
+
+def test_sigterm_ends_training_like_an_interruption(small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    command = [sys.executable, "-m", "mh4", "train", train, "--dev", dev, "-o", tmp_path / "m", "--decoder", "mst"]
+    small = [f"--set={name}=16" for name in ("hidden", "word_size", "character_size", "character_hidden", "mlp")]
+    with subprocess.Popen(
+        [*command, *small, "--set=evaluation_steps=20"], stderr=subprocess.PIPE, text=True
+    ) as process:
+        first = process.stderr.readline()
+        process.terminate()
+        rest = process.stderr.read()
+    assert first.startswith("step"), first + rest
+    assert process.returncode == 143
+    assert "interrupted; the best model so far is in" in rest
+    assert "Traceback" not in rest
+    assert not list(tmp_path.rglob("*.tmp"))
+    assert not (tmp_path / "m" / ".owner").exists()
+
+
+def test_sigterm_leaves_no_half_of_an_output(small_model, tmp_path):
+    command = [sys.executable, "-m", "mh4", "parse", small_model, "-o", tmp_path / "out.conllu"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        deadline = time.monotonic() + 100
+        while not list(tmp_path.glob(".mh4-*.tmp")) and time.monotonic() < deadline:
+            time.sleep(0.05)
+        process.terminate()
+        assert process.wait(60) == 143
+        assert "Traceback" not in process.stderr.read()
+    assert list(tmp_path.iterdir()) == []
