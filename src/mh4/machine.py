@@ -13,6 +13,7 @@ import stat
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 PACKAGE = Path(__file__).resolve().parent
@@ -104,6 +105,7 @@ def available_threads() -> int:
     return max(1, min(count, _quota()))
 
 
+@cache  # files are read, and decoding asks for every batch
 def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
     """Cores that the quotas of this process's cgroup (version 2 or 1) and of those above it leave; many if none."""
     least = math.inf
