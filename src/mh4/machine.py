@@ -83,17 +83,17 @@ def _is_private(folder: Path) -> bool:
 
 
 def _link_warm_kernels(folder: Path) -> None:
-    """Let a cache that was filled beside the sources (``mh4 warm-up``), and is read-only now, be of use."""
-    for cache in PACKAGE.rglob("__pycache__"):
-        indices = list(cache.glob("*.nbi"))
+    """Let a cache that was filled beside the sources, and is read-only now, be of use."""
+    for warm in PACKAGE.rglob("__pycache__"):
+        indices = list(warm.glob("*.nbi"))
         if not indices:
             continue
-        source = cache.parent
+        source = warm.parent
         target = folder / f"{source.name}_{hashlib.sha1(str(source).encode()).hexdigest()}"  # as Numba names it
         if target.exists():
             continue
         target.mkdir(mode=0o700)
-        for kernel in cache.glob("*.nbc"):
+        for kernel in warm.glob("*.nbc"):
             (target / kernel.name).symlink_to(kernel)
         for index in indices:  # last: where there is an index, there are its kernels
             shutil.copyfile(index, target / index.name)
