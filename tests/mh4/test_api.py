@@ -5,7 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 import mh4
+from mh4.api import configure
 from mh4.data.errors import DataError
+from mh4.parsers.config import ChartConfig, PerceptronConfig
 
 FORMS = ["A", "kutya", "ugat", "."]
 
@@ -53,6 +55,22 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
     assert parser.meta["dev"]["las"] == pytest.approx(mh4.evaluate(dev, parser.parse(dev)).las, abs=0.01)
     with pytest.raises(DataError, match="--overwrite"):
         mh4.train(train, dev, tmp_path / "m", decoder="eisner", device="cpu")
+
+
+def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings():
+    balanced = configure().training
+    assert (balanced.learning_rate, balanced.patience, balanced.seed, balanced.max_epochs) == (0.004, 12, 1, 0)
+    assert configure(preset="paper") == ChartConfig()
+    chosen = configure(decoder="eisner", seed=7, epochs=3, settings={"patience": 2, "mlp": 10})
+    assert (chosen.decoder, chosen.training.seed, chosen.training.max_epochs) == ("eisner", 7, 3)
+    assert (chosen.training.patience, chosen.network.mlp, chosen.training.learning_rate) == (2, 10, 0.004)
+    assert configure(seed=7, settings={"seed": 8}).training.seed == 8
+    greedy = configure(system="arc-eager", oracle="static", seed=5, epochs=2)
+    assert (greedy.kind, greedy.transitions.oracle, greedy.training.seed) == ("greedy", "static", 5)
+    assert greedy.training.max_epochs == 2
+    assert configure(system="covington", scorer="perceptron", seed=5, epochs=2) == PerceptronConfig(
+        system="covington", seed=5, iterations=2
+    )
 
 
 @pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"system": "covington"}])
