@@ -7,8 +7,10 @@ import pytest
 import mh4
 from mh4.api import configure
 from mh4.data.errors import DataError
+from mh4.decoders.search import BeamSearch
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 
+SMALL = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
 FORMS = ["A", "kutya", "ugat", "."]
 
 
@@ -48,8 +50,7 @@ def test_a_file_is_parsed_sentence_by_sentence(parser, small_treebanks, tmp_path
 
 def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
     train, dev = small_treebanks
-    settings = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
-    parser = mh4.train(train, dev, tmp_path / "m", decoder="eisner", epochs=1, seed=3, device="cpu", **settings)
+    parser = mh4.train(train, dev, tmp_path / "m", decoder="eisner", epochs=1, seed=3, device="cpu", **SMALL)
     assert isinstance(parser, mh4.Parser)
     assert len(parser(FORMS)) == 4
     assert parser.meta["dev"]["las"] == pytest.approx(mh4.evaluate(dev, parser.parse(dev)).las, abs=0.01)
@@ -76,12 +77,32 @@ def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings()
 @pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"system": "covington"}])
 def test_greedy_parsers_are_trained_and_loaded_the_same_way(options, small_treebanks, tmp_path):
     if "scorer" not in options:
-        options |= {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
+        options = options | SMALL
     parser = mh4.train(*small_treebanks, tmp_path / "m", epochs=1, **options)
     assert parser(FORMS).heads.tolist() == mh4.Parser.load(tmp_path / "m")(FORMS).heads.tolist()
     assert not parser.can_keep_heads
     with pytest.raises(ValueError, match="keep"):
         parser(FORMS, keep_heads=True)
+
+
+def test_options_reach_the_model(small_model):
+    assert isinstance(mh4.Parser(small_model, device="cpu", search="beam:4").inside.decoder, BeamSearch)
+    assert mh4.Parser(small_model, device="cpu", threads=2).inside.threads == 2
+
+
+@pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"preset": "paper"}])
+def test_bad_sentences_end_training_or_are_left_out(options, small_treebanks, tmp_path):
+    train, skipped = tmp_path / "train.conllu", []
+    cycle = "1\ta\ta\tX\t_\t_\t2\tdep\t_\t_\n2\tb\tb\tX\t_\t_\t1\tdep\t_\t_\n\n"
+    train.write_text(small_treebanks[0].read_text(encoding="utf-8") + cycle, encoding="utf-8")
+    with pytest.raises(DataError, match="cycle"):
+        mh4.train(train, small_treebanks[1], tmp_path / "m", epochs=1, **options)
+    if "preset" in options:
+        options = options | SMALL
+    mh4.train(train, small_treebanks[1], tmp_path / "m", epochs=1, errors=skipped.append, **options)
+    assert len(skipped) == 1
+    with pytest.raises(DataError, match="holds a model already"):
+        mh4.train(*small_treebanks, tmp_path / "m", epochs=1, **options)
 
 
 def test_evaluation_takes_files_and_sentences(parser, small_treebanks, tmp_path):
