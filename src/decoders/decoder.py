@@ -8,18 +8,20 @@ from __future__ import annotations
 
 import operator
 import os
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from math import isfinite
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numba import njit
 
 from mh4.machine import available_threads
 
+from .certainty import Certainty, T
+from .derivation import ChartTooLargeError, Derivation, InfeasibleError
 from .trees import arc_matrix, checked_tree
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
@@ -27,32 +29,6 @@ LARGEST_SUM = (
     2.0**121
 )  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
 THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
-
-
-class InfeasibleError(ValueError):
-    """No tree of the decoder's class avoids the forbidden (−inf) arcs."""
-
-
-class ChartTooLargeError(ValueError):
-    """The chart of this sentence would take more than the decoder's memory limit."""
-
-
-class Derivation(NamedTuple):
-    """The best derivation of a sentence of n words.
-
-    Attributes
-    ----------
-    heads : int32 (n + 1,)
-        ``heads[d]`` is the head of word d, 0 the root; ``heads[0] == -1``.
-    parts : int32 (P, 3)
-        Rows (channel, row, column): the scores this derivation collects. A part may occur more than once.
-    score : float
-        The sum of ``scores`` over ``parts`` plus the bonus of each arc.
-    """
-
-    heads: np.ndarray
-    parts: np.ndarray
-    score: float
 
 
 class GivenTrees(NamedTuple):
@@ -157,13 +133,13 @@ if hasattr(os, "register_at_fork"):  # a forked process has the pool, but not it
     os.register_at_fork(after_in_child=_thread_pool.cache_clear)
 
 
-def _own_array(values: np.ndarray) -> np.ndarray:
-    """As the kernels are compiled for it: float32, C order, writable (though they only read)."""
-    array = np.ascontiguousarray(values, dtype=np.float32)
+def _own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
+    """As the kernels are compiled for it: of that type, C order, writable (though they only read)."""
+    array = np.ascontiguousarray(values, dtype=dtype)
     return array if array.flags.writeable else array.copy()
 
 
-class Decoder(ABC):
+class Decoder(Certainty):
     """An exact decoder for one class of trees and one factorisation.
 
     Parameters
@@ -227,22 +203,8 @@ class Decoder(ABC):
         ValueError
             Wrong shape; NaN, +inf or, beyond 2^121 / N, numbers too large to be summed.
         """
-        scores = _own_array(scores)
-        shape = scores.shape
-        if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
-            raise ValueError(
-                f"{self.name} wants scores of shape ({len(self.channels)}, N, N), channels "
-                f"{', '.join(self.channels)}; got {shape}"
-            )
-        size = shape[1]
-        if size < 3:
-            raise ValueError(f"a sentence of n words has N = n + 2 positions; N = {size} leaves no word")
-        if arc_bonus is None:
-            arc_bonus = _no_bonus(size)
-        else:
-            arc_bonus = _own_array(arc_bonus)
-            if arc_bonus.shape != (size, size):
-                raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
+        scores, arc_bonus = self._checked(scores, arc_bonus)
+        size = scores.shape[1]
         n = size - 2
         if not self.fits(n):
             raise ChartTooLargeError(
@@ -256,6 +218,27 @@ class Decoder(ABC):
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
         return Derivation(heads, parts[:count], score)
+
+    def _checked(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
+    ) -> tuple[np.ndarray, np.ndarray]:
+        scores = _own_array(scores, dtype)
+        shape = scores.shape
+        if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
+            raise ValueError(
+                f"{self.name} wants scores of shape ({len(self.channels)}, N, N), channels "
+                f"{', '.join(self.channels)}; got {shape}"
+            )
+        size = shape[1]
+        if size < 3:
+            raise ValueError(f"a sentence of n words has N = n + 2 positions; N = {size} leaves no word")
+        if arc_bonus is None:
+            arc_bonus = _no_bonus(size).astype(dtype, copy=False)
+        else:
+            arc_bonus = _own_array(arc_bonus, dtype)
+            if arc_bonus.shape != (size, size):
+                raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
+        return scores, arc_bonus
 
     def fits(self, n: int) -> bool:
         """Whether the chart of a sentence of n words stays within the memory limit."""
@@ -287,6 +270,16 @@ class Decoder(ABC):
         TypeError
             Lengths that are no integers.
         """
+        return self._each(self.decode, scores, lengths, arc_bonus, threads)
+
+    def _each(
+        self,
+        ask: Callable[[np.ndarray, np.ndarray | None], T],
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None,
+        threads: int | None,
+    ) -> list[T]:
         counts = [operator.index(n) for n in lengths]
         scores = self._checked_batch(scores, counts)
         batch, size = len(scores), scores.shape[3]
@@ -295,10 +288,10 @@ class Decoder(ABC):
             if arc_bonus.shape != (batch, size, size):
                 raise ValueError(f"arc_bonus must have shape ({batch}, {size}, {size}); got {arc_bonus.shape}")
 
-        def one(b: int) -> Derivation:
+        def one(b: int) -> T:
             size = counts[b] + 2
             bonus = None if arc_bonus is None else arc_bonus[b, :size, :size]
-            return self.decode(scores[b, :, :size, :size], bonus)
+            return ask(scores[b, :, :size, :size], bonus)
 
         threads = available_threads() if threads is None else operator.index(threads)
         if threads < 1:

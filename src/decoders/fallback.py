@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 
 from .decoder import Decoder, GivenTrees, derivation_score
+from .derivation import Derivation, PartMarginals, UnsupportedError
 from .mst import MST
 from .search import BeamSearch
 from .trees import arc_matrix
@@ -30,6 +33,8 @@ class Fallback(Decoder):
     def __init__(self, decoder: Decoder, by_arcs: bool = False) -> None:
         super().__init__(decoder.single_root)
         self.name, self.channels, self.roles = decoder.name, decoder.channels, decoder.roles
+        self.exact, self.has_marginals = decoder.exact, decoder.has_marginals
+        self.memory_limit = decoder.memory_limit
         self.decoder = decoder
         self._chart = decoder.chart if isinstance(decoder, BeamSearch) else decoder
         self._mst = MST(decoder.single_root)
@@ -73,6 +78,36 @@ class Fallback(Decoder):
 
     def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
         self.decoder._derive(scores, given)
+
+    def outside_bytes(self, n: int) -> int:
+        return self.decoder.outside_bytes(n)
+
+    def sums_bytes(self, n: int) -> int:
+        return self.decoder.sums_bytes(n)
+
+    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+        return self._certain(scores)._max_marginals(scores, arc_bonus)
+
+    def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+        return self._certain(scores)._margins(scores, arc_bonus, best)
+
+    def _marginals(self, scores: np.ndarray, arc_bonus: np.ndarray, inside_only: bool) -> PartMarginals:
+        return self._certain(scores)._marginals(scores, arc_bonus, inside_only)
+
+    def _sample(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, count: int, rng: np.random.Generator
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        return self._certain(scores)._sample(scores, arc_bonus, count, rng)
+
+    def _certain(self, scores: np.ndarray) -> Decoder:
+        n = scores.shape[1] - 2
+        stand_in = self.instead(n)
+        if stand_in:
+            raise UnsupportedError(
+                f"{n} words are too many for the chart of {self.name}; {stand_in} stands in, and its trees say nothing "
+                f"about how sure {self.name} is"
+            )
+        return self.decoder
 
     def _best_by_arcs(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray

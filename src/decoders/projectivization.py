@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from .decoder import InfeasibleError
+from .derivation import InfeasibleError
 from .split_grammar import SplitGrammar
 from .tabular import best_score, best_tree, count_best
 from .trees import checked_tree, is_projective, mark_arcs

@@ -10,15 +10,8 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import (
-    DEFAULT_MEMORY_LIMIT,
-    Decoder,
-    Derivation,
-    GivenTrees,
-    InfeasibleError,
-    check_numbers,
-    derivation_score,
-)
+from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, GivenTrees, check_numbers, derivation_score
+from .derivation import Derivation, InfeasibleError
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
 from .mh4_transitions import LA, REDUCE_NAMES, REDUCES
@@ -247,6 +240,8 @@ class BeamSearch(Decoder):
     chart : Decoder
         The exact decoder.
     """
+
+    exact = False
 
     def __init__(
         self,

@@ -43,7 +43,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .decoder import InfeasibleError
+from .derivation import InfeasibleError
 from .lanes import lane_max, load, padded, splat, vmax
 from .split_grammar import SplitGrammar
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_split import MaxCount, Rules, Trees, table2
 
-from mh4.decoders.decoder import InfeasibleError
+from mh4.decoders import InfeasibleError
 from mh4.decoders.split_grammar import SplitGrammar
 from mh4.decoders.tabular import FORBIDDEN, best_score, best_tree, count_best, inside_score, inside_tree
 

@@ -13,7 +13,7 @@ from rich.table import Table
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.sentence import Sentence
-from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders import ChartTooLargeError
 from mh4.decoders.trees import gap_degree, is_planar, is_projective, is_well_nested
 
 from .closest import TREE_CLASSES, closest_tree

@@ -16,7 +16,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
-from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
 from mh4.machine import available_threads
 

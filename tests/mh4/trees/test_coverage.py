@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from mh4.cli import app
 from mh4.data.errors import DataError
-from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders import ChartTooLargeError
 from mh4.trees.coverage import STRUCTURES, iterate_coverage, kept_arcs, measure_coverage
 
 TREEBANKS = SHARED / "ud" / "2.0"

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from mh4.cli import app
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.decoders.decoder import ChartTooLargeError
+from mh4.decoders import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
 from mh4.trees.closest import TREE_CLASSES, closest_tree

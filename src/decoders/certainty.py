@@ -1,0 +1,380 @@
+"""How sure a decoder is: what other heads cost, the k best trees, probabilities. The part of `Decoder` that asks.
+
+Two kinds of answers. The first is about the best derivations alone and every exact decoder has it, if need be by
+decoding again. The second sums over all derivations, each weighing exp(score / temperature): one derivation a tree for
+mst and eisner, one a transition sequence for mh3, mh4-two and mh4-hybrid.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Iterator
+from math import isfinite
+from typing import Any, NoReturn, TypeVar
+
+import numpy as np
+
+from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
+from .k_best import k_best_trees
+
+T = TypeVar("T")
+
+
+def forbid_ends(marginals: np.ndarray) -> np.ndarray:
+    """−inf where no arc can be: to position 0 or the end, from the end, from a word to itself. In place."""
+    marginals[:, 0] = marginals[:, -1] = marginals[-1] = -np.inf
+    np.fill_diagonal(marginals, -np.inf)
+    return marginals
+
+
+def cheapest_heads(marginals: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+    """Values and heads of `Margins`, from max-marginals (N, N)."""
+    n = len(best.heads) - 1
+    words = np.arange(1, n + 1)
+    others = marginals[: n + 1, : n + 1].astype(np.float64)
+    with_own = others[best.heads[1:], words]
+    others[best.heads[1:], words] = -np.inf
+    heads = others.argmax(axis=0).astype(np.int32)
+    values = np.full(n + 1, np.inf)
+    values[1:] = np.maximum(with_own - others[heads[1:], words], 0)
+    heads[values == np.inf] = -1
+    return values, heads
+
+
+class Certainty(ABC):
+    """What a decoder can say beyond its best derivation. See `Decoder` for the attributes."""
+
+    name: str
+    single_root: bool
+    memory_limit: int
+    exact: bool = True  # what is found is the best
+    has_outside_pass: bool = False  # `_max_marginals` is worth less than n decodes
+    has_marginals: bool = False  # `_marginals` and `_sample` are there
+
+    @abstractmethod
+    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+        """See `Decoder.decode`."""
+
+    @abstractmethod
+    def _checked(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Both as arrays of the right shape and of that type; ValueError if they cannot be."""
+
+    @abstractmethod
+    def _each(
+        self,
+        ask: Callable[[np.ndarray, np.ndarray | None], T],
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None,
+        threads: int | None,
+    ) -> list[T]:
+        """What ``ask`` answers to the scores and the arc bonus of each sentence of a padded batch."""
+
+    def outside_bytes(self, n: int) -> int:
+        """Bytes that the charts of `max_marginals` take for a sentence of n words, those of decoding included."""
+        return 0
+
+    def sums_bytes(self, n: int) -> int:
+        """Bytes that the charts of `part_marginals` take for a sentence of n words."""
+        return 0
+
+    def max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> np.ndarray:
+        """The score of the best tree with each arc.
+
+        One outside pass for eisner, mh3, mh4-two and mh4-hybrid (two to four times as long as decoding); the others
+        decode once for each arc, so if it is the margins that are wanted, ask for `margins`.
+
+        Parameters
+        ----------
+        scores, arc_bonus
+            See `Decoder.decode`.
+
+        Returns
+        -------
+        float32 (N, N)
+            At [h, d] the largest score of a derivation with the arc h → d; −inf if there is none.
+
+        Raises
+        ------
+        UnsupportedError
+            An approximate search.
+        ChartTooLargeError
+            Charts beyond the memory limit.
+        ValueError
+            See `Decoder.decode`.
+        """
+        self._check_exact()
+        scores, arc_bonus = self._checked(scores, arc_bonus)
+        self._check_room("max-marginals", self.outside_bytes(scores.shape[1] - 2), scores.shape[1] - 2)
+        return self._max_marginals(scores, arc_bonus)
+
+    def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
+        """The best derivation, and for each word by how much it beats the best one in which it has another head.
+
+        Parameters
+        ----------
+        scores, arc_bonus
+            See `Decoder.decode`.
+
+        Raises
+        ------
+        InfeasibleError
+            Every derivation is forbidden.
+        UnsupportedError, ChartTooLargeError, ValueError
+            See `max_marginals`.
+        """
+        self._check_exact()
+        best = self.decode(scores, arc_bonus)
+        scores, arc_bonus = self._checked(scores, arc_bonus)
+        return self._checked_margins(scores, arc_bonus, best)
+
+    def margins_batch(
+        self,
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None = None,
+        threads: int | None = None,
+    ) -> list[Margins]:
+        """`margins` of a padded batch; see `Decoder.decode_batch`."""
+        return self._each(self.margins, scores, lengths, arc_bonus, threads)
+
+    def k_best(self, scores: np.ndarray, k: int, arc_bonus: np.ndarray | None = None) -> list[Derivation]:
+        """The k best trees, each once, best first; all of them if there are fewer.
+
+        Takes k decodes and up to 2k − 3 times `margins`. The order is exact up to the rounding of float32 sums.
+
+        Parameters
+        ----------
+        scores, arc_bonus
+            See `Decoder.decode`.
+        k : int
+            At least 1.
+
+        Returns
+        -------
+        list of Derivation
+            The first one is that of `decode`; each is the best derivation of its tree.
+
+        Raises
+        ------
+        ValueError
+            k below 1; see `max_marginals`.
+        UnsupportedError, ChartTooLargeError
+            See `max_marginals`.
+        """
+        self._check_exact()
+        if k < 1:
+            raise ValueError(f"k_best lists at least one tree; got k = {k}")
+        try:
+            best = self.decode(scores, arc_bonus)
+        except InfeasibleError:
+            return []
+        scores, arc_bonus = self._checked(scores, arc_bonus)
+        return k_best_trees(
+            best,
+            arc_bonus.copy(),
+            k,
+            lambda bonus, derivation: self._checked_margins(scores, bonus, derivation),
+            lambda bonus: self.decode(scores, bonus),
+        )
+
+    def marginals(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+    ) -> np.ndarray:
+        """The probability of each arc if derivations have probabilities that grow with exp(score / temperature).
+
+        For mst, eisner, mh3, mh4-two and mh4-hybrid; see `part_marginals`.
+
+        Returns
+        -------
+        float64 (N, N)
+            At [h, d] the probability of h → d; columns 1…n sum to 1.
+        """
+        return self.part_marginals(scores, arc_bonus, temperature).arcs
+
+    def log_partition(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> float:
+        """Logarithm of the sum of exp(score / temperature) over all derivations; see `part_marginals`.
+
+        With an arc bonus of −inf on all arcs but those of a tree (or of all trees with some given heads) this is the
+        sum over its (their) derivations.
+        """
+        scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
+        return self._marginals(scores, arc_bonus, inside_only=True).log_partition
+
+    def part_marginals(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+    ) -> PartMarginals:
+        """How often each part and each arc is in a derivation, on average, and the log partition function.
+
+        Parameters
+        ----------
+        scores : float (C, N, N)
+            As for `Decoder.decode`, but taken in float64.
+        arc_bonus : float (N, N), optional
+        temperature : float
+            Scores are divided by it: towards 0 the best derivation gets all the probability, towards infinity all get
+            the same.
+
+        Raises
+        ------
+        UnsupportedError
+            A decoder that cannot sum over its derivations.
+        InfeasibleError
+            Every derivation is forbidden.
+        ChartTooLargeError
+            Charts beyond the memory limit.
+        ValueError
+            Wrong shapes, NaN, +inf, or a temperature that is not positive.
+        """
+        scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
+        return self._marginals(scores, arc_bonus, inside_only=False)
+
+    def part_marginals_batch(
+        self,
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None = None,
+        temperature: float = 1.0,
+        threads: int | None = None,
+    ) -> list[PartMarginals]:
+        """`part_marginals` of a padded batch; see `Decoder.decode_batch`."""
+        return self._each(
+            lambda own, bonus: self.part_marginals(own, bonus, temperature), scores, lengths, arc_bonus, threads
+        )
+
+    def sample(
+        self,
+        scores: np.ndarray,
+        count: int,
+        arc_bonus: np.ndarray | None = None,
+        temperature: float = 1.0,
+        rng: np.random.Generator | int | None = None,
+    ) -> list[Derivation]:
+        """Derivations drawn at random, independently, each with a probability that grows with exp(score / temperature).
+
+        Parameters
+        ----------
+        scores, arc_bonus, temperature
+            See `part_marginals`.
+        count : int
+        rng
+            Generator or seed.
+
+        Returns
+        -------
+        list of Derivation
+            With their scores under ``scores``, whatever the temperature.
+
+        Raises
+        ------
+        UnsupportedError, InfeasibleError, ChartTooLargeError, ValueError
+            See `part_marginals`; a negative count.
+        """
+        if count < 0:
+            raise ValueError(f"the number of samples cannot be negative; got {count}")
+        weights, bonus = self._checked_sums(scores, arc_bonus, temperature)
+        size = weights.shape[1]
+        drawn = []
+        for heads, parts in self._sample(weights, bonus, count, np.random.default_rng(rng)):
+            score = weights[tuple(parts.T)].sum() + bonus[heads[1:], np.arange(1, size - 1)].sum()
+            drawn.append(Derivation(heads, parts, float(score * temperature)))
+        return drawn
+
+    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+        """`max_marginals` of what has been checked. Here: a decode for each arc that the best tree does not have."""
+        size = len(arc_bonus)
+        marginals = np.full((size, size), -np.inf, np.float32)
+        try:
+            best = self.decode(scores, arc_bonus)
+        except InfeasibleError:
+            return marginals
+        marginals[best.heads[1:], np.arange(1, size - 1)] = best.score
+        for d in range(1, size - 1):
+            forced = arc_bonus.copy()
+            for h in range(size - 1):
+                if h not in (d, best.heads[d]) and arc_bonus[h, d] > -np.inf:
+                    forced[:, d] = -np.inf
+                    forced[h, d] = arc_bonus[h, d]
+                    marginals[h, d] = self._score_or_nothing(scores, forced)
+        return marginals
+
+    def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+        """Values and heads of `Margins`. By the outside pass, or by a decode for each word without its head."""
+        if self.has_outside_pass:
+            return cheapest_heads(self._max_marginals(scores, arc_bonus), best)
+        values, heads = np.full(len(best.heads), np.inf), np.full(len(best.heads), -1, np.int32)
+        without = arc_bonus.copy()
+        for d in range(1, len(best.heads)):
+            own = best.heads[d]
+            without[own, d] = -np.inf
+            try:
+                other = self.decode(scores, without)
+            except InfeasibleError:
+                pass
+            else:
+                values[d], heads[d] = max(best.score - other.score, 0.0), other.heads[d]
+            without[own, d] = arc_bonus[own, d]
+        return values, heads
+
+    def _marginals(self, scores: np.ndarray, arc_bonus: np.ndarray, inside_only: bool) -> PartMarginals:
+        """`part_marginals` of what has been checked, float64 and divided by the temperature.
+
+        ``inside_only``: the log partition function is all that is wanted.
+        """
+        self._lacks_marginals()
+
+    def _sample(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, count: int, rng: np.random.Generator
+    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Heads and parts of each sample; arguments as of `_marginals`."""
+        self._lacks_marginals()
+
+    def _score_or_nothing(self, scores: np.ndarray, arc_bonus: np.ndarray) -> float:
+        try:
+            return self.decode(scores, arc_bonus).score
+        except InfeasibleError:
+            return -np.inf
+
+    def _checked_margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Margins:
+        n = len(best.heads) - 1
+        self._check_room("margins", self.outside_bytes(n), n)
+        return Margins(best, *self._margins(scores, arc_bonus, best))
+
+    def _checked_sums(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None, temperature: float
+    ) -> tuple[np.ndarray, np.ndarray]:
+        if not self.has_marginals:
+            self._lacks_marginals()
+        if not (isfinite(temperature) and temperature > 0):
+            raise ValueError(f"a temperature is a positive number; got {temperature}")
+        scores, arc_bonus = self._checked(scores, arc_bonus, np.float64)
+        if not (scores < np.inf).all() or not (arc_bonus < np.inf).all():  # false for NaN, too
+            raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
+        n = scores.shape[1] - 2
+        self._check_room("probabilities", self.sums_bytes(n), n)
+        return scores / temperature, arc_bonus / temperature
+
+    def _check_exact(self) -> None:
+        if not self.exact:
+            raise UnsupportedError(f"{self!r} need not find the best tree, so it cannot say what is next to it")
+
+    def _check_room(self, what: str, size: int, n: int) -> None:
+        if size > self.memory_limit:
+            raise ChartTooLargeError(
+                f"{self.name}: the charts for {what} of {n} words take {size / 2**30:.1f} GiB, "
+                f"the limit is {self.memory_limit / 2**30:.1f} GiB"
+            )
+
+    def _lacks_marginals(self) -> NoReturn:
+        found, pending = set(), [Certainty]
+        while pending:
+            kind = pending.pop()
+            pending += kind.__subclasses__()
+            if kind.has_marginals and "name" in vars(kind):
+                found.add(kind.name)
+        raise UnsupportedError(
+            f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
+            f"these have: {', '.join(sorted(found))}"
+        )

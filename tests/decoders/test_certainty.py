@@ -1,0 +1,176 @@
+"""What decoders say beyond the best tree: against enumeration for a few words, against each other for more."""
+
+from itertools import pairwise
+
+import enumerated
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mh4.decoders import ChartTooLargeError, InfeasibleError, UnsupportedError, decoder_names, get_decoder
+from mh4.decoders.fallback import Fallback
+from mh4.decoders.trees import is_tree
+
+NAMES = decoder_names()
+EXAMPLES = 40
+LENGTHS = range(1, 5)  # 1ec and mst take a decode an arc
+every_decoder = pytest.mark.parametrize("name", NAMES)
+kinds = st.sampled_from(["normal", "ties", "forbid", "given"])
+
+
+def problem(name, n, seed, kind="normal"):
+    """Scores and arc bonus: integers tie, "forbid" leaves out a quarter of everything, "given" fixes some heads."""
+    rng = np.random.default_rng(seed)
+    shape = (len(get_decoder(name).channels) + 1, n + 2, n + 2)
+    numbers = (rng.integers(-2, 3, shape) if kind == "ties" else rng.normal(size=shape)).astype(np.float32)
+    if kind == "forbid":
+        numbers[rng.random(shape) < 0.25] = -np.inf
+    if kind == "given":
+        for d in range(1, n + 1):
+            if rng.random() < 0.4:
+                numbers[-1, np.arange(n + 2) != rng.integers(n + 1), d] = -np.inf
+    return numbers[:-1], numbers[-1]
+
+
+def check_max_marginals(name, n, seed, kind, single_root):
+    scores, bonus = problem(name, n, seed, kind)
+    expected = enumerated.max_marginals(name, scores, bonus, single_root)
+    found = get_decoder(name, single_root).max_marginals(scores, bonus)
+    assert found.dtype == np.float32
+    assert found.shape == bonus.shape
+    np.testing.assert_allclose(found, expected, atol=1e-4)
+
+
+def check_margins(name, n, seed, kind, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, n, seed, kind)
+    expected = enumerated.max_marginals(name, scores, bonus, single_root)
+    if not np.isfinite(expected).any():
+        with pytest.raises(InfeasibleError):
+            decoder.margins(scores, bonus)
+        return
+    best, values, heads = decoder.margins(scores, bonus)
+    assert best.heads.tolist() == decoder.decode(scores, bonus).heads.tolist()
+    assert (values[0], heads[0]) == (np.inf, -1)
+    for d in range(1, n + 1):
+        others = expected[:, d].copy()
+        others[best.heads[d]] = -np.inf
+        assert values[d] == pytest.approx(best.score - others.max(), abs=1e-4)
+        assert values[d] >= 0
+        assert heads[d] == -1 if values[d] == np.inf else others[heads[d]] == pytest.approx(others.max(), abs=1e-4)
+
+
+def check_k_best(name, n, seed, kind, single_root, k):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, n, seed, kind)
+    before = bonus.copy()
+    heads, totals = enumerated.trees(name, scores, bonus, single_root)
+    found = decoder.k_best(scores, k, bonus)
+    assert (bonus == before).all()
+    assert [one.score for one in found] == pytest.approx(totals[:k].tolist(), abs=1e-4)
+    score_of = dict(zip(map(tuple, heads.tolist()), totals, strict=True))
+    assert len({tuple(one.heads) for one in found}) == len(found)
+    for one in found:
+        assert one.score == pytest.approx(score_of[tuple(one.heads)], abs=1e-4)
+    if found:
+        assert found[0].heads.tolist() == decoder.decode(scores, bonus).heads.tolist()
+
+
+@every_decoder
+@given(n=st.sampled_from(LENGTHS), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
+@settings(max_examples=EXAMPLES)
+def test_max_marginals_are_the_best_of_all_trees_with_the_arc(name, n, seed, kind, single_root):
+    check_max_marginals(name, n, seed, kind, single_root)
+
+
+@every_decoder
+@given(n=st.sampled_from(LENGTHS), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
+@settings(max_examples=EXAMPLES)
+def test_margins_are_the_distance_to_the_best_tree_with_another_head(name, n, seed, kind, single_root):
+    check_margins(name, n, seed, kind, single_root)
+
+
+@every_decoder
+@given(
+    n=st.sampled_from(LENGTHS),
+    seed=st.integers(0, 2**32 - 1),
+    kind=kinds,
+    single_root=st.booleans(),
+    k=st.sampled_from([1, 2, 5, 20]),
+)
+@settings(max_examples=EXAMPLES)
+def test_k_best_lists_the_k_best_of_all_trees(name, n, seed, kind, single_root, k):
+    check_k_best(name, n, seed, kind, single_root, k)
+
+
+@pytest.mark.slow
+@every_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("kind", ["normal", "ties", "forbid", "given"])
+def test_six_words(name, kind, single_root):
+    for seed in range(3):
+        check_max_marginals(name, 6, seed, kind, single_root)
+        check_margins(name, 6, seed, kind, single_root)
+        check_k_best(name, 6, seed, kind, single_root, 30)
+
+
+@every_decoder
+def test_a_batch_says_what_its_sentences_say(name):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 6, 1)
+    found = decoder.margins_batch(np.stack([scores, scores]), [6, 4], np.stack([bonus, bonus]), threads=2)
+    for n, own in zip((6, 4), found, strict=True):
+        alone = decoder.margins(scores[:, : n + 2, : n + 2], bonus[: n + 2, : n + 2])
+        assert own.derivation.heads.tolist() == alone.derivation.heads.tolist()
+        assert own.values.tolist() == alone.values.tolist()
+        assert own.heads.tolist() == alone.heads.tolist()
+
+
+def test_an_approximate_search_is_not_certain():
+    scores, bonus = problem("mh3", 4, 0)
+    beam = get_decoder("mh3", search="beam:4")
+    for ask in (beam.max_marginals, beam.margins, lambda scores, bonus: beam.k_best(scores, 2, bonus)):
+        with pytest.raises(UnsupportedError, match="beam of 4"):
+            ask(scores, bonus)
+
+
+@pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
+def test_what_a_decoder_has_not_is_said_with_those_that_have_it(name):
+    decoder = get_decoder(name)
+    scores, _ = problem(name, 4, 0)
+    for ask in (decoder.marginals, decoder.log_partition, decoder.part_marginals, lambda s: decoder.sample(s, 1)):
+        with pytest.raises(UnsupportedError, match=f"{name} .*these have: "):
+            ask(scores)
+
+
+def test_fewer_than_one_tree():
+    scores, _ = problem("mst", 4, 0)
+    with pytest.raises(ValueError, match="at least one tree"):
+        get_decoder("mst").k_best(scores, 0)
+
+
+def test_behind_a_fallback():
+    decoder = get_decoder("eisner")
+    scores, bonus = problem("eisner", 8, 0)
+    fallback = Fallback(decoder)
+    assert fallback.margins(scores, bonus).values.tolist() == decoder.margins(scores, bonus).values.tolist()
+    assert (fallback.max_marginals(scores, bonus) == decoder.max_marginals(scores, bonus)).all()
+    decoder.memory_limit = decoder.chart_bytes(8) - 1
+    with pytest.raises((UnsupportedError, ChartTooLargeError)):
+        Fallback(decoder).margins(scores, bonus)
+
+
+@every_decoder
+@given(n=st.integers(6, 12), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
+@settings(max_examples=8)
+def test_the_best_trees_in_order(name, n, seed, kind, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, n, seed, kind)
+    found = decoder.k_best(scores, 4, bonus)
+    totals = [one.score for one in found]
+    assert all(first >= second - 1e-4 for first, second in pairwise(totals))
+    assert len({tuple(one.heads) for one in found}) == len(found)
+    assert all(is_tree(one.heads, single_root) for one in found)
+    if len(found) > 1:
+        assert decoder.margins(scores, bonus).values.min() == pytest.approx(totals[0] - totals[1], abs=1e-4)
