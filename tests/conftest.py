@@ -1,12 +1,17 @@
 """Settings for all tests; small treebanks and a small trained model."""
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 os.environ["OMP_NUM_THREADS"] = "1"  # read when torch is imported; test processes run side by side
 
 import pytest
+import torch
 from hypothesis import settings
+from pretend_gpu import PretendGPU
 from small import small_config
 
 from mh4.data.sample import generate_sample
@@ -34,3 +39,19 @@ def small_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytest.Tem
     folder = tmp_path_factory.mktemp("model") / "mh4-hybrid"
     train(*small_treebanks, folder, small_config(), device="cpu")
     return folder
+
+
+_REAL = pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+
+
+@pytest.fixture(params=["pretended", pytest.param("real", marks=[pytest.mark.cuda, _REAL])])
+def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
+    """device="cuda" works inside; ``tolerance`` is how far results may be from the CPU's.
+
+    `PretendGPU` says what else the pretended one has.
+    """
+    if request.param == "real":
+        yield SimpleNamespace(tolerance=1e-4)
+        return
+    with PretendGPU() as pretended:
+        yield pretended

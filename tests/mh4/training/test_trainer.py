@@ -192,13 +192,3 @@ def test_folder_is_not_overwritten_by_accident(small_treebanks, small_model):
         train(*small_treebanks, small_model, small_config(seed=9), device="cpu", resume=True)
     with pytest.raises(DataError, match="another treebank"):
         train(small_treebanks[1], small_treebanks[1], small_model, small_config(), device="cpu", resume=True)
-
-
-@pytest.mark.cuda
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
-def test_training_on_cuda(small_treebanks, tmp_path):
-    progress = train(*small_treebanks, tmp_path / "m", small_config(), device="cuda")
-    assert progress.step == 12
-    on_cuda = ChartParser.load(tmp_path / "m", device="cuda")(["a", "b", "c"])
-    on_cpu = ChartParser.load(tmp_path / "m", device="cpu")(["a", "b", "c"])
-    np.testing.assert_array_equal(on_cuda.heads, on_cpu.heads)

@@ -1,0 +1,127 @@
+"""What a GPU must do: what the CPU does. Each test runs on a pretended GPU, and on a real one if there is one."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from gpu import CONFIGS, certain, trainer_on
+from small import log_of, same_weights, small_config
+from typer.testing import CliRunner
+
+from mh4.cli import app
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation
+from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.registry import load_parser
+from mh4.training.trainer import train
+
+ALL = pytest.mark.parametrize("name", CONFIGS)
+
+
+@pytest.fixture(scope="module")
+def models(small_treebanks, tmp_path_factory) -> Path:
+    """Two chart parsers, trained on the CPU."""
+    folder = tmp_path_factory.mktemp("models")
+    for decoder in ("mst", "mh4-hybrid"):
+        train(*small_treebanks, folder / decoder, small_config(decoder), device="cpu")
+    return folder
+
+
+def assert_same_trees(one, other, sentences, keep_heads=False):
+    """With given heads some sentences have no tree: then their errors are the same."""
+    found = [parser.attempt(sentences, keep_heads) for parser in (one, other)]
+    assert sum(isinstance(result, Annotation) for result in found[0]) > len(sentences) // 2
+    for ours, theirs in zip(*found, strict=True):
+        if isinstance(ours, DataError):
+            assert str(ours) == str(theirs)
+            continue
+        np.testing.assert_array_equal(ours.tree[0], theirs.tree[0])
+        assert ours.tree[1] == theirs.tree[1]
+
+
+@ALL
+def test_trains_and_parses_like_the_cpu(name, gpu, small_treebanks, tmp_path):
+    progress = train(*small_treebanks, tmp_path, CONFIGS[name], device="cuda")
+    assert progress.step == CONFIGS[name].training.max_steps
+    dev = list(read_conllu(small_treebanks[1]))
+    assert_same_trees(*(load_parser(tmp_path, device) for device in ("cuda", "cpu")), dev)
+
+
+@ALL
+def test_losses_and_gradients_are_those_of_the_cpu(name, gpu, small_treebanks, tmp_path):
+    losses, gradients = [], []
+    for device in ("cpu", "cuda"):
+        trainer = trainer_on(device, certain(CONFIGS[name]), small_treebanks, tmp_path)
+        network = trainer.parser.network.train()
+        loss = trainer.batch_loss(trainer.collate(trainer.batches(0)[0]), 0)
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append({name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None})
+    assert losses[0] > 1.0
+    assert losses[1] == pytest.approx(losses[0], rel=gpu.tolerance)
+    on_cpu, on_gpu = gradients
+    assert on_cpu.keys() == on_gpu.keys()
+    for parameter, gradient in on_cpu.items():
+        size = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(on_gpu[parameter], gradient, rtol=0, atol=gpu.tolerance * size, msg=parameter)
+
+
+@pytest.mark.parametrize("name", ["mh4-hybrid", "arc-hybrid", "preset best"])
+def test_training_goes_on_where_it_was_interrupted(name, gpu, small_treebanks, tmp_path):
+    def interrupt(report):
+        if report["step"] == 3:
+            raise KeyboardInterrupt
+
+    whole, parts = tmp_path / "whole", tmp_path / "parts"
+    train(*small_treebanks, whole, CONFIGS[name], device="cuda")
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, parts, CONFIGS[name], device="cuda", on_evaluation=interrupt)
+    train(*small_treebanks, parts, CONFIGS[name], device="cuda", resume=True)
+    assert same_weights(whole, parts)
+    assert [line["loss"] for line in log_of(whole)] == [line["loss"] for line in log_of(parts)]
+
+
+def test_one_seed_means_one_model(gpu, small_treebanks, tmp_path):
+    for folder in ("one", "other"):
+        train(*small_treebanks, tmp_path / folder, CONFIGS["preset balanced"], device="cuda")
+    assert same_weights(tmp_path / "one", tmp_path / "other")
+
+
+def test_a_model_moves_between_the_devices_in_training(gpu, small_treebanks, tmp_path):
+    for device in ("cpu", "cuda"):
+        config = small_config(max_steps=4 if device == "cpu" else 8)
+        train(*small_treebanks, tmp_path, config, device=device, resume=device == "cuda")
+    assert [line["step"] for line in log_of(tmp_path)] == [4, 8]
+
+
+def test_ensembles_and_given_heads(gpu, models, small_treebanks):
+    folders = [models / "mst", models / "mh4-hybrid"]
+    dev = list(read_conllu(small_treebanks[1]))
+    for combine in ("votes", "scores"):
+        assert_same_trees(*(EnsembleParser.load(folders, device=d, combine=combine) for d in ("cuda", "cpu")), dev)
+    for folder in folders:
+        assert_same_trees(*(load_parser(folder, device) for device in ("cuda", "cpu")), dev, keep_heads=True)
+
+
+def test_commands(gpu, models, small_treebanks, tmp_path):
+    runner = CliRunner()
+    treebank, dev = map(str, small_treebanks)
+
+    def run(*arguments):
+        result = runner.invoke(app, [*arguments, "--device", "cuda"], catch_exceptions=False)
+        assert not result.exit_code, result.output
+        return result.stdout
+
+    trained = json.loads(run("bench", "train", treebank, "--decoder", "mst", "--steps", "2", "--json"))
+    parsed = json.loads(run("bench", "parse", str(models / "mst"), dev, "--repeats", "1", "--json"))
+    for measured in (trained, parsed):
+        assert measured["words_per_second"] > 0
+        assert sum(measured["share"].values()) == pytest.approx(1.0)
+    assert json.loads(run("bench", "memory", str(models / "mst"), dev, "--copies", "1", "--json"))[0]["words"]
+    shutil.copytree(models / "mst", tmp_path / "m")
+    run("parse", str(tmp_path / "m"), dev, "-o", str(tmp_path / "parsed.conllu"))
+    assert (tmp_path / "parsed.conllu").read_text(encoding="utf-8").count("\n\n") == 12

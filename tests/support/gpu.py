@@ -1,0 +1,71 @@
+"""What the tests of GPUs train: every kind of parser and the settings of every preset, in sizes for seconds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from small import SMALL_NETWORK, small_config
+
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TransitionConfig, make_config
+from mh4.parsers.network import NetworkParser
+from mh4.parsers.registry import new_parser
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.presets import PRESETS
+from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
+
+SIZES = {
+    name: getattr(SMALL_NETWORK, name)
+    for name in ("word_size", "character_size", "character_hidden", "character_layers", "hidden", "mlp")
+}
+STEPS: dict[str, Any] = {"batch_words": 60, "evaluation_steps": 3, "max_steps": 6}
+CERTAIN: dict[str, Any] = {  # nothing is drawn at random
+    **dict.fromkeys(("lstm_dropout", "mlp_dropout", "block_dropout", "spelling_dropout"), 0.0),
+    **dict.fromkeys(("word_unknown", "character_unknown"), 0.0),
+}
+
+
+def _greedy(system: str, **transitions: str) -> GreedyConfig:
+    config = small_config(**STEPS)
+    settings = TransitionConfig(system=system, exploration_start=0, **transitions)
+    return GreedyConfig(transitions=settings, network=config.network, training=config.training)
+
+
+CONFIGS: dict[str, NetworkParserConfig] = {
+    **{name: small_config(name, **STEPS) for name in ("mst", "mh4-hybrid", "mh4-two", "1ec")},
+    "arc-hybrid": _greedy("arc-hybrid"),
+    "mh4 greedy": _greedy("mh4"),
+    "covington": _greedy("covington"),
+    **{
+        f"preset {name}": make_config(ChartConfig, {**settings, **SIZES, **STEPS, "decoder": "mh4-hybrid"})
+        for name, settings in PRESETS.items()
+    },
+}
+
+
+def certain(config: NetworkParserConfig) -> NetworkParserConfig:
+    """The same without anything that is drawn at random; greedy parsers follow one way through a sentence."""
+    network = {name: value for name, value in CERTAIN.items() if hasattr(config.network, name)}
+    training = {name: value for name, value in CERTAIN.items() if hasattr(config.training, name)}
+    same = replace(config, network=replace(config.network, **network), training=replace(config.training, **training))
+    if isinstance(same, GreedyConfig):
+        return replace(same, transitions=replace(same.transitions, exploration=0.0, near_exploration=0.0))
+    return same
+
+
+def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path) -> Trainer:
+    """A trainer of a parser with random weights, which depend on the seed alone."""
+    import torch
+
+    torch.manual_seed(config.training.seed)
+    train, dev = (read_gold(path) for path in treebanks)
+    parser = new_parser(config, Vocabulary.from_sentences(train, config.training.min_word_count), device)
+    return Trainer(parser, train, dev, folder)
+
+
+def chart_parser(folder: Path, device: str) -> NetworkParser:
+    """A chart parser that was trained."""
+    return ChartParser.load(folder, device=device)
