@@ -40,6 +40,7 @@ class ArcFactored(Decoder):
 
     channels = ("arc",)
     roles = (("head", "dependent"),)
+    shared = ((("arc", "column"),),)
     projective: ClassVar[bool]
     kernel: ClassVar[Callable[..., tuple[int, float]]]
 

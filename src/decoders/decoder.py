@@ -12,7 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -22,6 +22,7 @@ from mh4.machine import available_threads
 
 from .certainty import Certainty, T
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError
+from .shared import LARGE, Group, exact, without_shared
 from .trees import arc_matrix, checked_tree
 
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
@@ -85,14 +86,20 @@ def parts_score(scores, parts, count):
 def derivation_score(scores, arc_bonus, heads, parts, count):
     """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
 
-    scores (C, N, N), arc_bonus (N, N).
+    NaN if one of them is `LARGE`: the chart may have missed the best derivation. scores (C, N, N), arc_bonus (N, N).
     """
-    total = parts_score(scores, parts, count)
     if count < 0:
-        return total
+        return -np.inf
+    total, largest = 0.0, np.float32(0)
+    for p in range(count):
+        score = scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+        total += score
+        largest = max(largest, abs(score))
     for d in range(1, heads.shape[0]):
-        total += arc_bonus[heads[d], d]
-    return total
+        bonus = arc_bonus[heads[d], d]
+        total += bonus
+        largest = max(largest, abs(bonus))
+    return total if largest <= LARGE else np.nan
 
 
 @njit(cache=True, nogil=True)
@@ -135,7 +142,10 @@ if hasattr(os, "register_at_fork"):  # a forked process has the pool, but not it
 
 def _own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
     """As the kernels are compiled for it: of that type, C order, writable (though they only read)."""
-    array = np.ascontiguousarray(values, dtype=dtype)
+    if getattr(values, "dtype", None) != dtype:
+        with np.errstate(over="ignore"):  # too low for float32 is forbidden; too high, `check_numbers` refuses
+            values = np.asarray(values, dtype)
+    array = np.ascontiguousarray(values)
     return array if array.flags.writeable else array.copy()
 
 
@@ -156,11 +166,14 @@ class Decoder(Certainty):
         Name of each score matrix, in order.
     roles : tuple of (row role, column role)
         What the rows and the columns of each matrix stand for: head, dependent, s1, s0, b0, …
+    shared : tuple of groups
+        Channels of which every derivation has exactly one part for each word; see `shared`.
     """
 
     name: str
     channels: tuple[str, ...]
     roles: tuple[tuple[str, str], ...]
+    shared: tuple[Group, ...]
 
     def __init__(self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self.single_root = single_root
@@ -194,6 +207,9 @@ class Decoder(Certainty):
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
+        Both may be float64, of which −3.4e38 and less counts as −inf. A large constant on all arcs to a word, or on all
+        of `shared`, costs no precision.
+
         Raises
         ------
         InfeasibleError
@@ -203,6 +219,7 @@ class Decoder(Certainty):
         ValueError
             Wrong shape; NaN, +inf or, beyond 2^121 / N, numbers too large to be summed.
         """
+        given, given_bonus = scores, arc_bonus
         scores, arc_bonus = self._checked(scores, arc_bonus)
         size = scores.shape[1]
         n = size - 2
@@ -215,9 +232,14 @@ class Decoder(Certainty):
         heads[0] = -1
         parts = np.empty((3 * n, 3), np.int32)
         count, score = self._run(scores, arc_bonus, heads, parts)
+        if isnan(score):
+            scores, arc_bonus = exact(given), exact(arc_bonus if given_bonus is None else given_bonus)
+            rest = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
+            count, _ = self._run(*map(_own_array, rest), heads, parts)
+            score = scores[tuple(parts[: max(count, 0)].T)].sum() + arc_bonus[heads[1:], np.arange(1, n + 1)].sum()
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
-        return Derivation(heads, parts[:count], score)
+        return Derivation(heads, parts[:count], float(score))
 
     def _checked(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32

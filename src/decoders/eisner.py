@@ -109,6 +109,8 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
 class Eisner(ArcFactored):
     """Best projective tree for arc scores; O(n³) time, O(n²) space. Sums are taken in float32.
 
+    See `shared` for large numbers.
+
     References
     ----------
     Eisner (1996), "Three new probabilistic models for dependency parsing"; Eisner (2000), "Bilexical grammars and their

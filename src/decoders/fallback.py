@@ -35,6 +35,7 @@ class Fallback(Decoder):
         self.name, self.channels, self.roles = decoder.name, decoder.channels, decoder.roles
         self.exact, self.has_marginals = decoder.exact, decoder.has_marginals
         self.memory_limit = decoder.memory_limit
+        self.shared = decoder.shared
         self.decoder = decoder
         self._chart = decoder.chart if isinstance(decoder, BeamSearch) else decoder
         self._mst = MST(decoder.single_root)

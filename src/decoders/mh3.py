@@ -181,6 +181,7 @@ class MH3(Decoder):
     name = "mh3"
     channels = ("shift", "la", "ra")
     roles = (("s0", "b0"),) * 3
+    shared = ((("shift", "column"),), (("la", "row"), ("ra", "row")))
 
     def chart_bytes(self, n: int) -> int:
         return 4 * 3 * (n + 2) * padded(n + 2)

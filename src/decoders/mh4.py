@@ -474,6 +474,7 @@ class MH4Two(MH4):
     hybrid = False
     channels = ("shift", *REDUCE_NAMES)
     roles = (("s0", "b0"),) * 7
+    shared = ((("shift", "column"),), tuple((t, "all") for t in REDUCE_NAMES))
 
 
 class MH4Hybrid(MH4):
@@ -487,3 +488,14 @@ class MH4Hybrid(MH4):
         *(f"{t}[s0,b0]" for t in REDUCE_NAMES),
     )
     roles = (("s0", "b0"), *(("s1", "s0"),) * 6, *(("s0", "b0"),) * 6)
+    shared = (
+        (("shift", "column"),),
+        (
+            *((f"{t}[s0,b0]", "row") for t in ("ra2", "ra", "la")),  # these remove s0
+            *((f"{t}[s1,s0]", "row") for t in ("ra'", "la'", "la2")),  # and these s1
+        ),
+        (
+            *((f"{t}[s1,s0]", "all") for t in ("ra2", "ra", "la")),
+            *((f"{t}[s0,b0]", "all") for t in ("ra'", "la'", "la2")),
+        ),
+    )

@@ -132,7 +132,7 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
 class MST(ArcFactored):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
-    Among trees of equal score the choice is fixed, but follows no simple rule.
+    Among trees of equal score the choice is fixed, but follows no simple rule. Sums are taken in float64.
 
     References
     ----------

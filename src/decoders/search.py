@@ -258,6 +258,7 @@ class BeamSearch(Decoder):
             raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
         super().__init__(single_root, memory_limit)
         self.name, self.channels, self.roles = chart.name, chart.channels, chart.roles
+        self.shared = chart.shared
         self.width = width
         self.chart = chart(single_root, memory_limit)
         self._reduces = _CHANNELS[chart.name]

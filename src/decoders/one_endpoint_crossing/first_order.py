@@ -208,6 +208,7 @@ class OneEndpointCrossingFirstOrder(CrossingDecoder):
     name = "1ec-first-order"
     channels = ("arc",)
     roles = (("head", "dependent"),)
+    shared = ((("arc", "column"),),)
 
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)))

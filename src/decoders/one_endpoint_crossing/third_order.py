@@ -320,6 +320,7 @@ class OneEndpointCrossing(CrossingDecoder):
     name = "1ec"
     channels = ("arc", "grandparent", "sibling", "crossed")
     roles = (("head", "dependent"), ("grandparent", "dependent"), ("sibling", "dependent"), ("head", "dependent"))
+    shared = ((("arc", "column"), ("crossed", "column")),)
 
     def __init__(
         self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT, *, _acl18: bool = False

@@ -1,0 +1,71 @@
+"""What all derivations share: constants in the scores that change no tree, and would cost the charts their precision.
+
+A chart adds in float32, of which a constant like 1e9 leaves nothing for the differences that decide. Every tree has
+exactly one head for each word, and every derivation exactly one part of each group that its decoder names; so from all
+of them together their largest number can be taken off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal
+
+import numpy as np
+
+LARGE = 1024.0  # of one part; sums of smaller numbers leave float32 enough digits
+LOWEST = float(np.finfo(np.float32).min)
+
+Axis = Literal["row", "column", "all"]
+Group = Sequence[tuple[str, Axis]]
+"""Channels, and whether there is one part for each word's row, one for each word's column, or one a word in all."""
+
+
+def exact(values: np.ndarray) -> np.ndarray:
+    """A copy in float64; what is too low for float32 is forbidden."""
+    array = np.array(values, np.float64)
+    array[array < LOWEST] = -np.inf
+    return array
+
+
+def without_shared(
+    scores: np.ndarray,
+    arc_bonus: np.ndarray,
+    channels: Sequence[str],
+    roles: Sequence[tuple[str, str]],
+    groups: Sequence[Group],
+    single_root: bool,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Scores (C, N, N) and arc bonus (N, N), both float64 and finite or −inf, less the largest that trees share."""
+    size = arc_bonus.shape[0]
+    arcs = _arcs(size)
+    bonus = np.where(arcs, arc_bonus, -np.inf)
+    inner = bonus[1:] if single_root else bonus  # the root's row has a constant of its own
+    bonus -= np.where(np.isfinite(inner.max(0)), _finite(inner.max(0)), _finite(bonus.max(0)))
+    if single_root:
+        bonus[0] -= _finite(bonus[0].max())
+
+    own = scores.copy()
+    after = np.triu(np.ones((size, size), np.bool_), 1)
+    for group in groups:
+        members = [(channels.index(name), axis) for name, axis in group]
+        for c, _ in members:
+            own[c][~(arcs if roles[c][0] == "head" else after)] = -np.inf  # no part is there
+        largest = _finite(np.max([_largest(own[c], axis) for c, axis in members], axis=0))
+        for c, axis in members:
+            own[c] -= largest[:, None] if axis == "row" else largest
+    return own, bonus
+
+
+def _arcs(size: int) -> np.ndarray:
+    """Where a matrix [head, dependent] has arcs."""
+    arcs = ~np.eye(size, dtype=np.bool_)
+    arcs[-1] = arcs[:, 0] = arcs[:, -1] = False
+    return arcs
+
+
+def _largest(matrix: np.ndarray, axis: Axis) -> np.ndarray:
+    return matrix.max(axis=None if axis == "all" else 1 if axis == "row" else 0)
+
+
+def _finite(values: np.ndarray) -> np.ndarray:
+    return np.where(np.isfinite(values), values, 0.0)
