@@ -234,8 +234,8 @@ class Decoder(Certainty):
         count, score = self._run(scores, arc_bonus, heads, parts)
         if isnan(score):
             scores, arc_bonus = exact(given), exact(arc_bonus if given_bonus is None else given_bonus)
-            rest = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
-            count, _ = self._run(*map(_own_array, rest), heads, parts)
+            own, bonus = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
+            count, _ = self._run(_own_array(own), _own_array(bonus), heads, parts)
             score = scores[tuple(parts[: max(count, 0)].T)].sum() + arc_bonus[heads[1:], np.arange(1, n + 1)].sum()
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
