@@ -38,7 +38,7 @@ from numba.extending import register_jitable
 from .decoder import Decoder, GivenTrees, check_numbers, derivation_score
 from .lanes import add, broadcast, gather, lane_max, load, scratch, splat, store, vmax
 from .mh4_derivation import derive_trees, follow
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, hybrid_groups
 
 SHIFT = 6  # behind the six reduces in A
 SLOTS = 8  # vectors in a group of A, B and links
@@ -488,14 +488,4 @@ class MH4Hybrid(MH4):
         *(f"{t}[s0,b0]" for t in REDUCE_NAMES),
     )
     roles = (("s0", "b0"), *(("s1", "s0"),) * 6, *(("s0", "b0"),) * 6)
-    shared = (
-        (("shift", "column"),),
-        (
-            *((f"{t}[s0,b0]", "row") for t in ("ra2", "ra", "la")),  # these remove s0
-            *((f"{t}[s1,s0]", "row") for t in ("ra'", "la'", "la2")),  # and these s1
-        ),
-        (
-            *((f"{t}[s1,s0]", "all") for t in ("ra2", "ra", "la")),
-            *((f"{t}[s0,b0]", "all") for t in ("ra'", "la'", "la2")),
-        ),
-    )
+    shared = ((("shift", "column"),), *hybrid_groups())

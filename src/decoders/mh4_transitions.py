@@ -5,8 +5,19 @@ They look at a window of three words on top of the stack, s0 the topmost, and th
 
 import numpy as np
 
+from .shared import Group
+
 WINDOW = ("s2", "s1", "s0", "b0")
 REDUCE_NAMES = ("ra2", "ra", "la", "ra'", "la'", "la2")
 RA2, RA, LA, RA1, LA1, LA2 = range(6)  # RA1 and LA1 are ra' and la'
 REDUCES = np.array([(0, 2), (1, 2), (3, 2), (0, 1), (2, 1), (3, 1)])
 """Head and dependent of each reduce, as indices into the window; the dependent leaves the stack."""
+
+
+def hybrid_groups() -> tuple[Group, Group]:
+    """Scores of reduces as sums of [s1,s0] and [s0,b0]: those in the row of the word removed, s0 or s1, and the rest."""
+    of_s0, of_s1 = ("ra2", "ra", "la"), ("ra'", "la'", "la2")
+    return (
+        (*((f"{name}[s0,b0]", "row") for name in of_s0), *((f"{name}[s1,s0]", "row") for name in of_s1)),
+        (*((f"{name}[s1,s0]", "all") for name in of_s0), *((f"{name}[s0,b0]", "all") for name in of_s1)),
+    )

@@ -14,7 +14,7 @@ seeds = st.integers(0, 2**32 - 1)
 
 
 @every_decoder
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(n=lengths, seed=seeds, data=st.data(), ties=st.booleans(), single_root=st.booleans())
 def test_a_constant_on_the_arcs_to_a_word_changes_no_tree(name, n, seed, data, ties, single_root):
     decoder = get_decoder(name, single_root)
@@ -30,7 +30,7 @@ def test_a_constant_on_the_arcs_to_a_word_changes_no_tree(name, n, seed, data, t
 
 
 @every_decoder
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(n=lengths, seed=seeds, data=st.data(), large=st.sampled_from([1e6, 1e9]))
 def test_constants_on_scores_that_all_derivations_share_change_no_tree(name, n, seed, data, large):
     decoder = get_decoder(name)
@@ -84,7 +84,7 @@ def test_float64_below_the_smallest_float32_forbids(name):
 
 
 @every_decoder
-@settings(max_examples=25)
+@settings(max_examples=15)
 @given(n=st.integers(1, 9), seed=seeds)
 def test_every_derivation_has_the_shared_parts(name, n, seed):
     decoder = get_decoder(name)
