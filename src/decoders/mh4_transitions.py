@@ -15,7 +15,7 @@ REDUCES = np.array([(0, 2), (1, 2), (3, 2), (0, 1), (2, 1), (3, 1)])
 
 
 def hybrid_groups() -> tuple[Group, Group]:
-    """Scores of reduces as sums of [s1,s0] and [s0,b0]: those in the row of the word removed, s0 or s1, and the rest."""
+    """Scores of reduces, [s1,s0] plus [s0,b0]: those in the row of the word that leaves, s0 or s1, and the others."""
     of_s0, of_s1 = REDUCE_NAMES[:3], REDUCE_NAMES[3:]
     return (
         (*((f"{name}[s0,b0]", "row") for name in of_s0), *((f"{name}[s1,s0]", "row") for name in of_s1)),
