@@ -80,20 +80,30 @@ class Parser:
         return f"Parser({self.inside!r})"
 
     def __call__(
-        self, words: Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence], *, keep_heads: bool = False
+        self,
+        words: Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence],
+        *,
+        keep_heads: bool = False,
+        predict: str | Iterable[str] | None = None,
+        overwrite: bool = False,
     ) -> Sentence | Document:
-        """Parse one sentence, a list of words or a `Sentence`; of several, a list of these, a `Document` is made."""
-        return self.inside(words, keep_heads=keep_heads)
+        """Parse one sentence, a list of words or a `Sentence`; of several, a list of these, a `Document` is made.
+
+        Every column that the model predicts is filled; see `parse` for the options.
+        """
+        return self.inside(words, keep_heads=keep_heads, predict=predict, overwrite=overwrite)
 
     def parse(
         self,
         source: str | Path | Iterable[Sentence | Sequence[str]],
         *,
         keep_heads: bool = False,
+        predict: str | Iterable[str] | None = None,
+        overwrite: bool = False,
         errors: ErrorPolicy = "raise",
     ) -> Iterator[Sentence]:
         """Parse a CoNLL-U file, or sentences, one after the other; see `mh4.parsers.base.TreebankParser.parse`."""
-        return self.inside.parse(source, keep_heads=keep_heads, errors=errors)
+        return self.inside.parse(source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite)
 
     def parse_file(
         self,
@@ -101,16 +111,31 @@ class Parser:
         target: str | Path,
         *,
         keep_heads: bool = False,
+        predict: str | Iterable[str] | None = None,
+        overwrite: bool = False,
         errors: ErrorPolicy = "raise",
         on_progress: Callable[[Count], None] | None = None,
     ) -> Count:
         """Parse a CoNLL-U file into another, which appears when it is whole; returns the sentences and words."""
-        return self.inside.parse_file(source, target, keep_heads=keep_heads, errors=errors, on_progress=on_progress)
+        return self.inside.parse_file(
+            source,
+            target,
+            keep_heads=keep_heads,
+            predict=predict,
+            overwrite=overwrite,
+            errors=errors,
+            on_progress=on_progress,
+        )
 
     @property
     def can_keep_heads(self) -> bool:
         """Whether given heads can be kept and the others decoded around them."""
         return self.inside.can_keep_heads
+
+    @property
+    def annotates(self) -> frozenset[str]:
+        """Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted beside trees."""
+        return self.inside.annotates
 
     @property
     def meta(self) -> Mapping[str, Any]:

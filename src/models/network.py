@@ -1,4 +1,4 @@
-"""The whole network: encoder, scorer, labeler, and taggers as auxiliary tasks, trained jointly."""
+"""The whole network: encoder, scorer, labeler, taggers as auxiliary tasks, and annotator, trained jointly."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 import torch
 from torch import Tensor, nn
 
+from .annotator import Annotator, Classes
 from .dropout import Dropout
 from .encoder import Batch, Encoder
 from .layers import Classifier
@@ -40,6 +41,8 @@ class ParserNetwork(nn.Module, Generic[S]):
         Number of relations, of UPOS tags and of UPOS|XPOS pairs; 0 leaves that head out.
     features : int
         Number of morphological features; predicted if their loss has a weight.
+    columns : Classes, optional
+        Of the columns that are annotated, if any is.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         tags: int,
         tag_pairs: int,
         features: int,
+        columns: Classes | None = None,
     ) -> None:
         super().__init__()
         self.encoder = encoder
@@ -62,6 +66,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.features = None
         if config.feature_weight and features:
             self.features = Classifier(encoder.size, config.mlp, features, config.mlp_dropout)
+        self.annotator = None if columns is None else Annotator(config, encoder.size, columns)
 
         self.register_state_dict_post_hook(_shorten_names)
         self.register_load_state_dict_pre_hook(_lengthen_names)

@@ -39,6 +39,17 @@ def parse(
         bool,
         typer.Option("--keep-heads", help="Keep the heads that the input has; find the best tree that contains them."),
     ] = False,
+    predict: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN,...",
+            help="What to predict: heads (and relations), upos, xpos, feats, lemmas, tags (upos, xpos, feats) or all.",
+            show_default="all that the model knows",
+        ),
+    ] = None,
+    overwrite: Annotated[
+        bool, typer.Option("--overwrite", help="Predict tags and lemmas also where the input has them.")
+    ] = False,
     search: Annotated[
         str, typer.Option(help="exact, beam:K or greedy (the last two for mh3 and mh4 models only).")
     ] = "exact",
@@ -56,7 +67,7 @@ def parse(
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Parse CoNLL-U. Predicts HEAD and DEPREL; all other columns are copied unchanged."""
+    """Parse CoNLL-U. Predicts HEAD and DEPREL, and UPOS, XPOS, FEATS and LEMMA where they are missing ("_")."""
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
@@ -84,6 +95,8 @@ def parse(
                 search=search,
                 threads=threads,
                 keep_heads=keep_heads,
+                predict=predict,
+                overwrite=overwrite,
                 errors=errors,
                 on_progress=on_progress,
             )
@@ -95,7 +108,13 @@ def parse(
         ready = time.perf_counter()
         with words_bar(sources) as on_progress:
             sentences, words = parser.parse_file(
-                sources[0], target, keep_heads=keep_heads, errors=errors, on_progress=on_progress
+                sources[0],
+                target,
+                keep_heads=keep_heads,
+                predict=predict,
+                overwrite=overwrite,
+                errors=errors,
+                on_progress=on_progress,
             )
     seconds = time.perf_counter() - ready
     report_skipped(errors)

@@ -19,6 +19,7 @@ from mh4.models.scorer import ChannelScorer
 
 from .config import ChartConfig
 from .network import NetworkParser, prediction_batches
+from .request import HEADS, Request
 from .vocabulary import Vocabulary
 
 log = logging.getLogger("mh4")
@@ -74,8 +75,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     def annotate_and_score(self, sentences: Sequence[Sentence]) -> tuple[list[Annotation], list[np.ndarray]]:
         """The trees of some sentences, and what `score` returns, in one pass through the network."""
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
-        found = self._annotate_and_note(
-            sentences, False, lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
+        found = self._answer_and_note(
+            sentences, Request.of(HEADS), lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
         )
         return [one for one in found if isinstance(one, Annotation)], scores
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import reduce
 from pathlib import Path
 from typing import Self
@@ -25,6 +26,7 @@ from .base import ROOT_RELATION, TreebankParser
 from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
 from .network import keep_relations
 from .registry import load_parser
+from .request import ANNOTATED, HEADS, Request
 
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
 
@@ -57,7 +59,8 @@ class EnsembleParser(TreebankParser):
     Notes
     -----
     The relation of an arc is voted on by the members that have the arc, or, if nobody has it, by all; in a tie the
-    first member's wins. As in UD, ``root`` goes to children of the root and to nobody else.
+    first member's wins. As in UD, ``root`` goes to children of the root and to nobody else. Every other column is voted
+    on, word by word, by the members that predict it; in a tie the first of them wins.
     """
 
     can_keep_heads = True
@@ -80,6 +83,7 @@ class EnsembleParser(TreebankParser):
         self.decoder = get_decoder(decoder, single_root=single_root)
         self.fallback = Fallback(self.decoder, by_arcs=True)
         self.combine = combine
+        self.annotates = frozenset().union(*(member.annotates for member in members))
 
     @classmethod
     def load(
@@ -95,7 +99,32 @@ class EnsembleParser(TreebankParser):
         members = [load_parser(folder, device=device, threads=threads) for folder in folders]
         return cls(members, decoder, combine, single_root)
 
-    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
+        trees: Sequence[Annotation | DataError] = [Annotation()] * len(sentences)
+        if request.heads:
+            trees = self._trees(sentences, request.keep_heads)
+        return [
+            one if isinstance(one, DataError) else replace(one, **columns)  # type: ignore[arg-type]
+            for one, columns in zip(trees, self._columns(sentences, request), strict=True)
+        ]
+
+    def _columns(self, sentences: Sequence[Sentence], request: Request) -> list[dict[str, tuple[str, ...]]]:
+        """What members write to the columns beside the tree, voted on."""
+        said: list[list[Annotation]] = []
+        for member in self.members:
+            if columns := request.columns & member.annotates:
+                said.append(member.predict(sentences, predict=columns, overwrite=request.overwrite))
+        found = []
+        for i in range(len(sentences)):
+            columns_of = {}
+            for name in ANNOTATED:
+                values = [own for one in said if (own := getattr(one[i], name)) is not None]
+                if values:
+                    columns_of[name] = tuple(Counter(word).most_common(1)[0][0] for word in zip(*values, strict=True))
+            found.append(columns_of)
+        return found
+
+    def _trees(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
         """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
         ballots = [self._ballots(member, sentences) for member in self.members]
         predictions: list[Annotation | DataError] = []
@@ -117,7 +146,7 @@ class EnsembleParser(TreebankParser):
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
             found, scores = member.annotate_and_score(sentences)
             return [(one.tree, arc_probabilities(own)) for one, own in zip(found, scores, strict=True)]
-        trees = [one.tree for one in member.predict(sentences)]
+        trees = [one.tree for one in member.predict(sentences, predict=HEADS)]
         return [(tree, arc_matrix(tree[0])) for tree in trees]
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:

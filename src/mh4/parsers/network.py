@@ -1,4 +1,4 @@
-"""Parsers whose scores come from the network: encoding, labels and the model folder, with any way to find the heads."""
+"""Parsers whose scores come from the network: encoding, labels, tags and lemmas, with any way to find the heads."""
 
 from __future__ import annotations
 
@@ -23,9 +23,11 @@ from mh4.models.encoder import Encoder
 from mh4.models.network import Encoded, ParserNetwork, S
 
 from .base import ROOT_RELATION, TreebankParser
+from .column_reader import ColumnReader, known_columns
 from .config import NetworkParserConfig
 from .folder import CONFIG, WEIGHTS, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
+from .request import Request
 from .vocabulary import Vocabulary
 
 BATCH_WORDS = 1_500  # words a prediction batch
@@ -44,21 +46,29 @@ ENCODERS: dict[str, Callable[[NetworkParserConfig, Vocabulary], Encoder]] = {"bi
 
 
 class ScoredBatch(NamedTuple):
-    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then."""
+    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then.
+
+    ``columns`` are the choices of `ColumnReader`, on their way, if any are asked for.
+    """
 
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
-    find_heads: Callable[[], Sequence[Derivation | DataError]]
+    find_heads: Callable[[], Sequence[Derivation | DataError]] | None
+    columns: HostCopy | None
 
 
 class LabelledBatch(NamedTuple):
-    """Sentences with their trees, or errors; the best relation of each word of the trees may still be on its way."""
+    """Sentences with their trees, or errors; the best relation of each word of the trees may still be on its way.
+
+    Without trees where none are asked for.
+    """
 
     indices: list[int]
     sentences: list[Sentence]
-    trees: Sequence[Derivation | DataError]
-    relations: HostCopy
+    trees: Sequence[Derivation | DataError] | None
+    relations: HostCopy | None
+    columns: HostCopy | None
 
 
 class NetworkParser(TreebankParser, Generic[C, S]):
@@ -89,7 +99,10 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             len(vocabulary.tags),
             len(vocabulary.tag_pairs),
             len(vocabulary.features),
+            None if vocabulary.columns is None else vocabulary.columns.classes,
         ).to(self.device)
+        self.reader = None if vocabulary.columns is None else ColumnReader(vocabulary.columns, self.device)
+        self.annotates = known_columns(vocabulary.columns, self.network.annotator)
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """What the network makes of some sentences."""
@@ -142,13 +155,17 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         parser.network.eval()
         return parser
 
-    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
-        return self._annotate_and_note(sentences, keep_heads, None)
+    def _reason(self, columns: frozenset[str]) -> str:
+        known = self.vocabulary.columns is not None
+        return "the treebank that it was trained on has none" if known else super()._reason(columns)
 
-    def _annotate_and_note(
-        self, sentences: Sequence[Sentence], keep_heads: bool, note: Callable[[list[int], Any], None] | None
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
+        return self._answer_and_note(sentences, request, None)
+
+    def _answer_and_note(
+        self, sentences: Sequence[Sentence], request: Request, note: Callable[[list[int], Any], None] | None
     ) -> list[Annotation | DataError]:
-        """Trees of sentences; ``note`` is told the scores of every batch, and which of the sentences they are of."""
+        """What is asked of sentences; ``note`` is told the scores of each batch, and which of them it holds."""
         predictions: list[Annotation | DataError | None] = [None] * len(sentences)
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
@@ -160,13 +177,13 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             while len(labelled) > count:
                 batch = labelled.popleft()
                 with stage("label"):
-                    for i, prediction in zip(batch.indices, self._read_labels(batch, keep_heads), strict=True):
+                    for i, prediction in zip(batch.indices, self._read(batch, request), strict=True):
                         predictions[i] = prediction
 
         with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in prediction_batches([len(sentence) for sentence in sentences]):
                 batch = [sentences[i] for i in indices]
-                scored.append(self._score_batch(indices, batch, keep_heads, note, background))
+                scored.append(self._score_batch(indices, batch, request, note, background))
                 settle(self.ahead)
             settle(0)
         return [prediction for prediction in predictions if prediction is not None]
@@ -176,11 +193,14 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self,
         indices: list[int],
         sentences: list[Sentence],
-        keep_heads: bool,
+        request: Request,
         note: Callable[[list[int], Any], None] | None,
         background: Executor,
     ) -> ScoredBatch:
         encoded = self.encode(sentences)
+        columns = self._choose_columns(sentences, encoded, request) if request.columns & self.annotates else None
+        if not request.heads:
+            return ScoredBatch(indices, sentences, encoded, None, columns)
         with stage("score"):
             scores = self.start_scores(encoded)
 
@@ -188,14 +208,28 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             with stage("decode"):
                 if note is not None:
                     note(indices, scores)
-                return self.find_heads(scores, sentences, keep_heads)
+                return self.find_heads(scores, sentences, request.keep_heads)
 
-        return ScoredBatch(
-            indices, sentences, encoded, background.submit(booked_here(find_heads)).result if self.ahead else find_heads
-        )
+        find = background.submit(booked_here(find_heads)).result if self.ahead else find_heads
+        return ScoredBatch(indices, sentences, encoded, find, columns)
+
+    def _choose_columns(self, sentences: list[Sentence], encoded: Encoded, request: Request) -> HostCopy | None:
+        if self.reader is None or self.network.annotator is None:
+            return None
+        with stage("annotate"):
+            lengths = [len(sentence) for sentence in sentences]
+            places = (
+                np.repeat(np.arange(len(sentences)), lengths),
+                np.concatenate([np.arange(1, n + 1) for n in lengths]),
+            )
+            rows = [send(torch.from_numpy(place), self.device) for place in places]
+            scores = self.network.annotator(encoded.tagger_states[rows[0], rows[1]])
+            return HostCopy(self.reader.choose(scores, sentences, request.overwrite))
 
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch) -> LabelledBatch:
+        if batch.find_heads is None:
+            return LabelledBatch(batch.indices, batch.sentences, None, None, batch.columns)
         trees = batch.find_heads()
         with stage("label"):
             found = [(b, tree.heads) for b, tree in enumerate(trees) if not isinstance(tree, DataError)]
@@ -207,9 +241,21 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
             label_scores = self.network.label_scores(batch.encoded.states, *indices)
             relations = HostCopy(self._best_relations(label_scores, indices[1]))
-        return LabelledBatch(batch.indices, batch.sentences, trees, relations)
+        return LabelledBatch(batch.indices, batch.sentences, trees, relations, batch.columns)
 
-    def _read_labels(self, batch: LabelledBatch, keep_heads: bool) -> list[Annotation | DataError]:
+    def _read(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
+        found = self._read_trees(batch, request.keep_heads)
+        if batch.columns is None or self.reader is None:
+            return found
+        columns = self.reader.read(batch.columns.numpy(), batch.sentences, request, self.annotates)
+        return [
+            one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
+            for one, values in zip(found, columns, strict=True)
+        ]
+
+    def _read_trees(self, batch: LabelledBatch, keep_heads: bool) -> list[Annotation | DataError]:
+        if batch.trees is None or batch.relations is None:
+            return [Annotation()] * len(batch.sentences)
         names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
         predictions: list[Annotation | DataError] = []
         start = 0

@@ -19,6 +19,8 @@ from mh4.data.sentence import Sentence
 from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, WordIds
 from mh4.models.network_config import STRICT
 
+from .columns import Columns
+
 MIN_WORD_COUNT = 5  # as published
 Counts = dict[str, Annotated[int, Field(ge=0)]]
 Names = tuple[Annotated[str, Field(pattern=r"^[^\t\r\n]*$")], ...]  # each fits into a column of CoNLL-U
@@ -52,10 +54,14 @@ class Vocabulary:
     tags: Names
     tag_pairs: Names
     features: Names = ()  # models made before there were any
+    columns: Columns | None = None  # of models that annotate
 
     @classmethod
-    def from_sentences(cls, sentences: Iterable[Sentence], min_word_count: int = MIN_WORD_COUNT) -> Vocabulary:
+    def from_sentences(
+        cls, sentences: Iterable[Sentence], min_word_count: int = MIN_WORD_COUNT, annotates: bool = False
+    ) -> Vocabulary:
         """Count what training sentences hold; words rarer than ``min_word_count`` have no embedding of their own."""
+        sentences = list(sentences)
         words: Counter[str] = Counter()
         characters: Counter[str] = Counter()
         relations: Counter[str] = Counter()
@@ -75,6 +81,7 @@ class Vocabulary:
             _by_frequency(frequent),
             _by_frequency(characters),
             *(tuple(_by_frequency(names)) for names in (relations, tags, pairs, features)),
+            Columns.from_sentences(sentences) if annotates else None,
         )
 
     @cached_property

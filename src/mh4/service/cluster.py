@@ -31,6 +31,7 @@ from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import read_config
 from mh4.parsers.registry import load_parser
+from mh4.parsers.request import HEADS, Request
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -53,7 +54,14 @@ class ShardResult:
 
 
 def parse_shard(
-    parser: TreebankParser, shard: Shard, output: str | Path, keep_heads: bool = False, skip: bool = False
+    parser: TreebankParser,
+    shard: Shard,
+    output: str | Path,
+    keep_heads: bool = False,
+    skip: bool = False,
+    *,
+    predict: str | Iterable[str] | None = None,
+    overwrite: bool = False,
 ) -> ShardResult:
     """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
@@ -64,7 +72,9 @@ def parse_shard(
     """
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
-    sentences, words = parser.parse_file(read_shard(shard, errors), output, keep_heads=keep_heads, errors=errors)
+    sentences, words = parser.parse_file(
+        read_shard(shard, errors), output, keep_heads=keep_heads, predict=predict, overwrite=overwrite, errors=errors
+    )
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
     return ShardResult(sentences, words, Path(output).stat().st_size, tuple(skipped))
@@ -79,7 +89,7 @@ class _Job:
     device: str
     search: str
     threads: int
-    keep_heads: bool
+    request: Request
     skip: bool
 
 
@@ -94,7 +104,9 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
     """The task, in a worker process."""
     with _loading:
         parser = _load(job)
-    return parse_shard(parser, shard, part, job.keep_heads, job.skip)
+    request = job.request
+    columns = request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
+    return parse_shard(parser, shard, part, request.keep_heads, job.skip, predict=columns, overwrite=request.overwrite)
 
 
 @contextmanager
@@ -177,6 +189,8 @@ def parse_files(
     search: str = "exact",
     threads: int | None = None,
     keep_heads: bool = False,
+    predict: str | Iterable[str] | None = None,
+    overwrite: bool = False,
     errors: ErrorPolicy = "raise",
     on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
@@ -201,7 +215,7 @@ def parse_files(
         See `mh4.parsers.registry.load_parser`.
     threads : int, optional
         For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
-    keep_heads, errors
+    keep_heads, predict, overwrite, errors
         See `TreebankParser.parse`; bad sentences come in the order of the input.
     on_progress
         Called with what was parsed so far, after every shard.
@@ -222,12 +236,13 @@ def parse_files(
     count = Count(0, 0)
     targets = check_files(inputs, output_folder)
     read_config(Path(model))  # an error, if there is no model, before workers are started
+    if predict is not None:
+        load_parser(model, device, search).check(predict, keep_heads, overwrite)
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)
-    job = _Job(
-        secrets.token_hex(8), str(Path(model).absolute()), device, search, threads or 1, keep_heads, report.skips
-    )
+    request = Request.of(predict, keep_heads, overwrite)
+    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads or 1, request, report.skips)
     try:
         with (
             connect(address, threads) as client,

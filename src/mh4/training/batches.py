@@ -25,7 +25,7 @@ class Example:
 
     `words` is what the encoder sees; `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest
     one that it can; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
-    columns where they are not learnt.
+    columns where they are not learnt; `columns` is int64 (n, 3 + attributes), see `Columns.targets`, or (n, 0).
     """
 
     sentence: Sentence
@@ -35,11 +35,15 @@ class Example:
     tags: np.ndarray
     tag_pairs: np.ndarray
     features: np.ndarray
+    columns: np.ndarray
 
     @classmethod
     def of(cls, sentence: Sentence, heads: np.ndarray, vocabulary: Vocabulary, learns_features: bool) -> Example:
         """A sentence with the tree to learn."""
         features = np.zeros((len(sentence), len(vocabulary.features) if learns_features else 0), bool)
+        columns = np.empty((len(sentence), 0), np.int64)
+        if vocabulary.columns is not None:
+            columns = vocabulary.columns.targets(sentence)
         if learns_features:
             for row, names in zip(features, feature_names(sentence), strict=True):
                 row[[vocabulary.feature_index[name] for name in names]] = True
@@ -51,6 +55,7 @@ class Example:
             np.array([vocabulary.tag_index[name] for name in sentence.upos]),
             np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
             features,
+            columns,
         )
 
 
@@ -67,6 +72,7 @@ class TrainingBatch:
     tags: Tensor
     tag_pairs: Tensor
     features: Tensor
+    columns: Tensor
 
 
 def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[int]) -> list[list[int]]:
@@ -118,4 +124,5 @@ def collate(examples: Sequence[Example], encoder: Encoder, device: torch.device)
         joined([example.tags for example in examples]),
         joined([example.tag_pairs for example in examples]),
         send(torch.from_numpy(np.concatenate([example.features for example in examples])), device),
+        joined([example.columns for example in examples]),
     )

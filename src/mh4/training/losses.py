@@ -1,4 +1,4 @@
-"""The loss of a minibatch: trees, labels, tags and morphological features."""
+"""The loss of a minibatch: trees, labels, tags, morphological features and what is annotated."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .objectives import Objective
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch: trees, labels, tags and morphological features."""
+    """The loss of a batch: trees, labels, tags, morphological features and what is annotated."""
 
     def __init__(self, network: ParserNetwork[Any], objective: Objective, weights: NetworkConfig) -> None:
         super().__init__()
@@ -47,4 +47,6 @@ class BatchLoss(nn.Module):
             loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
                 scores, batch.features.to(scores.dtype), reduction="sum"
             )
+        if network.annotator is not None:
+            loss = loss + network.annotator.loss(tagged_words, batch.columns)
         return loss

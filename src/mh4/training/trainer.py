@@ -37,6 +37,7 @@ from mh4.parsers.folder import (
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.registry import new_parser
+from mh4.parsers.request import HEADS
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
 
@@ -239,7 +240,7 @@ class Trainer:
     def dev_scores(self) -> tuple[float, float]:
         """UAS and LAS on dev, in percent."""
         workers = self.workers
-        shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count]))
+        shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count], predict=HEADS))
         predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
         return attachment_scores(self.dev, predictions)
 
@@ -324,7 +325,7 @@ def train(
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
         torch.manual_seed(config.training.seed)
         sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
-        vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count)
+        vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
             steps, epochs = config.training.max_steps, config.training.max_epochs

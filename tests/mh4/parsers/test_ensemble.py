@@ -29,7 +29,7 @@ class Fixed(TreebankParser):
         self.trees = [np.array(tree, np.int32) for tree in trees]
         self.relations = relations
 
-    def _annotate(self, sentences, keep_heads):
+    def _answer(self, sentences, request):
         return [
             Annotation(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
             for tree in self.trees

@@ -45,7 +45,11 @@ def time_training(
     config = make_config(ChartConfig, {"decoder": decoder, **settings})
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"])
-        parser = new_parser(config, Vocabulary.from_sentences(sentences, config.training.min_word_count), device)
+        parser = new_parser(
+            config,
+            Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates),
+            device,
+        )
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
         order = [

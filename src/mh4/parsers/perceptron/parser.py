@@ -23,6 +23,7 @@ from ..folder import (
     write_definition,
     write_tensors,
 )
+from ..request import Request
 from ..systems import get_system
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
@@ -97,7 +98,7 @@ class PerceptronParser(TreebankParser):
             {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
         )
 
-    def _annotate(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation]:
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation]:
         if not sentences:
             return []
         room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))

@@ -1,0 +1,211 @@
+"""What a model knows of the columns UPOS, XPOS, FEATS and LEMMA: their values, and which go together."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from functools import cached_property
+from typing import Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from mh4.data.lemma_rules import LemmaRule, lemma_rule
+from mh4.data.sentence import Sentence
+from mh4.models.annotator import IGNORED, Classes
+from mh4.models.network_config import STRICT
+
+UNKNOWN = "_"
+MOST_XPOS = 400  # with more tags, XPOS is the commonest one of UPOS and FEATS
+MOST_CELLS = 10**7  # of tables with a row per UPOS
+
+Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
+Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
+Cut = Annotated[int, Field(ge=0, lt=2**31)]
+Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
+
+
+def attribute_of(feature: str) -> str:
+    """``Case`` of ``Case=Nom``."""
+    return feature.partition("=")[0]
+
+
+def _order(attribute: str) -> tuple[str, str]:
+    """UD's order of attributes: whatever the case of their letters."""
+    return attribute.lower(), attribute
+
+
+def _by_attribute(feats: str) -> dict[str, str]:
+    return {} if feats in ("", UNKNOWN) else {attribute_of(feature): feature for feature in feats.split("|")}
+
+
+@dataclass(frozen=True, config=STRICT)
+class Columns:
+    """What training sentences have in the columns UPOS, XPOS, FEATS and LEMMA.
+
+    A column that is "_" in all of them is none that the model knows.
+
+    Attributes
+    ----------
+    analyses
+        UPOS, XPOS and FEATS of words, the most frequent ones first.
+    lemma_rules
+        See `LemmaRule`.
+    lexicon
+        The lemma of a form, a tab and its UPOS or, where there are several lemmas, of these, another tab and FEATS.
+    """
+
+    analyses: tuple[tuple[Tag, Tag, Value], ...] = ()
+    lemma_rules: tuple[Rule, ...] = ()
+    lexicon: dict[str, Value] = Field(default_factory=dict)
+
+    @model_validator(mode="after")
+    def _check_size(self) -> Self:
+        cells = (len(self.upos) + 1) * (len(self.attributes) * self.classes.most_values + len(self.xpos))
+        if cells > MOST_CELLS:
+            raise ValueError(f"analyses: too many values of too many attributes ({cells} cells)")
+        return self
+
+    @classmethod
+    def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
+        """All that training sentences hold."""
+        analyses: Counter[tuple[str, str, str]] = Counter()
+        pairs: Counter[tuple[str, str]] = Counter()
+        lemmas: dict[str, set[str]] = defaultdict(set)
+        for sentence in sentences:
+            tags = list(zip(sentence.upos, sentence.xpos, sentence.feats, strict=True))
+            analyses.update(tags)
+            for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
+                if lemma != UNKNOWN:
+                    pairs[form, lemma] += 1
+                    lemmas[f"{form}\t{upos}"].add(lemma)
+                    lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
+        rules: Counter[LemmaRule] = Counter()
+        for (form, lemma), count in pairs.items():
+            rules[lemma_rule(form, lemma)] += count
+        lexicon = {}
+        for key, found in lemmas.items():
+            if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
+                (lexicon[key],) = found
+        return cls(_by_frequency(analyses), _by_frequency(rules), lexicon)  # type: ignore[arg-type]
+
+    @cached_property
+    def upos(self) -> tuple[str, ...]:
+        """The tags, without "_"; the most frequent one first."""
+        return _distinct(upos for upos, _, _ in self.analyses if upos != UNKNOWN)
+
+    @cached_property
+    def _all_xpos(self) -> tuple[str, ...]:
+        return _distinct(xpos for _, xpos, _ in self.analyses if xpos != UNKNOWN)
+
+    @cached_property
+    def xpos(self) -> tuple[str, ...]:
+        """The tags, without "_"; none if they are too many, and `xpos_table` stands in."""
+        return self._all_xpos if len(self._all_xpos) <= MOST_XPOS else ()
+
+    @cached_property
+    def xpos_table(self) -> dict[tuple[str, str], str]:
+        """The commonest XPOS of UPOS and FEATS, and of UPOS and ""."""
+        table: dict[tuple[str, str], str] = {}
+        if not self.xpos:
+            for upos, xpos, feats in self.analyses:
+                if xpos != UNKNOWN:
+                    table.setdefault((upos, feats), xpos)
+                    table.setdefault((upos, ""), xpos)
+        return table
+
+    @cached_property
+    def attributes(self) -> dict[str, tuple[str, ...]]:
+        """The attributes in FEATS in UD's order, each with its features, such as ``Case=Nom``."""
+        values: dict[str, dict[str, None]] = defaultdict(dict)
+        for _, _, feats in self.analyses:
+            for attribute, feature in _by_attribute(feats).items():
+                values[attribute][feature] = None
+        return {attribute: tuple(values[attribute]) for attribute in sorted(values, key=_order)}
+
+    @cached_property
+    def rules(self) -> tuple[LemmaRule, ...]:
+        """The rules of lemmas."""
+        return tuple(LemmaRule(*rule) for rule in self.lemma_rules)
+
+    @cached_property
+    def known(self) -> frozenset[str]:
+        """Which of the columns "upos", "xpos", "feats" and "lemmas" the model knows."""
+        sizes = {"upos": self.upos, "xpos": self._all_xpos, "feats": self.attributes, "lemmas": self.lemma_rules}
+        return frozenset(name for name, values in sizes.items() if values)
+
+    @cached_property
+    def classes(self) -> Classes:
+        """How many classes the network tells apart. Class 0 of an attribute is that a word does not have it."""
+        return Classes(
+            len(self.upos),
+            len(self.xpos),
+            tuple(len(features) + 1 for features in self.attributes.values()),
+            len(self.lemma_rules),
+        )
+
+    @cached_property
+    def upos_index(self) -> dict[str, int]:
+        """Index of each UPOS."""
+        return {name: index for index, name in enumerate(self.upos)}
+
+    @cached_property
+    def _xpos_index(self) -> dict[str, int]:
+        return {name: index for index, name in enumerate(self.xpos)}
+
+    @cached_property
+    def _feature_index(self) -> dict[str, tuple[int, int]]:
+        return {
+            feature: (row, index)
+            for row, features in enumerate(self.attributes.values())
+            for index, feature in enumerate(features, start=1)
+        }
+
+    @cached_property
+    def _rule_index(self) -> dict[LemmaRule, int]:
+        return {rule: index for index, rule in enumerate(self.rules)}
+
+    def allowed(self) -> tuple[np.ndarray, np.ndarray]:
+        """What goes with each UPOS of training, and, in the last row, with one that is not known.
+
+        Returns
+        -------
+        xpos : bool (tags + 1, XPOS tags)
+        feats : bool (tags + 1, attributes, most values)
+        """
+        classes = self.classes
+        xpos = np.zeros((classes.upos + 1, classes.xpos), bool)
+        feats = np.zeros((classes.upos + 1, len(classes.feats), classes.most_values), bool)
+        feats[:, :, 0] = True
+        for upos, tag, features in self.analyses:
+            rows = [self.upos_index.get(upos, -1), -1]
+            if tag in self._xpos_index:
+                xpos[rows, self._xpos_index[tag]] = True
+            for feature in _by_attribute(features).values():
+                feats[rows, *self._feature_index[feature]] = True
+        xpos[~xpos.any(1)] = True
+        return xpos, feats
+
+    def targets(self, sentence: Sentence) -> np.ndarray:
+        """Classes of the n words of a training sentence, int64 (n, 3 + attributes): UPOS, XPOS, lemma rule, FEATS.
+
+        What is "_", other than FEATS, is `IGNORED`.
+        """
+        targets = np.zeros((len(sentence), 3 + len(self.attributes)), np.int64)
+        targets[:, 0] = [self.upos_index.get(tag, IGNORED) for tag in sentence.upos]
+        targets[:, 1] = [self._xpos_index.get(tag, IGNORED) for tag in sentence.xpos]
+        for row, form, lemma, feats in zip(targets, sentence.forms, sentence.lemmas, sentence.feats, strict=True):
+            row[2] = IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
+            for feature in _by_attribute(feats).values():
+                attribute, value = self._feature_index[feature]
+                row[3 + attribute] = value
+        return targets
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))
+
+
+def _by_frequency(counts: Counter) -> tuple:
+    return tuple(sorted(counts, key=lambda item: (-counts[item], item)))

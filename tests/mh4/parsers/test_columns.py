@@ -1,0 +1,296 @@
+"""UPOS, XPOS, FEATS and LEMMA: what a model knows of them, what it predicts, and what stays."""
+
+import json
+import logging
+from dataclasses import asdict, replace
+
+import numpy as np
+import pytest
+import torch
+from small import SMALL_NETWORK, small_config
+
+from mh4.api import Parser
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.lemma_rules import lemma_rule
+from mh4.data.sentence import Sentence
+from mh4.models.annotator import IGNORED
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.checking import checked
+from mh4.parsers.columns import MOST_XPOS, Columns
+from mh4.parsers.config import GreedyConfig, TransitionConfig
+from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.registry import load_parser
+from mh4.parsers.request import Request
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.trainer import train
+
+WEIGHTS = {"upos_weight": 1.0, "xpos_weight": 1.0, "feats_weight": 1.0, "lemma_weight": 1.0}
+NETWORK = replace(SMALL_NETWORK, **WEIGHTS, mlp_dropout=0.0, lstm_dropout=0.0)
+COLUMNS = ("upos", "xpos", "feats", "lemmas")
+
+
+def rows(*lines):
+    """A sentence of words "form lemma upos xpos feats", all children of the first."""
+    words = [
+        "\t".join((str(i), *line.split(), str(int(i > 1)), "root" if i == 1 else "dep", "_", "_"))
+        for i, line in enumerate(lines, start=1)
+    ]
+    return Sentence.from_conllu("\n".join(words) + "\n\n")
+
+
+SENTENCES = [
+    rows("Saw see VERB V Tense=Past|Number=Sing", "saw saw NOUN N Number=Sing", "dogs dog NOUN N Number=Plur"),
+    rows("saw saw NOUN N Number=Sing", "of of ADP P _", "saw sawe NOUN N Case=Gen|Number[psor]=Sing|NumType=Card"),
+]
+
+
+@pytest.fixture(scope="module")
+def model(small_treebanks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("columns") / "model"
+    config = replace(small_config("eisner", max_steps=200, evaluation_steps=200, learning_rate=0.02), network=NETWORK)
+    train(*small_treebanks, folder, config, device="cpu")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def parser(model):
+    return ChartParser.load(model, device="cpu")
+
+
+@pytest.fixture
+def dev(small_treebanks):
+    return list(read_conllu(small_treebanks[1]))
+
+
+def bare(sentence):
+    return Sentence.from_words(sentence.forms)
+
+
+def test_values_and_classes():
+    columns = Columns.from_sentences(SENTENCES)
+    assert columns.upos == ("NOUN", "ADP", "VERB")
+    assert columns.xpos == ("N", "P", "V")
+    assert list(columns.attributes) == ["Case", "Number", "Number[psor]", "NumType", "Tense"]  # UD's order
+    assert columns.attributes["Number"] == ("Number=Sing", "Number=Plur")
+    assert columns.known == set(COLUMNS)
+    targets = columns.targets(SENTENCES[1])
+    assert targets[:, 0].tolist() == [0, 1, 0]
+    assert targets[:, 3:].tolist() == [[0, 1, 0, 0, 0], [0] * 5, [1, 0, 1, 1, 0]]
+    assert columns.rules[targets[2, 2]] == lemma_rule("saw", "sawe")
+
+
+def test_the_lexicon_has_what_is_unambiguous():
+    lexicon = Columns.from_sentences(SENTENCES).lexicon
+    assert lexicon["dogs\tNOUN"] == "dog"
+    assert lexicon["Saw\tVERB"] == "see"
+    assert "saw\tNOUN" not in lexicon
+    assert lexicon["saw\tNOUN\tNumber=Sing"] == "saw"
+    assert "dogs\tNOUN\tNumber=Plur" not in lexicon  # the shorter key says it already
+
+
+def test_what_goes_with_a_tag():
+    columns = Columns.from_sentences(SENTENCES)
+    xpos, feats = columns.allowed()
+    assert xpos.tolist() == [[True, False, False], [False, True, False], [False, False, True], [True] * 3]
+    assert feats[1, :, 1:].sum() == 0  # an adposition has no features
+    assert feats[:, :, 0].all()
+    assert feats[0, 1, 1:].all()
+    assert not feats[2, 1, 2]  # no plural verb was seen
+    assert feats[3].sum() == 5 + 6
+
+
+def test_columns_that_the_treebank_does_not_have():
+    sentence = SENTENCES[0].replace(xpos=["_"] * 3, lemmas=["_", "x", "_"], feats=["_"] * 3)
+    columns = Columns.from_sentences([sentence])
+    assert columns.known == {"upos", "lemmas"}
+    assert columns.targets(sentence)[:, 1:].tolist() == [[IGNORED, IGNORED], [IGNORED, 0], [IGNORED, IGNORED]]
+
+
+def test_many_xpos_are_those_of_upos_and_feats():
+    many = [rows(f"w w NOUN N{i} Number=Sing") for i in range(MOST_XPOS)]
+    columns = Columns.from_sentences([*many, rows(*["w w NOUN Nx Number=Sing"] * 3), *SENTENCES])
+    assert columns.xpos == ()
+    assert columns.classes.xpos == 0
+    assert "xpos" in columns.known
+    assert columns.xpos_table["NOUN", "Number=Sing"] == columns.xpos_table["NOUN", ""] == "Nx"
+    assert columns.xpos_table["ADP", "_"] == "P"
+
+
+def test_vocabularies_are_saved_as_json():
+    vocabulary = Vocabulary.from_sentences(SENTENCES, annotates=True)
+    assert checked(Vocabulary, json.dumps(asdict(vocabulary))) == vocabulary
+    assert Vocabulary.from_sentences(SENTENCES).columns is None
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("analyses", [["NOUN", "", "_"]]),
+        ("analyses", [["NO\tUN", "N", "_"]]),
+        ("analyses", [["NOUN", "N"]]),
+        ("lemma_rules", [["upper", 0, "", 0, ""]]),
+        ("lemma_rules", [["lower", -1, "", 0, ""]]),
+        ("lemma_rules", [["lower", 10**30, "", 0, ""]]),
+        ("lemma_rules", [["lower", 0, "a\nb", 0, ""]]),
+        ("lexicon", {"a\tX": "a\tb"}),
+        (
+            "analyses",
+            [["NOUN", "N", "|".join(f"{a}=1" for a in range(5000))], *(["X", "N", f"A={i}"] for i in range(5000))],
+        ),
+    ],
+)
+def test_damaged_vocabularies_are_refused(name, value):
+    content = asdict(Columns.from_sentences(SENTENCES)) | {name: value}
+    with pytest.raises(ValueError, match=name):
+        checked(Columns, json.dumps(content))
+
+
+def test_what_is_missing_is_predicted(parser, dev):
+    assert parser.annotates == set(COLUMNS)
+    for found in parser.parse([bare(sentence) for sentence in dev]):
+        assert "_" not in found.upos + found.xpos + found.lemmas
+        assert found.relations.count("_") == 0
+        for feats in found.feats:
+            names = [feature.partition("=")[0] for feature in feats.split("|")]
+            assert len(set(names)) == len(names)
+            assert names == sorted(names, key=str.lower)
+
+
+@pytest.mark.parametrize(("column", "least"), [("upos", 0.9), ("xpos", 0.7), ("feats", 0.4), ("lemmas", 0.8)])
+def test_columns_are_learnt(column, least, parser, small_treebanks):
+    seen = list(read_conllu(small_treebanks[0]))
+    found = parser.parse([bare(sentence) for sentence in seen], predict="all")
+    right = [
+        a == b
+        for before, after in zip(seen, found, strict=True)
+        for a, b in zip(getattr(before, column), getattr(after, column), strict=True)
+    ]
+    assert np.mean(right) > least
+
+
+def test_what_is_given_stays(parser, dev):
+    for before, after in zip(dev, parser.parse(dev), strict=True):
+        assert all(getattr(before, name) == getattr(after, name) for name in COLUMNS)
+        assert after.replace(heads=before.heads, relations=before.relations) == before
+    strange = [sentence.replace(upos=["_", "QQ", *sentence.upos[2:]], xpos=["_"] * len(sentence)) for sentence in dev]
+    for before, after in zip(strange, parser.parse(strange, predict="tags"), strict=True):
+        assert after.upos[0] != "_"
+        assert after.upos[1:] == before.upos[1:]
+        assert "_" not in after.xpos
+        assert after.feats == before.feats
+        assert (after.heads == before.heads).all()
+
+
+def test_features_go_with_the_tag_that_is_given(parser, dev):
+    sentence = bare(dev[0]).replace(upos=["PUNCT"] * len(dev[0]))
+    assert set(parser(sentence).feats) == {"_"}
+    analyses = parser.vocabulary.columns.analyses
+    assert set(parser(sentence).xpos) <= {xpos for upos, xpos, _ in analyses if upos == "PUNCT"}
+
+
+def test_overwrite_predicts_again(parser, dev):
+    wrong = [sentence.replace(upos=["X"] * len(sentence), lemmas=["?"] * len(sentence)) for sentence in dev]
+    again = parser.parse(wrong, predict="upos,lemmas", overwrite=True)
+    for before, after, expected in zip(dev, again, parser.parse([bare(s) for s in dev]), strict=True):
+        assert after.upos == expected.upos
+        assert after.lemmas == expected.lemmas
+        assert after.feats == before.feats
+        assert (after.heads == before.heads).all()
+
+
+def test_bytes_that_do_not_change(parser):
+    text = (
+        "\ufeff# newdoc\r\n# text = vámonos ya\r\n1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\tx=y\r\n"
+        "1\tvamos\t_\tVERB\t_\t_\t_\t_\t0:root\tA=b=c|d\r\n2\tnos\tnos\t_\t_\t_\t_\t_\t_\t_\r\n"
+        "2.1\tø\t_\t_\t_\t_\t_\t_\t_\t_\r\n3\tya\t_\tX\t_\t_\t_\t_\t_\t_\r\n\r\n"
+    )
+    sentence = Sentence.from_conllu(text)
+    parsed = parser(sentence)
+    lines = parsed.to_bytes().decode().split("\r\n")
+    assert lines[:3] == text.split("\r\n")[:3]
+    assert lines[5] == text.split("\r\n")[5]
+    assert lines[3].startswith("1\tvamos\t")
+    assert lines[3].split("\t")[3:4] + lines[3].split("\t")[8:] == ["VERB", "0:root", "A=b=c|d"]
+    assert lines[4].startswith("2\tnos\tnos\t")
+    same = parsed.replace(**{name: getattr(sentence, name) for name in (*COLUMNS, "heads", "relations")})
+    assert same.to_bytes() == text.encode()
+
+
+def test_requests():
+    assert Request.of(None).columns == {*COLUMNS, "heads"} == Request.of("all").columns
+    assert Request.of("tags, lemmas").columns == set(COLUMNS)
+    assert Request.of(["heads"]).columns == {"heads"}
+    with pytest.raises(ValueError, match="unknown column 'pos'; known: tags, all, upos"):
+        Request.of("pos")
+    with pytest.raises(ValueError, match="nothing"):
+        Request.of([])
+
+
+def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp_path, caplog, dev):
+    no_lemmas = [
+        sentence.replace(lemmas=["_"] * len(sentence)) for sentence in read_conllu(small_treebanks[0], trees="required")
+    ]
+    config = replace(small_config("mst"), network=NETWORK)
+    parser = ChartParser(config, Vocabulary.from_sentences(no_lemmas, annotates=True), "cpu")
+    assert parser.annotates == {"upos", "xpos", "feats"}
+    with caplog.at_level(logging.WARNING, "mh4"):
+        parsed = parser(bare(dev[0]), predict="all")
+        assert "does not predict LEMMAS: the treebank" in caplog.text
+    assert set(parsed.lemmas) == {"_"}
+    assert "_" not in parsed.upos
+    with pytest.raises(ValueError, match="does not predict LEMMAS"):
+        parser(bare(dev[0]), predict="lemmas")
+    with pytest.raises(ValueError, match="UPOS, XPOS, FEATS: it was trained to predict heads"):
+        Parser(small_model)(dev[0], predict="tags")
+
+
+def test_greedy_parsers_annotate(small_treebanks, tmp_path, dev):
+    chart = small_config(max_steps=8)
+    config = GreedyConfig(TransitionConfig("arc-hybrid"), NETWORK, chart.training)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    parsed = load_parser(tmp_path / "m", device="cpu")(list(bare(dev[0]).forms))
+    assert "_" not in parsed.upos + parsed.lemmas + parsed.relations
+
+
+def test_ensembles_vote_on_columns(parser, small_model, dev):
+    both = EnsembleParser([load_parser(small_model, "cpu"), parser])
+    assert both.annotates == parser.annotates
+    words = [bare(sentence) for sentence in dev]
+    for one, other in zip(both.parse(words), parser.parse(words), strict=True):
+        assert all(getattr(one, name) == getattr(other, name) for name in COLUMNS)
+    for one, other in zip(both.parse(words, predict="upos"), words, strict=True):
+        assert (one.heads == other.heads).all()
+        assert one.feats == other.feats
+
+
+def test_given_heads_and_bad_sentences(parser, dev):
+    known = [bare(sentence).replace(heads=[-1, 2, *[-1] * (len(sentence) - 1)]) for sentence in dev]
+    cycle = bare(dev[0]).replace(heads=[-1, 2, 1, *[-1] * (len(dev[0]) - 2)])
+    errors = []
+    found = list(parser.parse([known[0], cycle, *known[1:]], keep_heads=True, errors=errors.append))
+    assert len(errors) == 1
+    assert isinstance(errors[0], DataError)
+    for before, after in zip(known, found, strict=True):
+        assert after.forms == before.forms
+        assert after.heads[1] == 2
+        assert after.upos == parser(bare(before)).upos
+
+
+def test_columns_do_not_depend_on_the_batch(parser, dev):
+    words = [bare(sentence) for sentence in dev]
+    for one, together in zip(words, parser.predict(words), strict=True):
+        assert replace(parser.predict([one])[0], score=None) == replace(together, score=None)
+
+
+def test_the_loss_leaves_out_what_has_no_class(parser):
+    annotator = parser.network.annotator
+    words = torch.randn(3, NETWORK.hidden)
+    targets = torch.full((3, 3 + len(parser.vocabulary.columns.attributes)), IGNORED)
+    assert annotator.loss(words, targets) == 0
+    targets[1, 0] = 2
+    expected = -annotator(words).upos.log_softmax(1)[1, 2]
+    torch.testing.assert_close(annotator.loss(words, targets), expected)
+    targets[0, 3] = 1
+    expected = expected - annotator(words).feats.log_softmax(2)[0, 0, 1]
+    torch.testing.assert_close(annotator.loss(words, targets), expected)
