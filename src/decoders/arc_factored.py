@@ -22,6 +22,13 @@ def fill_parts(heads, parts):
     return heads.shape[0] - 1
 
 
+def arc_parts(heads: np.ndarray) -> np.ndarray:
+    """The arcs of a tree as int32 (n, 3)."""
+    parts = np.empty((len(heads) - 1, 3), np.int32)
+    fill_parts(heads, parts)
+    return parts
+
+
 @njit(cache=True, nogil=True)
 def derive_arcs(scores, given, single_root, projective):
     """See `Decoder._derive`."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,23 @@ from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins
 from .k_best import k_best_trees
 
 T = TypeVar("T")
+
+
+class Sums(Protocol):
+    """Sums over all derivations of one sentence that are allowed, of which there is one at least.
+
+    Attributes
+    ----------
+    log_partition : float
+    """
+
+    log_partition: float
+
+    def marginals(self) -> PartMarginals:
+        """See `Certainty.part_marginals`."""
+
+    def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Heads and parts of each derivation drawn; see `Certainty.sample`."""
 
 
 def forbid_ends(marginals: np.ndarray) -> np.ndarray:
@@ -49,7 +66,7 @@ class Certainty(ABC):
     memory_limit: int
     exact: bool = True  # what is found is the best
     has_outside_pass: bool = False  # `_max_marginals` is worth less than n decodes
-    has_marginals: bool = False  # `_marginals` and `_sample` are there
+    has_marginals: bool = False  # `_sums` is there
 
     @abstractmethod
     def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
@@ -201,7 +218,7 @@ class Certainty(ABC):
         sum over its (their) derivations.
         """
         scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
-        return self._marginals(scores, arc_bonus, inside_only=True).log_partition
+        return self._sums(scores, arc_bonus).log_partition
 
     def part_marginals(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
@@ -229,7 +246,7 @@ class Certainty(ABC):
             Wrong shapes, NaN, +inf, or a temperature that is not positive.
         """
         scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
-        return self._marginals(scores, arc_bonus, inside_only=False)
+        return self._sums(scores, arc_bonus).marginals()
 
     def part_marginals_batch(
         self,
@@ -277,7 +294,7 @@ class Certainty(ABC):
         weights, bonus = self._checked_sums(scores, arc_bonus, temperature)
         size = weights.shape[1]
         drawn = []
-        for heads, parts in self._sample(weights, bonus, count, np.random.default_rng(rng)):
+        for heads, parts in self._sums(weights, bonus).samples(count, np.random.default_rng(rng)):
             score = weights[tuple(parts.T)].sum() + bonus[heads[1:], np.arange(1, size - 1)].sum()
             drawn.append(Derivation(heads, parts, float(score * temperature)))
         return drawn
@@ -318,17 +335,8 @@ class Certainty(ABC):
             without[own, d] = arc_bonus[own, d]
         return values, heads
 
-    def _marginals(self, scores: np.ndarray, arc_bonus: np.ndarray, inside_only: bool) -> PartMarginals:
-        """`part_marginals` of what has been checked, float64 and divided by the temperature.
-
-        ``inside_only``: the log partition function is all that is wanted.
-        """
-        self._lacks_marginals()
-
-    def _sample(
-        self, scores: np.ndarray, arc_bonus: np.ndarray, count: int, rng: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Heads and parts of each sample; arguments as of `_marginals`."""
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
+        """Sums over the derivations; scores and arc bonus are float64 and divided by the temperature."""
         self._lacks_marginals()
 
     def _score_or_nothing(self, scores: np.ndarray, arc_bonus: np.ndarray) -> float:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 import numpy as np
 from numba import njit
 
-from .arc_factored import ArcFactored, fill_parts
+from .arc_factored import ArcFactored, arc_parts, fill_parts
 from .decoder import check_numbers, derivation_score
+from .derivation import PartMarginals
 from .lanes import lane_max, load, padded, splat, vmax
+from .mh3_sums import ProjectiveSums, projective_sums_bytes
 
 W = 8  # lanes
 
@@ -106,6 +110,18 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
+class _ProjectiveTrees(ProjectiveSums):
+    """As sums over the derivations of MH3 with scores of 0 and the arc scores as bonus."""
+
+    def marginals(self) -> PartMarginals:
+        arcs = super().marginals().arcs
+        return PartMarginals(self.log_partition, arcs[None], arcs)
+
+    def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        for heads, _ in super().samples(count, rng):
+            yield heads, arc_parts(heads)
+
+
 class Eisner(ArcFactored):
     """Best projective tree for arc scores; O(n³) time, O(n²) space. Sums are taken in float32.
 
@@ -118,8 +134,15 @@ class Eisner(ArcFactored):
     """
 
     name = "eisner"
+    has_marginals = True
     projective = True
     kernel = staticmethod(_decode)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) * padded(n + 1 + W)
+
+    def sums_bytes(self, n: int) -> int:
+        return projective_sums_bytes(n)
+
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> _ProjectiveTrees:
+        return _ProjectiveTrees(np.zeros((3, *arc_bonus.shape)), scores[0] + arc_bonus, self.single_root, True)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
+from .certainty import Sums
 from .decoder import Decoder, GivenTrees, derivation_score
-from .derivation import Derivation, PartMarginals, UnsupportedError
+from .derivation import Derivation, UnsupportedError
 from .mst import MST
 from .search import BeamSearch
 from .trees import arc_matrix
@@ -92,13 +91,8 @@ class Fallback(Decoder):
     def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
         return self._certain(scores)._margins(scores, arc_bonus, best)
 
-    def _marginals(self, scores: np.ndarray, arc_bonus: np.ndarray, inside_only: bool) -> PartMarginals:
-        return self._certain(scores)._marginals(scores, arc_bonus, inside_only)
-
-    def _sample(
-        self, scores: np.ndarray, arc_bonus: np.ndarray, count: int, rng: np.random.Generator
-    ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        return self._certain(scores)._sample(scores, arc_bonus, count, rng)
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
+        return self._certain(scores)._sums(scores, arc_bonus)
 
     def _certain(self, scores: np.ndarray) -> Decoder:
         n = scores.shape[1] - 2

@@ -26,6 +26,7 @@ from numba import njit
 from .decoder import Decoder, GivenTrees, check_numbers, derivation_score, parts_score
 from .gold_items import items_of_tree, without_root_arcs
 from .lanes import load, padded, scratch, splat, store, vmax
+from .mh3_sums import ProjectiveSums, projective_sums_bytes
 from .trees import all_reach_the_root
 
 SHIFT, LA, RA = range(3)
@@ -179,6 +180,7 @@ class MH3(Decoder):
     """The arc-hybrid decoder: every move scored by (s0, b0)."""
 
     name = "mh3"
+    has_marginals = True
     channels = ("shift", "la", "ra")
     roles = (("s0", "b0"),) * 3
     shared = ((("shift", "column"),), (("la", "row"), ("ra", "row")))
@@ -194,3 +196,9 @@ class MH3(Decoder):
 
     def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
         _derive(scores, given, self.single_root)
+
+    def sums_bytes(self, n: int) -> int:
+        return projective_sums_bytes(n)
+
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> ProjectiveSums:
+        return ProjectiveSums(scores, arc_bonus, self.single_root)

@@ -38,6 +38,7 @@ from numba.extending import register_jitable
 from .decoder import Decoder, GivenTrees, check_numbers, derivation_score
 from .lanes import add, broadcast, gather, lane_max, load, scratch, splat, store, vmax
 from .mh4_derivation import derive_trees, follow
+from .mh4_log_sums import LogSums, log_sums_bytes
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, hybrid_groups
 
 SHIFT = 6  # behind the six reduces in A
@@ -451,6 +452,7 @@ def _chart_bytes(n: int) -> int:
 class MH4(Decoder):
     """What the two MH4 decoders share."""
 
+    has_marginals = True
     hybrid: ClassVar[bool]
 
     def chart_bytes(self, n: int) -> int:
@@ -465,6 +467,12 @@ class MH4(Decoder):
 
     def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
         derive_trees(scores, self.hybrid, given, self.single_root)
+
+    def sums_bytes(self, n: int) -> int:
+        return log_sums_bytes(n)
+
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> LogSums:
+        return LogSums(scores, arc_bonus, self.single_root)
 
 
 class MH4Two(MH4):

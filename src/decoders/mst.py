@@ -12,6 +12,9 @@ from numba import njit
 
 from .arc_factored import ArcFactored, fill_parts
 from .decoder import check_numbers, derivation_score
+from .mst_sums import TreeSums
+
+LARGEST_SCORE = 1e30  # that n of surely sum to a float32
 
 
 @njit(nogil=True)
@@ -141,8 +144,20 @@ class MST(ArcFactored):
     """
 
     name = "mst"
+    has_marginals = True
     projective = False
     kernel = staticmethod(_decode)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2
+
+    def sums_bytes(self, n: int) -> int:
+        return 8 * 7 * (n + 1) ** 2
+
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> TreeSums:
+        return TreeSums(scores[0] + arc_bonus, self._heads_in_double, self.single_root)
+
+    def _heads_in_double(self, arcs: np.ndarray) -> np.ndarray:
+        """The best tree but for rounding, of arc scores of any size, float64 (N, N)."""
+        largest = np.abs(arcs, where=np.isfinite(arcs), out=np.zeros_like(arcs)).max()
+        return self.decode((arcs / max(1.0, largest / LARGEST_SCORE))[None]).heads

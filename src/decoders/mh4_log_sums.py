@@ -1,0 +1,339 @@
+"""Sums over the transition sequences of MH4, in logarithms: right for any finite scores, O(n⁴) exponentials.
+
+The chart of `mh4` finds some sequences in several ways. With items of three kept apart by how they were made, each is
+counted once. Below C2 and R are the sums over items of two, and over items of three made by a link; K are items of
+three made by combining, T = K + R.
+
+- K[i, j, l] = C2[i, j] · shift(i, j) · C2[j, l]
+- vL[i, j, k, l] = R[i, j, k] · shift(j, k) · C2[k, l] and vR[i, j, k, l] = C2[i, j] · shift(i, j) · T[j, k, l]
+- C2[i, l] = sum over j of T[i, j, l] · (ra + la), which remove j
+- R[i, j, l] = sum over k of (vL + vR) · ra2 + vL · (ra + la), which remove k,
+  plus the sum over y of (vL + vR)[i, y, j, l] · (ra' + la' + la2), which remove y
+
+Checked by enumeration. Instead of outside sums, the probability of each item flows down from the goal: an item hands
+its own to the ways it was made in, by their shares. So no number leaves [0, 1]."""
+
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+from numba import njit
+
+from .derivation import InfeasibleError, PartMarginals
+from .mh3_sums import open_arcs
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+
+NEGLIGIBLE = -46.0  # logarithm of a probability, or of a share, that changes no sum
+ABOVE, BELOW = 4, 6  # terms for each k above j, for each y below j
+
+
+@njit(nogil=True, forceinline=True)
+def pair(i, j):
+    """Row of the items that begin with i < j."""
+    return j * (j - 1) // 2 + i
+
+
+@njit(nogil=True)
+def _terms_of_two(i, l, A, B, arc, last, T, terms):
+    """Logarithms of the summands of [i, l], ra and la for each j; returns their number and the largest."""
+    end = arc.shape[0] - 1
+    at, top = 0, -np.inf
+    for j in range(i + 1, l):
+        item = T[pair(i, j), l]
+        root_or_head = last[j] if i == 0 and l == end else arc[i, j]
+        terms[at] = item + A[RA, i, j] + B[RA, j, l] + root_or_head
+        terms[at + 1] = item + A[LA, i, j] + B[LA, j, l] + arc[l, j]
+        top = max(top, max(terms[at], terms[at + 1]))
+        at += 2
+    return at, top
+
+
+@njit(nogil=True)
+def _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms):
+    """Logarithms of the summands of R[i, j, l]; returns their number and the largest.
+
+    First `ABOVE` for each k: vL and vR by ra2, vL by ra and by la; then `BELOW` for each y: vL by ra', la' and la2 and
+    vR by the same.
+    """
+    own = pair(i, j)
+    e = C2[i, j] + S[i, j]
+    at, top = 0, -np.inf
+    for k in range(j + 1, l):
+        v_left = R[own, k] + (S[j, k] + C2[k, l])
+        v_right = e + T[pair(j, k), l]
+        ra2 = A[RA2, j, k] + B[RA2, k, l] + arc[i, k]
+        terms[at] = v_left + ra2
+        terms[at + 1] = v_right + ra2
+        terms[at + 2] = v_left + (A[RA, j, k] + B[RA, k, l] + arc[j, k])
+        terms[at + 3] = v_left + (A[LA, j, k] + B[LA, k, l] + arc[l, k])
+        top = max(top, max(max(terms[at], terms[at + 1]), max(terms[at + 2], terms[at + 3])))
+        at += ABOVE
+    right = C2[j, l]
+    for y in range(i + 1, j):
+        v_left = R[pair(i, y), j] + (S[y, j] + right)
+        v_right = C2[i, y] + S[i, y] + T[pair(y, j), l]
+        ra1 = A[RA1, y, j] + B[RA1, j, l] + arc[i, y]
+        la1 = A[LA1, y, j] + B[LA1, j, l] + arc[j, y]
+        la2 = A[LA2, y, j] + B[LA2, j, l] + arc[l, y]
+        terms[at] = v_left + ra1
+        terms[at + 1] = v_left + la1
+        terms[at + 2] = v_left + la2
+        terms[at + 3] = v_right + ra1
+        terms[at + 4] = v_right + la1
+        terms[at + 5] = v_right + la2
+        top = max(top, max(v_left, v_right) + max(ra1, max(la1, la2)))
+        at += BELOW
+    return at, top
+
+
+@njit(nogil=True)
+def _log_sum(terms, count, top):
+    if top == -np.inf:
+        return top
+    total = 0.0
+    for t in range(count):
+        if terms[t] - top > NEGLIGIBLE:
+            total += np.exp(terms[t] - top)
+    return top + np.log(total)
+
+
+@njit(nogil=True)
+def _add_logs(x, y):
+    top = max(x, y)
+    return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
+
+
+@njit(cache=True, nogil=True)
+def fill(S, A, B, arc, last, C2, R, T, terms):
+    """Fill the charts with the logarithms of the sums.
+
+    Parameters
+    ----------
+    S : float64 (N, N)
+        Scores of shifts [s0, b0].
+    A, B : float64 (6, N, N)
+        Scores of reduces by (s1, s0) and by (s0, b0).
+    arc, last : float64 (N, N) and (N,)
+        The arc bonus, −inf for no arc; that of the root at the last move.
+    C2 : float64 (N, N)
+    R, T : float64 (N (N − 1) / 2, N)
+        At [pair(i, j), l].
+    terms : float64 (10 N,)
+        Room for the summands of an item.
+    """
+    N = S.shape[0]
+    for width in range(1, N):
+        for i in range(N - width):
+            l = i + width
+            for j in range(i + 1, l):
+                count, top = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+                x = _log_sum(terms, count, top)
+                R[pair(i, j), l] = x
+                T[pair(i, j), l] = _add_logs(x, C2[i, j] + S[i, j] + C2[j, l])
+            if width == 1:
+                C2[i, l] = 0
+            else:
+                count, top = _terms_of_two(i, l, A, B, arc, last, T, terms)
+                C2[i, l] = _log_sum(terms, count, top)
+
+
+@njit(nogil=True)
+def _flow_from_two(i, l, flow, A, B, arc, last, C2, T, to_T, terms, in_A, in_B, in_arc):
+    count, _ = _terms_of_two(i, l, A, B, arc, last, T, terms)
+    whole = C2[i, l] - np.log(flow)
+    for t in range(count):
+        if terms[t] - whole > NEGLIGIBLE:
+            p = np.exp(terms[t] - whole)
+            j = i + 1 + t // 2
+            move, head = (RA, i) if t % 2 == 0 else (LA, l)
+            in_A[move, i, j] += p
+            in_B[move, j, l] += p
+            in_arc[head, j] += p
+            to_T[pair(i, j), l] += p
+
+
+@njit(nogil=True)
+def _way_of_three(i, j, l, t):
+    """Of summand t of R[i, j, l]: the four heads, the move, whether they are vL, and the arc."""
+    above = (l - j - 1) * ABOVE
+    if t < above:
+        k = j + 1 + t // ABOVE
+        way = t % ABOVE
+        move = RA2 if way < 2 else RA if way == 2 else LA
+        return i, j, k, move, way != 1, i if way < 2 else j if way == 2 else l, k
+    y = i + 1 + (t - above) // BELOW
+    way = (t - above) % BELOW
+    turn = way % 3
+    move = RA1 if turn == 0 else LA1 if turn == 1 else LA2
+    return i, y, j, move, way < 3, i if turn == 0 else j if turn == 1 else l, y
+
+
+@njit(cache=True, nogil=True)
+def flow_down(S, A, B, arc, last, C2, R, T, to_two, to_R, to_T, terms, in_S, in_A, in_B, in_arc):
+    """Probabilities of all items, parts and arcs, from the filled charts; those of a shape are laid out alike.
+
+    All but the charts and ``terms`` are zeros at first.
+    """
+    N = S.shape[0]
+    to_two[0, N - 1] = 1.0
+    for width in range(N - 1, 1, -1):
+        for i in range(N - width):
+            l = i + width
+            if to_two[i, l] > 0:
+                _flow_from_two(i, l, to_two[i, l], A, B, arc, last, C2, T, to_T, terms, in_A, in_B, in_arc)
+            for j in range(i + 1, l):
+                own = pair(i, j)
+                flow = to_R[own, l]
+                if to_T[own, l] > 0:
+                    combined = to_T[own, l] * np.exp(C2[i, j] + S[i, j] + C2[j, l] - T[own, l])
+                    flow += to_T[own, l] * np.exp(R[own, l] - T[own, l])
+                    to_two[i, j] += combined
+                    to_two[j, l] += combined
+                    in_S[i, j] += combined
+                if flow == 0:
+                    continue
+                count, _ = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+                whole = R[own, l] - np.log(flow)
+                for t in range(count):
+                    if terms[t] - whole > NEGLIGIBLE:
+                        p = np.exp(terms[t] - whole)
+                        s2, s1, s0, move, left, head, gone = _way_of_three(i, j, l, t)
+                        in_A[move, s1, s0] += p
+                        in_B[move, s0, l] += p
+                        in_arc[head, gone] += p
+                        if left:
+                            to_R[pair(s2, s1), s0] += p
+                            to_two[s0, l] += p
+                            in_S[s1, s0] += p
+                        else:
+                            to_two[s2, s1] += p
+                            to_T[pair(s1, s0), l] += p
+                            in_S[s2, s1] += p
+
+
+@njit(nogil=True)
+def _draw(terms, count, whole, uniform):
+    """A summand, with its share of the sum as probability."""
+    left = uniform
+    chosen = -1
+    for t in range(count):
+        if terms[t] > -np.inf:
+            chosen = t
+            left -= np.exp(terms[t] - whole)
+            if left < 0:
+                break
+    return chosen
+
+
+@njit(cache=True, nogil=True)
+def draw(S, A, B, arc, last, C2, R, T, terms, hybrid, uniforms, heads, parts):
+    """Draw a derivation: fills heads (n + 1,) and the first parts, whose number is returned.
+
+    ``uniforms``, float64 (6 N,), are numbers from [0, 1).
+    """
+    N = S.shape[0]
+    stack = np.empty((2 * N, 4), np.int64)  # items (i, j, l, is it an R?), j = 0 for an item of two
+    stack[0] = (0, 0, N - 1, 0)
+    size, used, count = 1, 0, 0
+    while size > 0:
+        size -= 1
+        i, j, l, linked = stack[size, 0], stack[size, 1], stack[size, 2], stack[size, 3]
+        if j == 0:
+            if l == i + 1:
+                continue
+            number, _ = _terms_of_two(i, l, A, B, arc, last, T, terms)
+            t = _draw(terms, number, C2[i, l], uniforms[used])
+            used += 1
+            s1, s0 = i, i + 1 + t // 2
+            move, head, gone = (RA, i, s0) if t % 2 == 0 else (LA, l, s0)
+            stack[size] = (i, s0, l, 0)
+            size += 1
+        else:
+            own = pair(i, j)
+            if linked == 0:
+                used += 1
+                if uniforms[used - 1] >= np.exp(R[own, l] - T[own, l]):
+                    stack[size] = (i, 0, j, 0)
+                    stack[size + 1] = (j, 0, l, 0)
+                    size += 2
+                    parts[count, 0], parts[count, 1], parts[count, 2] = 0, i, j
+                    count += 1
+                    continue
+            number, _ = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+            t = _draw(terms, number, R[own, l], uniforms[used])
+            used += 1
+            s2, s1, s0, move, left, head, gone = _way_of_three(i, j, l, t)
+            if left:
+                stack[size] = (s2, s1, s0, 1)
+                stack[size + 1] = (s0, 0, l, 0)
+                parts[count, 0], parts[count, 1], parts[count, 2] = 0, s1, s0
+            else:
+                stack[size] = (s2, 0, s1, 0)
+                stack[size + 1] = (s1, s0, l, 0)
+                parts[count, 0], parts[count, 1], parts[count, 2] = 0, s2, s1
+            size += 2
+            count += 1
+        heads[gone] = head
+        if hybrid:
+            parts[count, 0], parts[count, 1], parts[count, 2] = 1 + move, s1, s0
+            count += 1
+        parts[count, 0], parts[count, 1], parts[count, 2] = (7 if hybrid else 1) + move, s0, l
+        count += 1
+    return count
+
+
+def log_sums_bytes(n: int) -> int:
+    """Bytes of the charts of `LogSums`."""
+    return 8 * 4 * (n + 2) * ((n + 2) * (n + 1) // 2 + n + 2)
+
+
+class LogSums:
+    """The charts of one sentence.
+
+    Parameters
+    ----------
+    scores : float64 (C, N, N)
+        Those of mh4-two or mh4-hybrid.
+    arc_bonus : float64 (N, N)
+    single_root
+        Exactly one word is attached to the root.
+
+    Raises
+    ------
+    InfeasibleError
+        There is nothing to sum.
+    """
+
+    def __init__(self, scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool) -> None:
+        size = len(arc_bonus)
+        self._hybrid = len(scores) > 7
+        by_s1_s0 = scores[1:7] if self._hybrid else np.zeros((6, size, size))
+        arc, last = open_arcs(arc_bonus, single_root)
+        two = np.full((size, size), -np.inf)
+        three = np.full((2, size * (size - 1) // 2, size), -np.inf)
+        self._known = (scores[0], by_s1_s0, scores[-6:], arc, last, two, three[0], three[1])
+        self._terms = np.empty((ABOVE + BELOW) * size)
+        fill(*self._known, self._terms)
+        self.log_partition = float(two[0, -1])
+        if self.log_partition == -np.inf:
+            raise InfeasibleError(f"no MH4 derivation of these {size - 2} words is allowed")
+
+    def marginals(self) -> PartMarginals:
+        """Of parts and arcs."""
+        size = len(self._known[0])
+        two = np.zeros((size, size))
+        three = np.zeros((2, size * (size - 1) // 2, size))
+        parts, arcs = np.zeros((13, size, size)), np.zeros((size, size))
+        flow_down(*self._known, two, three[0], three[1], self._terms, parts[0], parts[1:7], parts[7:], arcs)
+        return PartMarginals(self.log_partition, parts if self._hybrid else parts[[0, *range(7, 13)]], arcs)
+
+    def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Heads and parts."""
+        n = len(self._known[0]) - 2
+        for _ in range(count):
+            heads, parts = np.full(n + 1, -1, np.int32), np.empty((3 * n, 3), np.int32)
+            number = draw(*self._known, self._terms, self._hybrid, rng.random(6 * (n + 2)), heads, parts)
+            yield heads, parts[:number]

@@ -1,0 +1,209 @@
+"""Sums over derivations: against enumeration for a few words, against each other and on hard numbers for more."""
+
+import itertools
+
+import enumerated
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from test_certainty import kinds, problem
+
+from mh4.decoders import InfeasibleError, UnsupportedError, get_decoder
+from mh4.decoders.trees import is_tree
+
+NAMES = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")
+every_summing_decoder = pytest.mark.parametrize("name", NAMES)
+
+
+def check_numbers(found, n):
+    """No NaN, nothing beyond 1, every word has a head."""
+    assert np.isfinite(found.log_partition)
+    assert found.arcs.shape[0] == n + 2
+    assert (found.arcs >= 0).all()
+    assert (found.arcs <= 1 + 1e-9).all()
+    np.testing.assert_allclose(found.arcs.sum(axis=0)[1 : n + 1], 1, atol=1e-6)
+    assert not found.arcs[:, [0, n + 1]].any()
+    assert not found.arcs[n + 1].any()
+    assert (found.parts >= 0).all()
+    assert np.isfinite(found.parts).all()
+
+
+def check_against_enumeration(name, n, seed, kind, single_root, temperature):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, n, seed, kind)
+    heads, totals = enumerated.derivations(name, scores, bonus, single_root)
+    if len(totals) == 0 or totals.max() == -np.inf:
+        with pytest.raises(InfeasibleError):
+            decoder.part_marginals(scores, bonus, temperature)
+        return
+    weights = np.exp((totals - totals.max()) / temperature)
+    expected = np.zeros(bonus.shape)
+    for d in range(1, n + 1):
+        np.add.at(expected[:, d], heads[:, d], weights / weights.sum())
+    found = decoder.part_marginals(scores, bonus, temperature)
+    check_numbers(found, n)
+    assert found.log_partition == pytest.approx(totals.max() / temperature + np.log(weights.sum()), abs=1e-9)
+    assert decoder.log_partition(scores, bonus, temperature) == pytest.approx(found.log_partition, abs=1e-9)
+    np.testing.assert_allclose(found.arcs, expected, atol=1e-9)
+
+
+@every_summing_decoder
+@given(
+    n=st.integers(1, 5),
+    seed=st.integers(0, 2**32 - 1),
+    kind=kinds,
+    single_root=st.booleans(),
+    temperature=st.sampled_from([0.1, 1.0, 3.0]),
+)
+@settings(max_examples=60)
+def test_sums_over_all_derivations(name, n, seed, kind, single_root, temperature):
+    check_against_enumeration(name, n, seed, kind, single_root, temperature)
+
+
+@pytest.mark.slow
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("kind", ["normal", "ties", "forbid", "given"])
+def test_sums_over_all_derivations_of_six_words(name, kind, single_root):
+    for seed in range(3):
+        check_against_enumeration(name, 6, seed, kind, single_root, 1.0)
+
+
+@every_summing_decoder
+@given(n=st.integers(2, 9), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
+@settings(max_examples=15)
+def test_parts_are_the_gradient_of_the_log_partition_function(name, n, seed, kind, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = (numbers.astype(np.float64) for numbers in problem(name, n, seed, kind))
+    temperature, step = 1.7, 1e-5
+    try:
+        found = decoder.part_marginals(scores, bonus, temperature)
+    except InfeasibleError:
+        return
+    rng = np.random.default_rng(seed)
+
+    def slope(array, at):
+        array[at] += step
+        above = decoder.log_partition(scores, bonus, temperature)
+        array[at] -= 2 * step
+        below = decoder.log_partition(scores, bonus, temperature)
+        array[at] += step
+        return (above - below) * temperature / (2 * step)
+
+    for _ in range(12):
+        part = tuple(rng.integers(0, scores.shape))
+        if part[1] != part[2]:
+            assert found.parts[part] == pytest.approx(slope(scores, part), abs=1e-6)
+        arc = tuple(rng.integers(0, bonus.shape))
+        assert found.arcs[arc] == pytest.approx(slope(bonus, arc), abs=1e-6)
+
+
+HARD = {
+    "all equal": lambda rng, shape: np.zeros(shape),
+    "far apart": lambda rng, shape: rng.normal(size=shape) * 1e4,
+    "plus or minus": lambda rng, shape: rng.choice([-1e4, 1e4], shape),
+    "a few far apart": lambda rng, shape: rng.normal(size=shape) + 1e4 * (rng.random(shape) < 0.01),
+    "huge": lambda rng, shape: rng.normal(size=shape) * 1e100,
+    "tiny": lambda rng, shape: rng.normal(size=shape) * 1e-100,
+}
+
+
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("n", [1, 2, 25])
+@pytest.mark.parametrize("kind", HARD)
+def test_hard_numbers(name, kind, n, single_root):
+    decoder = get_decoder(name, single_root)
+    shape = (len(decoder.channels) + 1, n + 2, n + 2)
+    numbers = HARD[kind](np.random.default_rng(n), shape)
+    check_numbers(decoder.part_marginals(numbers[:-1], numbers[-1]), n)
+
+
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+def test_one_tree_possible(name, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, 20, 1)
+    tree = decoder.decode(scores).heads
+    only = np.full_like(bonus, -np.inf)
+    only[tree[1:], np.arange(1, 21)] = bonus[tree[1:], np.arange(1, 21)]
+    found = decoder.part_marginals(scores, only)
+    check_numbers(found, 20)
+    np.testing.assert_allclose(found.arcs[tree[1:], np.arange(1, 21)], 1, atol=1e-9)
+    if name in ("mst", "eisner"):
+        assert found.log_partition == pytest.approx(decoder.decode(scores, only).score, abs=1e-4)
+    assert all((one.heads == tree).all() for one in decoder.sample(scores, 3, only, rng=0))
+
+
+@every_summing_decoder
+@given(n=st.integers(5, 14), seed=st.integers(0, 2**32 - 1), single_root=st.booleans())
+@settings(max_examples=10)
+def test_towards_zero_temperature_the_best_tree_gets_it_all(name, n, seed, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, n, seed)
+    best, values, _ = decoder.margins(scores, bonus)
+    if values.min() < 0.01:
+        return
+    found = decoder.part_marginals(scores, bonus, 1e-4)
+    check_numbers(found, n)
+    np.testing.assert_allclose(found.arcs[best.heads[1:], np.arange(1, n + 1)], 1, atol=1e-6)
+    assert 1e-4 * found.log_partition == pytest.approx(best.score, abs=1e-2)
+
+
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+def test_samples_are_as_frequent_as_they_are_probable(name, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = problem(name, 4, 7)
+    count = 2000
+    drawn = decoder.sample(scores, count, bonus, 2.0, rng=1)
+    expected = decoder.marginals(scores, bonus, 2.0)
+    frequency = np.zeros_like(expected)
+    for one in drawn:
+        assert is_tree(one.heads, single_root)
+        assert one.heads.dtype == one.parts.dtype == np.int32
+        parts = sum(float(scores[tuple(part)]) for part in one.parts)
+        arcs = sum(float(bonus[h, d]) for d, h in enumerate(one.heads) if d)
+        assert one.score == pytest.approx(parts + arcs, abs=1e-4)
+        frequency[one.heads[1:], np.arange(1, 5)] += 1 / count
+    assert (np.abs(frequency - expected) <= 5 * np.sqrt(expected * (1 - expected) / count) + 1e-12).all()
+
+
+@every_summing_decoder
+def test_samples_repeat_with_the_seed(name):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 8, 3)
+    first, second = ([one.heads.tolist() for one in decoder.sample(scores, 5, bonus, rng=4)] for _ in range(2))
+    assert first == second
+    assert len({tuple(heads) for heads in first}) > 1
+
+
+def test_a_sum_over_given_heads_is_the_sum_over_the_trees_that_have_them():
+    decoder = get_decoder("eisner")
+    scores, bonus = problem("eisner", 4, 0)
+    sums = []
+    for heads in itertools.product(range(5), repeat=2):
+        own = bonus.copy()
+        for d, h in zip((1, 3), heads, strict=True):
+            own[np.arange(6) != h, d] = -np.inf
+        try:
+            sums.append(decoder.log_partition(scores, own))
+        except InfeasibleError:
+            continue
+    assert np.logaddexp.reduce(sums) == pytest.approx(decoder.log_partition(scores, bonus))
+
+
+def test_what_is_not_a_sum():
+    decoder = get_decoder("mst")
+    scores, bonus = problem("mst", 3, 0)
+    for temperature in (0, -1, np.nan, np.inf):
+        with pytest.raises(ValueError, match="temperature is a positive number"):
+            decoder.marginals(scores, temperature=temperature)
+    for number in (np.nan, np.inf):
+        with pytest.raises(ValueError, match="NaN or"):
+            decoder.marginals(np.full_like(scores, number), bonus)
+    with pytest.raises(ValueError, match="cannot be negative"):
+        decoder.sample(scores, -1)
+    with pytest.raises(UnsupportedError, match="mh3, mh4-hybrid, mh4-two, mst"):
+        get_decoder("1ec").marginals(np.zeros((4, 5, 5)))
