@@ -16,8 +16,14 @@ import numpy as np
 
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
 from .k_best import k_best_trees
+from .shared import LARGE, Group, exact, without_shared
 
 T = TypeVar("T")
+
+
+def _holds_large(values: np.ndarray) -> bool:
+    """Whether a number that is not −inf is large."""
+    return bool((np.abs(values, where=values > -np.inf, out=np.zeros_like(values)) > LARGE).any())
 
 
 class Sums(Protocol):
@@ -35,13 +41,6 @@ class Sums(Protocol):
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """Heads and parts of each derivation drawn; see `Certainty.sample`."""
-
-
-def forbid_ends(marginals: np.ndarray) -> np.ndarray:
-    """−inf where no arc can be: to position 0 or the end, from the end, from a word to itself. In place."""
-    marginals[:, 0] = marginals[:, -1] = marginals[-1] = -np.inf
-    np.fill_diagonal(marginals, -np.inf)
-    return marginals
 
 
 def cheapest_heads(marginals: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
@@ -62,6 +61,9 @@ class Certainty(ABC):
     """What a decoder can say beyond its best derivation. See `Decoder` for the attributes."""
 
     name: str
+    channels: tuple[str, ...]
+    roles: tuple[tuple[str, str], ...]
+    shared: tuple[Group, ...]
     single_root: bool
     memory_limit: int
     exact: bool = True  # what is found is the best
@@ -123,9 +125,16 @@ class Certainty(ABC):
             See `Decoder.decode`.
         """
         self._check_exact()
-        scores, arc_bonus = self._checked(scores, arc_bonus)
-        self._check_room("max-marginals", self.outside_bytes(scores.shape[1] - 2), scores.shape[1] - 2)
-        return self._max_marginals(scores, arc_bonus)
+        checked, bonus = self._checked(scores, arc_bonus)
+        self._check_room("max-marginals", self.outside_bytes(checked.shape[1] - 2), checked.shape[1] - 2)
+        if not (_holds_large(checked) or _holds_large(bonus)):
+            return self._max_marginals(checked, bonus)
+        try:
+            best = self.decode(scores, arc_bonus)
+        except InfeasibleError:
+            return np.full_like(bonus, -np.inf)
+        checked, bonus, inner = self._without_shared(scores, arc_bonus, best)
+        return (self._max_marginals(checked, bonus) + (best.score - inner.score)).astype(np.float32)
 
     def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
         """The best derivation, and for each word by how much it beats the best one in which it has another head.
@@ -144,8 +153,9 @@ class Certainty(ABC):
         """
         self._check_exact()
         best = self.decode(scores, arc_bonus)
-        scores, arc_bonus = self._checked(scores, arc_bonus)
-        return self._checked_margins(scores, arc_bonus, best)
+        n = len(best.heads) - 1
+        self._check_room("margins", self.outside_bytes(n), n)
+        return Margins(best, *self._margins(*self._without_shared(scores, arc_bonus, best)))
 
     def margins_batch(
         self,
@@ -188,14 +198,17 @@ class Certainty(ABC):
             best = self.decode(scores, arc_bonus)
         except InfeasibleError:
             return []
-        scores, arc_bonus = self._checked(scores, arc_bonus)
-        return k_best_trees(
-            best,
-            arc_bonus.copy(),
+        n = len(best.heads) - 1
+        self._check_room("the k best trees", self.outside_bytes(n), n)
+        own, bonus, inner = self._without_shared(scores, arc_bonus, best)
+        found = k_best_trees(
+            inner,
+            bonus.copy(),
             k,
-            lambda bonus, derivation: self._checked_margins(scores, bonus, derivation),
-            lambda bonus: self.decode(scores, bonus),
+            lambda bonus, tree: self._margins(own, bonus, tree)[0],
+            lambda bonus: self.decode(own, bonus),
         )
+        return [one._replace(score=one.score + (best.score - inner.score)) for one in found]
 
     def marginals(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
@@ -345,10 +358,22 @@ class Certainty(ABC):
         except InfeasibleError:
             return -np.inf
 
-    def _checked_margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Margins:
-        n = len(best.heads) - 1
-        self._check_room("margins", self.outside_bytes(n), n)
-        return Margins(best, *self._margins(scores, arc_bonus, best))
+    def _without_shared(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None, best: Derivation
+    ) -> tuple[np.ndarray, np.ndarray, Derivation]:
+        """Both in float32 for a chart; less what all trees share where that is large, and so is the score of the best.
+
+        As `Decoder.decode` does where the best derivation is made of large numbers.
+        """
+        own, bonus = self._checked(scores, arc_bonus)
+        words = np.arange(1, len(best.heads))
+        if not (_holds_large(own[tuple(best.parts.T)]) or _holds_large(bonus[best.heads[1:], words])):
+            return own, bonus, best
+        wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
+        less = without_shared(wide, wide_bonus, self.channels, self.roles, self.shared, self.single_root)
+        own, bonus = self._checked(*less)
+        score = less[0][tuple(best.parts.T)].sum() + less[1][best.heads[1:], words].sum()
+        return own, bonus, best._replace(score=float(score))
 
     def _checked_sums(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, temperature: float

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from .derivation import Derivation, Margins
+from .derivation import Derivation
 
 
 class _Cell(NamedTuple):
@@ -53,7 +53,7 @@ def k_best_trees(
     best: Derivation,
     bonus: np.ndarray,
     k: int,
-    margins: Callable[[np.ndarray, Derivation], Margins],
+    margins: Callable[[np.ndarray, Derivation], np.ndarray],
     decode: Callable[[np.ndarray], Derivation],
 ) -> list[Derivation]:
     """The k best trees, or all if there are fewer.
@@ -61,9 +61,9 @@ def k_best_trees(
     Parameters
     ----------
     best
-        Of all trees that ``bonus``, float32 (N, N), allows.
+        Of all trees that ``bonus``, float32 (N, N), allows; the array is used up.
     margins
-        From an arc bonus and the best tree under it to what other heads cost.
+        From an arc bonus and the best tree under it to what another head of each word costs, float64 (n + 1,).
     decode
         From an arc bonus to the best tree under it.
     """
@@ -73,7 +73,7 @@ def k_best_trees(
     while cells and len(found) < k:
         cell = heapq.heappop(cells)
         if cell.unopened:
-            values = margins(cell.bonus, cell.best).values
+            values = margins(cell.bonus, cell.best)
             word = int(np.argmin(values))
             if values[word] < np.inf:
                 loss = float(values[word]) - cell.best.score

@@ -144,6 +144,26 @@ def test_what_a_decoder_has_not_is_said_with_those_that_have_it(name):
             ask(scores)
 
 
+@every_decoder
+@pytest.mark.parametrize("constant", [1e7, -1e9])
+def test_large_constants_that_all_trees_share_cost_no_precision(name, constant):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 5, 2, "ties")
+    expected = decoder.margins(scores, bonus)
+    raised = bonus.astype(np.float64) + constant
+    found = decoder.margins(scores, raised)
+    assert found.values == pytest.approx(expected.values, abs=1e-3)
+    assert [one.heads.tolist() for one in decoder.k_best(scores, 3, raised)] == [
+        one.heads.tolist() for one in decoder.k_best(scores, 3, bonus)
+    ]
+    assert [one.score for one in decoder.k_best(scores, 3, raised)] == pytest.approx(
+        [one.score + 5 * constant for one in decoder.k_best(scores, 3, bonus)], rel=1e-12
+    )
+    np.testing.assert_allclose(
+        decoder.max_marginals(scores, raised), decoder.max_marginals(scores, bonus) + 5 * constant, rtol=1e-6
+    )
+
+
 def test_fewer_than_one_tree():
     scores, _ = problem("mst", 4, 0)
     with pytest.raises(ValueError, match="at least one tree"):
