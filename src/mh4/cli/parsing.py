@@ -11,6 +11,7 @@ import typer
 
 from mh4 import IMPORTED_AT
 
+from .calibration import evaluate_calibration
 from .options import (
     Device,
     DeviceOption,
@@ -127,12 +128,27 @@ def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
     system: Annotated[Path, typer.Argument(help="CoNLL-U of the system; it may segment words differently.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Instead: do the confidences hold that mh4 parse --confidence wrote, and where are the errors?",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --calibration: draw it into this file (SVG, PNG or PDF).")
+    ] = None,
 ) -> None:
     """Evaluate a parse: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length."""
     from rich.table import Table
 
     from mh4.trees import evaluation
 
+    if calibration:
+        evaluate_calibration(gold, system, as_json, plot)
+        return
+    if plot is not None:
+        raise ValueError("--plot draws what --calibration measures; add --calibration")
     result = evaluation.evaluate(gold, system)
     if as_json:
         typer.echo(json.dumps(result.as_dict(), indent=1))

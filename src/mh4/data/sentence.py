@@ -29,6 +29,7 @@ from .blocks import (
     find_comment,
     read_block,
 )
+from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
 from .edits import (
     NO_SPACE,
@@ -55,6 +56,8 @@ class Annotation:
         n values each.
     score
         Of the tree, if it has one.
+    confidence
+        How sure the parser is of the tree.
     """
 
     heads: np.ndarray | None = None
@@ -64,6 +67,7 @@ class Annotation:
     feats: tuple[str, ...] | None = None
     lemmas: tuple[str, ...] | None = None
     score: float | None = None
+    confidence: Confidence | None = None
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotation):
@@ -134,6 +138,8 @@ class Sentence(Sequence[Word]):
         int32 (n+1,); ``heads[d]`` is the head of word d, 0 the root, -1 where HEAD is "_"; ``heads[0]`` is -1.
     score
         What the parser gave the tree, if it was predicted and has a score.
+    confidence
+        How sure the parser is of the tree, if it was asked to say so.
     source, first_line, number
         File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1).
     layout
@@ -144,6 +150,7 @@ class Sentence(Sequence[Word]):
     relations, deps, misc = _Column(DEPREL), _Column(DEPS), _Column(MISC)
     heads: np.ndarray
     score: float | None
+    confidence: Confidence | None
     layout: Layout
     _fields: list[str]
     _others: tuple[tuple[int, str], ...]
@@ -155,8 +162,11 @@ class Sentence(Sequence[Word]):
         others: tuple[tuple[int, str], ...],
         layout: Layout,
         score: float | None = None,
+        confidence: Confidence | None = None,
     ) -> None:
-        self.__dict__.update(_fields=fields, heads=heads, _others=others, layout=layout, score=score)
+        self.__dict__.update(
+            _fields=fields, heads=heads, _others=others, layout=layout, score=score, confidence=confidence
+        )
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
@@ -329,7 +339,7 @@ class Sentence(Sequence[Word]):
     # New sentences from it.
 
     def annotated(self, annotation: Annotation) -> Sentence:
-        """The sentence with the columns and the score of an annotation; see `replace`."""
+        """The sentence with what an annotation says; see `replace`."""
         return self.replace(**{name: value for name, value in vars(annotation).items() if value is not None})
 
     def replace(
@@ -337,6 +347,7 @@ class Sentence(Sequence[Word]):
         *,
         heads: np.ndarray | Sequence[int] | None = None,
         score: float | None = None,
+        confidence: Confidence | None = None,
         comments: Iterable[str] | None = None,
         multiword_tokens: Iterable[tuple[int, int, str] | Token] | None = None,
         **columns: Sequence[str | Mapping[str, str] | None],
@@ -347,8 +358,8 @@ class Sentence(Sequence[Word]):
         ----------
         heads
             (n+1,), in -1…n; ``heads[0]`` is not read, -1 is written as "_".
-        score
-            The score of the new tree; by default new heads have none.
+        score, confidence
+            Of the new tree; by default new heads have none.
         comments
             Lines that begin with "#".
         multiword_tokens
@@ -374,13 +385,14 @@ class Sentence(Sequence[Word]):
         if comments is not None:
             others = with_comments(others, comments)
         if heads is None:
-            return Sentence(fields, self.heads, others, self.layout, self.score if score is None else score)
-        return Sentence(fields, replace_heads(fields, heads), others, self.layout, score)
+            score, confidence = score if score is not None else self.score, confidence or self.confidence
+            return Sentence(fields, self.heads, others, self.layout, score, confidence)
+        return Sentence(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
         """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
-        return Sentence(self._fields, self.heads, others, self.layout, self.score)
+        return Sentence(self._fields, self.heads, others, self.layout, self.score, self.confidence)
 
     # Writing.
 

@@ -79,9 +79,38 @@ class Word:
         token = next(token for token in self.sentence.tokens if self.id <= token.last)
         return self.id == token.last and token.space_after
 
+    # What a parser that was asked for its confidence says; None where it says nothing.
+
+    @property
+    def confidence(self) -> float | None:
+        """Estimated probability that head and relation are right."""
+        return self._confidence("words")
+
+    @property
+    def head_confidence(self) -> float | None:
+        """Estimated probability that the head is right."""
+        return self._confidence("heads")
+
+    @property
+    def margin(self) -> float | None:
+        """How much the score of the tree falls if the word gets another head; +inf if it can have no other."""
+        return self._confidence("margins")
+
+    @property
+    def alternatives(self) -> list[tuple[int, float]]:
+        """Other heads, the best first, each with the score that it costs; see `Confidence.alternatives`."""
+        found = self.sentence.confidence
+        return [] if found is None else found.alternatives(self.id)
+
+    def _confidence(self, name: str) -> float | None:
+        values = getattr(self.sentence.confidence, name, None)
+        return None if values is None or np.isnan(values[self.id]) else float(values[self.id])
+
     def to_dict(self) -> dict[str, Any]:
         """All of the word, for JSON."""
-        names = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+        names: tuple[str, ...] = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+        if self.confidence is not None:
+            names += ("confidence", "head_confidence")
         return {name: getattr(self, name) for name in names}
 
     def __eq__(self, other: object) -> bool:

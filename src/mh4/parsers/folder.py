@@ -17,13 +17,14 @@ from mh4.data.files import atomic_output, failure_reason
 from .checking import checked
 from .config import Config, as_dict, from_dict
 
-CONFIG, VOCABULARY, WEIGHTS, META, STATE, LOG = (
+CONFIG, VOCABULARY, WEIGHTS, META, STATE, LOG, CALIBRATION = (
     "config.json",
     "vocab.json",
     "weights.safetensors",
     "meta.json",
     "training.safetensors",
     "log.jsonl",
+    "calibration.json",
 )
 _METADATA = "state"
 
@@ -46,7 +47,7 @@ def _read(path: Path) -> bytes:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
 
 
-def _read_object(path: Path) -> dict[str, Any]:
+def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; a missing or damaged file is a `DataError` that names it."""
     try:
         data = json.loads(_read(path))
@@ -60,7 +61,7 @@ def _read_object(path: Path) -> dict[str, Any]:
 def read_meta(folder: Path) -> dict[str, Any]:
     """What a model says of where it comes from; empty where it does not."""
     path = folder / META
-    return _read_object(path) if path.exists() else {}
+    return read_object(path) if path.exists() else {}
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
@@ -101,7 +102,7 @@ def write_definition(folder: Path, config: Config, vocabulary: Any) -> None:
 def read_config(folder: Path) -> Config:
     """The configuration of a model of any kind; a missing or damaged file is a `DataError` that names it."""
     path = folder / CONFIG
-    data = _read_object(path)
+    data = read_object(path)
     try:
         return from_dict(data)
     except ValueError as error:

@@ -47,7 +47,7 @@ class Analysis:
         Whether the word is part of a multiword token.
     forms : list of str of length W
         Lower-cased forms; a word that is a token of its own has lost its spaces.
-    lemmas, upos, xpos, feats, relations : list of str of length W
+    lemmas, upos, xpos, feats, relations, misc : list of str of length W
         Columns as written.
     trees : list of int arrays (n + 1,)
         ``heads`` of each sentence, as in `mh4.data.sentence.Sentence`.
@@ -66,6 +66,7 @@ class Analysis:
     xpos: list[str] = field(default_factory=list)
     feats: list[str] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
+    misc: list[str] = field(default_factory=list)
     trees: list[np.ndarray] = field(default_factory=list)
     token_places: list[str] = field(default_factory=list)
 
@@ -121,6 +122,7 @@ def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
         analysis.xpos += sentence.xpos
         analysis.feats += sentence.feats
         analysis.relations += sentence.relations
+        analysis.misc += sentence.misc
         analysis.trees.append(sentence.heads)
     analysis.text = "".join(texts)
     return analysis

@@ -167,11 +167,11 @@ def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterabl
     """
     gold_side, system_side = read_analysis(gold), read_analysis(system)
     require_same_text(gold_side, system_side)
-    comparison = _Comparison(gold_side, system_side)
+    comparison = Comparison(gold_side, system_side)
     return Evaluation(_shared_task_scores(comparison), _crossing_score(comparison), _length_scores(comparison))
 
 
-class _Comparison:
+class Comparison:
     """Two analyses and their P pairs of aligned words.
 
     Attributes
@@ -217,7 +217,7 @@ class _Comparison:
         )
 
 
-def _shared_task_scores(pairs: _Comparison) -> dict[str, Score]:
+def _shared_task_scores(pairs: Comparison) -> dict[str, Score]:
     gold, system = pairs.gold, pairs.system
     upos, xpos = pairs.same(lambda side: side.upos), pairs.same(lambda side: side.xpos)
     feats = pairs.same(lambda side: map(_universal_features, side.feats))
@@ -262,7 +262,7 @@ def _has_relation(side: Analysis, relations: frozenset[str]) -> np.ndarray:
     return np.fromiter((_universal_relation(relation) in relations for relation in side.relations), bool, len(side))
 
 
-def _same_function_words(pairs: _Comparison, pair_right: np.ndarray) -> np.ndarray:
+def _same_function_words(pairs: Comparison, pair_right: np.ndarray) -> np.ndarray:
     """bool (P,): whether the two words have the same function words as dependents, with the same tags and features.
 
     ``pair_right``, bool (P,), says for each pair whether head, relation, tag and features agree.
@@ -283,14 +283,14 @@ def _dependents(heads: np.ndarray, counted: np.ndarray) -> np.ndarray:
     return np.bincount(heads[counted & (heads != ROOT)], minlength=len(heads))
 
 
-def _crossing_score(pairs: _Comparison) -> Score:
+def _crossing_score(pairs: Comparison) -> Score:
     gold, system = (
         np.concatenate([crossed_arcs(heads)[1:] for heads in side.trees]) for side in (pairs.gold, pairs.system)
     )
     return pairs.score(pairs.head_right, gold, system)
 
 
-def _length_scores(pairs: _Comparison) -> dict[str, Score]:
+def _length_scores(pairs: Comparison) -> dict[str, Score]:
     gold, system = (_length_bin(heads) for heads in (pairs.gold_heads, pairs.system_heads))
     return {name: pairs.score(pairs.head_right, gold == b, system == b) for b, name in enumerate(LENGTH_BINS)}
 

@@ -1,0 +1,73 @@
+"""How sure a parser is of a tree: of each word, of the whole, and of what it would take instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, eq=False)
+class Confidence:
+    """What a parser says about the reliability of a tree of n words; position 0 of arrays is no word.
+
+    Attributes
+    ----------
+    margins
+        float64 (n+1,): how much the score of the tree falls if word d gets another head, at least 0; +inf where it can
+        have no other. NaN where the parser does not know.
+    runners_up
+        int32 (n+1,): that other head; -1 where there is none.
+    relations
+        float64 (n+1,): the share of each word's relation in the softmax over all relations; +inf where it was given.
+    heads, words
+        float64 (n+1,): estimated probability that the head is right, and that head and relation are; None without
+        calibration.
+    tree
+        Estimated probability that all heads and relations are right; None without calibration.
+    losses
+        float32 (n+1, n+1), if asked for: at [h, d] how much the score falls if h becomes the head of word d; +inf where
+        it cannot.
+    """
+
+    margins: np.ndarray
+    runners_up: np.ndarray
+    relations: np.ndarray
+    heads: np.ndarray | None = None
+    words: np.ndarray | None = None
+    tree: float | None = None
+    losses: np.ndarray | None = None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Confidence):
+            return False
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return all(
+            np.array_equal(mine, theirs, equal_nan=True) if isinstance(mine, np.ndarray) else mine == theirs
+            for mine, theirs in pairs
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def alternatives(self, word: int) -> list[tuple[int, float]]:
+        """Other heads that a word could have, each with the score that it costs, the cheapest first.
+
+        All of them with `losses`, else the runner-up alone.
+        """
+        if self.losses is None:
+            runner_up = int(self.runners_up[word])
+            return [] if runner_up < 0 else [(runner_up, float(self.margins[word]))]
+        losses = self.losses[:, word]
+        return [(h, float(losses[h])) for h in np.argsort(losses, kind="stable").tolist() if losses[h] < np.inf]
+
+
+def with_entries(misc: str, entries: dict[str, str]) -> str:
+    """MISC with some entries, in place of those of the same names; all others stay as they are and in their order.
+
+    A new entry comes before the first other one that the alphabet has after it, so that sorted entries stay sorted.
+    """
+    kept = [] if misc in ("", "_") else [e for e in misc.split("|") if e.partition("=")[0] not in entries]
+    for name, value in sorted(entries.items()):
+        place = next((i for i, e in enumerate(kept) if e.partition("=")[0].lower() > name.lower()), len(kept))
+        kept.insert(place, f"{name}={value}")
+    return "|".join(kept) or "_"

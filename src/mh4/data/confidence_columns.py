@@ -1,0 +1,117 @@
+"""How sure a parser is, in CoNLL-U: MISC and comments, words left for people to fill in, several trees a sentence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import isfinite, isnan
+
+import numpy as np
+
+from .confidence import Confidence, with_entries
+from .sentence import Sentence
+
+WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextHead"
+TREE = "tree_confidence"
+DIGITS = 3
+
+
+@dataclass(frozen=True)
+class Output:
+    """What is written of a parsed sentence beside its tree.
+
+    Attributes
+    ----------
+    confidence
+        ``Confidence``, ``HeadConfidence``, ``Margin`` and ``NextHead`` in MISC, and ``# tree_confidence``.
+    min_confidence
+        Words that are less certain get neither HEAD nor DEPREL.
+    """
+
+    confidence: bool = False
+    min_confidence: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
+            raise ValueError(f"a confidence is a probability, in 0…1; got {self.min_confidence}")
+
+    @property
+    def needs_confidence(self) -> bool:
+        """Whether sentences must come with their confidence."""
+        return self.confidence or self.min_confidence is not None
+
+    def __call__(self, sentence: Sentence) -> Sentence:
+        """The sentence to be written."""
+        if self.confidence:
+            sentence = with_confidence(sentence)
+        if self.min_confidence is not None:
+            sentence = without_uncertain(sentence, self.min_confidence)
+        return sentence
+
+
+def with_confidence(sentence: Sentence) -> Sentence:
+    """The sentence with what the parser says of its confidence in MISC and in the comment ``# tree_confidence``.
+
+    Words of which it says nothing lose what MISC had of it.
+    """
+    found = sentence.confidence
+    if found is None:
+        return sentence
+    misc = [with_entries(_without(old), _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
+    noted = sentence.replace(misc=misc)
+    return noted if found.tree is None else noted.with_comment(TREE, shown(found.tree))
+
+
+def _entries(found: Confidence, word: int) -> dict[str, str]:
+    margin, runner_up = float(found.margins[word]), int(found.runners_up[word])
+    entries = {}
+    if found.words is not None and found.heads is not None and not isnan(found.words[word]):
+        entries |= {WORD: shown(found.words[word]), HEAD: shown(found.heads[word])}
+    if isfinite(margin) and runner_up >= 0:
+        entries |= {MARGIN: shown(margin), NEXT_HEAD: str(runner_up)}
+    return entries
+
+
+def _without(misc: str) -> str:
+    """MISC without what an earlier parser said of its confidence."""
+    if "=" not in misc:
+        return misc
+    kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
+    return "|".join(kept) or "_"
+
+
+def shown(number: float) -> str:
+    """A confidence or a margin as it is written."""
+    return f"{round(float(number), DIGITS):.10g}"
+
+
+def without_uncertain(sentence: Sentence, least: float) -> Sentence:
+    """The sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or not known."""
+    found = sentence.confidence
+    words = None if found is None else found.words
+    sure = np.zeros(len(sentence) + 1, bool) if words is None else words >= least  # false for NaN
+    heads = np.where(sure, sentence.heads, -1)
+    relations = [name if ok else "_" for name, ok in zip(sentence.relations, sure[1:].tolist(), strict=True)]
+    return sentence.replace(heads=heads, relations=relations, score=sentence.score, confidence=found)
+
+
+def ranked(sentence: Sentence, rank: int) -> Sentence:
+    """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own."""
+    if sentence.sent_id is not None:
+        sentence = sentence.with_comment("sent_id", f"{sentence.sent_id}-k{rank}")
+    sentence = sentence.with_comment("rank", rank)
+    return sentence if sentence.score is None else sentence.with_comment("score", shown(sentence.score))
+
+
+def read_confidence(misc: str) -> tuple[float, float, float]:
+    """Confidence of the word, of its head, and margin, as `with_confidence` writes them; NaN where there is none.
+
+    Raises
+    ------
+    ValueError
+        One of them is no number.
+    """
+    if WORD not in misc and MARGIN not in misc:
+        return np.nan, np.nan, np.nan
+    entries = dict(entry.partition("=")[::2] for entry in misc.split("|"))
+    word, head, margin = (float(entries.get(name, "nan")) for name in (WORD, HEAD, MARGIN))
+    return word, head, margin

@@ -1,0 +1,126 @@
+"""What a parser says of its confidence: on words, in MISC and comments, and of what is left to people."""
+
+import numpy as np
+import pytest
+
+from mh4.data.confidence import Confidence, with_entries
+from mh4.data.confidence_columns import Output, ranked, read_confidence, with_confidence
+from mh4.data.sentence import Annotation, Sentence
+
+TEXT = """\
+# sent_id = s1
+# text = A kutya ugat.
+1\tA\ta\tDET\t_\t_\t_\t_\t_\tGloss=the|Zeta=1
+2\tkutya\tkutya\tNOUN\t_\tCase=Nom\t_\t_\t_\tConfidence=0.1|HeadConfidence=0.2|Margin=0.5|NextHead=1
+3-4\tugat.\t_\t_\t_\t_\t_\t_\t_\t_
+3\tugat\tugat\tVERB\t_\t_\t_\t_\t_\tb|A=2
+4\t.\t.\tPUNCT\t_\t_\t_\t_\t_\t_
+
+"""
+FOUND = Confidence(
+    margins=np.array([np.inf, 3.14159, 0.0, np.inf, np.nan]),
+    runners_up=np.array([-1, 3, 4, -1, -1], np.int32),
+    relations=np.array([np.nan, 0.9, 0.8, np.inf, 0.7]),
+    heads=np.array([np.nan, 0.97, 0.5, 1.0, np.nan]),
+    words=np.array([np.nan, 0.95, 0.4, 1.0, np.nan]),
+    tree=0.25,
+)
+TREE = Annotation(np.array([-1, 2, 3, 0, 3]), ("det", "nsubj", "root", "punct"), score=12.5, confidence=FOUND)
+
+
+@pytest.fixture
+def parsed():
+    return Sentence.from_conllu(TEXT).annotated(TREE)
+
+
+def test_words_say_how_sure_the_parser_is(parsed):
+    assert [word.confidence for word in parsed] == [0.95, 0.4, 1.0, None]
+    assert [word.head_confidence for word in parsed] == [0.97, 0.5, 1.0, None]
+    assert [word.margin for word in parsed] == [3.14159, 0.0, np.inf, None]
+    assert [word.alternatives for word in parsed] == [[(3, 3.14159)], [(4, 0.0)], [], []]
+    assert parsed[0].to_dict()["confidence"] == 0.95
+    unparsed = Sentence.from_conllu(TEXT)[0]
+    assert (unparsed.confidence, unparsed.margin, unparsed.alternatives) == (None, None, [])
+    assert "confidence" not in unparsed.to_dict()
+
+
+def test_all_alternatives_come_by_their_cost():
+    losses = np.full((4, 4), np.inf, np.float32)
+    losses[[0, 1, 3], 2] = 5.0, 0.5, 5.0
+    found = Confidence(np.full(4, 0.5), np.array([-1, -1, 1, -1]), np.full(4, 0.9), losses=losses)
+    assert found.alternatives(2) == [(1, 0.5), (0, 5.0), (3, 5.0)]
+    assert found.alternatives(1) == []
+
+
+def test_new_heads_and_comments_keep_or_drop_the_confidence(parsed):
+    assert parsed.with_comment("a", "b").confidence is FOUND
+    assert parsed.replace(lemmas=["x"] * 4).confidence is FOUND
+    assert parsed.replace(heads=[-1, 2, 3, 0, 3]).confidence is None
+
+
+def test_annotations_compare_their_confidence():
+    assert Annotation(*TREE.tree, score=12.5, confidence=Confidence(**vars(FOUND))) == TREE
+    changed = Confidence(**{**vars(FOUND), "tree": 0.5})
+    assert Annotation(*TREE.tree, score=12.5, confidence=changed) != TREE != Annotation(*TREE.tree, score=12.5)
+
+
+def test_misc_and_a_comment_tell_it_and_all_else_stays(parsed):
+    before, after = TEXT.splitlines(), with_confidence(parsed).to_conllu().splitlines()
+    misc = [line.split("\t")[-1] for line in after if "\t" in line]
+    assert misc == [
+        "Confidence=0.95|Gloss=the|HeadConfidence=0.97|Margin=3.142|NextHead=3|Zeta=1",
+        "Confidence=0.4|HeadConfidence=0.5|Margin=0|NextHead=4",
+        "_",
+        "b|A=2|Confidence=1|HeadConfidence=1",
+        "_",
+    ]
+    assert after[2] == "# tree_confidence = 0.25"
+    del after[2]
+    for old, new in zip(before, after, strict=True):
+        columns, others = old.split("\t"), new.split("\t")
+        assert columns[:6] == others[:6]
+    again = with_confidence(Sentence.from_conllu(with_confidence(parsed).to_conllu()).annotated(TREE))
+    assert again.to_conllu() == with_confidence(parsed).to_conllu()
+
+
+@pytest.mark.parametrize(
+    ("misc", "entries", "expected"),
+    [
+        ("_", {"Margin": "1"}, "Margin=1"),
+        ("A=1|Z=2", {"Margin": "1"}, "A=1|Margin=1|Z=2"),
+        ("SpaceAfter=No", {"NextHead": "4", "Margin": "1"}, "Margin=1|NextHead=4|SpaceAfter=No"),
+        ("Z=2|A=1", {"Margin": "1"}, "Margin=1|Z=2|A=1"),
+        ("A=1|Margin=7|b", {"Margin": "1"}, "A=1|b|Margin=1"),
+        ("A=1|b", {}, "A=1|b"),
+    ],
+)
+def test_entries_are_merged_in_order(misc, entries, expected):
+    assert with_entries(misc, entries) == expected
+
+
+def test_less_certain_words_are_left_to_people(parsed):
+    written = Output(min_confidence=0.9)(parsed)
+    assert written.heads.tolist() == [-1, 2, -1, 0, -1]
+    assert written.relations == ("det", "_", "root", "_")
+    assert written.misc == parsed.misc
+    assert Output(min_confidence=0.0)(parsed).heads.tolist() == [-1, 2, 3, 0, -1]  # of the last word nothing is known
+    with pytest.raises(ValueError, match=r"probability, in 0…1; got 1\.5"):
+        Output(min_confidence=1.5)
+
+
+def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
+    second = ranked(parsed, 2)
+    assert second.sent_id == "s1-k2"
+    assert second.comments[-2:] == ("# rank = 2", "# score = 12.5")
+    assert second.confidence is FOUND
+    nameless = ranked(Sentence.from_words(["a"]), 1)
+    assert nameless.comments == ("# rank = 1",)
+
+
+def test_what_is_written_can_be_read(parsed):
+    found = [read_confidence(misc) for misc in with_confidence(parsed).misc]
+    np.testing.assert_array_equal(
+        found, [(0.95, 0.97, 3.142), (0.4, 0.5, 0.0), (1.0, 1.0, np.nan), (np.nan, np.nan, np.nan)]
+    )
+    with pytest.raises(ValueError, match="could not convert"):
+        read_confidence("Confidence=high")

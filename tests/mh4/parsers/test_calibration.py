@@ -1,0 +1,116 @@
+"""Calibration: the best curve that never falls, confidences on words the size of what was right, damaged files."""
+
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.data.confidence import Confidence
+from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
+from mh4.parsers.calibration import Calibration, Curve
+from mh4.parsers.folder import CALIBRATION
+
+
+def pooled(values, right):
+    """Isotonic regression by its definition: over stretches around a point, largest of the smallest means."""
+    order = np.argsort(values, kind="stable")
+    values, right = np.array(values)[order], np.array(right, float)[order]
+    points = np.unique(values)
+
+    def mean(first, last):
+        return right[(values >= first) & (values <= last)].mean()
+
+    return {v: max(min(mean(a, b) for b in points if b >= v) for a in points if a <= v) for v in points}
+
+
+@given(st.lists(st.tuples(st.integers(0, 8), st.booleans()), min_size=1, max_size=25))
+def test_the_curve_is_the_isotonic_regression(cases):
+    values, right = np.array([v for v, _ in cases], float), np.array([r for _, r in cases])
+    curve = Curve.fit(values, right)
+    expected = pooled([*values, values.max(), values.min()], [*right, False, True])
+    at = np.array(sorted(expected))
+    np.testing.assert_allclose(curve(at), [expected[v] for v in at], atol=2e-6)
+    assert 0 < curve(np.array([-100.0]))[0] <= curve(np.array([100.0]))[0] < 1
+    assert np.isnan(curve(np.array([np.nan]))[0])
+
+
+def predictions(seed, count=200, n=10):
+    """Trees whose heads are right with the probability 1 − 2^(−1 − margin), and gold trees."""
+    rng = np.random.default_rng(seed)
+    found, golds = [], []
+    heads = np.array([-1, 0, *[1] * (n - 1)], np.int32)
+    for _ in range(count):
+        margins, shares = rng.exponential(2.0, n + 1), rng.uniform(0.5, 1.0, n + 1)
+        wrong = rng.random(n + 1) < 2 ** (-1 - margins)
+        gold_heads = np.where(wrong, 2, heads)
+        gold_relations = tuple("x" if p < s else "y" for p, s in zip(rng.random(n), shares[1:], strict=True))
+        found.append(Annotation(heads, ("x",) * n, confidence=Confidence(margins, np.zeros(n + 1, np.int32), shares)))
+        golds.append(Sentence.from_words(["w"] * n).replace(heads=gold_heads, relations=gold_relations))
+    return found, golds
+
+
+def test_probabilities_are_shares_of_what_is_right():
+    calibration = Calibration.fit(*predictions(1))
+    assert calibration.words == 2000
+    found, golds = predictions(2)
+    applied = [calibration.applied(one.confidence) for one in found]
+    heads = np.concatenate([one.heads[1:] for one in applied])
+    words = np.concatenate([one.words[1:] for one in applied])
+    margins = np.concatenate([one.confidence.margins[1:] for one in found])
+    assert abs(heads - (1 - 2 ** (-1 - margins))).mean() < 0.04
+    right = np.concatenate([one.heads[1:] == gold.heads[1:] for one, gold in zip(found, golds, strict=True)])
+    both = right & np.concatenate([np.array(gold.relations) == "x" for gold in golds])
+    assert abs(words.mean() - both.mean()) < 0.02
+    whole = both.reshape(200, 10).all(1).mean()
+    assert abs(np.mean([one.tree for one in applied]) - whole) < 0.05
+
+
+def test_what_was_given_is_certain_and_what_is_not_known_stays_so():
+    calibration = Calibration.fit(*predictions(1))
+    found = Confidence(
+        np.array([np.inf, np.inf, 1.0, np.nan]), np.array([-1, -1, 1, -1]), np.array([np.nan, np.inf, 0.9, 0.9])
+    )
+    applied = calibration.applied(found)
+    assert applied.words[1] == applied.heads[1] == 1
+    assert applied.words[2] == applied.heads[2] * calibration.relations(np.array([0.9]))[0]
+    assert np.isnan(applied.words[3])
+    assert applied.tree is None
+
+
+def test_too_few_words_are_an_error():
+    found, golds = predictions(1, count=1)
+    with pytest.raises(DataError, match="10 words are too few to calibrate on; take at least 20"):
+        Calibration.fit(found, golds)
+    with pytest.raises(DataError, match="nothing to calibrate on"):
+        Calibration.fit([], [])
+
+
+def test_a_calibration_is_kept_in_the_folder(tmp_path):
+    calibration = Calibration.fit(*predictions(1))
+    assert Calibration.load(tmp_path) is None
+    calibration.save(tmp_path)
+    assert Calibration.load(tmp_path) == calibration
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda content: content.pop("heads"),
+        lambda content: content["heads"].update(at=[]),
+        lambda content: content["heads"].update(at=content["heads"]["at"][::-1]),
+        lambda content: content["trees"].update(probability=[2.0] * len(content["trees"]["at"])),
+        lambda content: content.update(relations=3),
+        lambda content: content["relations"].update(at="x"),
+    ],
+)
+def test_a_damaged_calibration_says_what_to_do(tmp_path, change):
+    Calibration.fit(*predictions(1)).save(tmp_path)
+    path = tmp_path / CALIBRATION
+    content = json.loads(path.read_text())
+    change(content)
+    path.write_text(json.dumps(content))
+    with pytest.raises(DataError, match=r"calibration\.json: is not a calibration: .*mh4 calibrate"):
+        Calibration.load(tmp_path)
