@@ -188,7 +188,7 @@ def find_treebank(text: str) -> Treebank:
             raise SystemExit(f"{path}: no such file")
     if paths[-1].suffix == MODEL_SUFFIX:
         try:
-            require("ufal.udpipe", "udpipe")
+            require("ufal.udpipe", "text")
         except ValueError as error:
             raise SystemExit(str(error)) from None
     if not re.fullmatch(r"[\w.+]+", name):

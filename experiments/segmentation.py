@@ -5,7 +5,7 @@
 
 The first trains a segmenter of UDPipe's own default settings, for treebanks whose model from the shared task is not at
 hand. The second cuts the text of a gold file into sentences and words; `grid.py` does so by itself where it gets a
-model in place of a segmented file. Both need the extra ``udpipe``: ``pip install -e '.[udpipe]'``.
+model in place of a segmented file. Both need the extra ``text``: ``pip install -e '.[text]'``.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ def segment(model: Path, text: str) -> str:
     DataError
         The file is no model of UDPipe, or one that has no segmenter.
     """
-    udpipe = require("ufal.udpipe", "udpipe")
+    udpipe = require("ufal.udpipe", "text")
     loaded = udpipe.Model.load(str(model))
     if loaded is None:
         raise DataError(f"{model}: not a model of UDPipe")
@@ -95,7 +95,7 @@ def train_segmenter(train: Path, dev: Path, options: str = "") -> bytes:
     DataError
         What UDPipe makes of the files or the options.
     """
-    udpipe = require("ufal.udpipe", "udpipe")
+    udpipe = require("ufal.udpipe", "text")
     error = udpipe.ProcessingError()
 
     def read(path: Path) -> Any:

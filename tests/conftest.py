@@ -1,6 +1,8 @@
 """Settings for all tests; small treebanks and a small trained model."""
 
 import os
+import re
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,11 +17,21 @@ from pretend_gpu import PretendGPU
 from small import small_config
 
 from mh4.data.sample import generate_sample
+from mh4.training.segmenter import train_segmenter
 from mh4.training.trainer import train
 
 # The first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)
 settings.load_profile("mh4")
+
+QUICK_SEGMENTER = "epochs=1;dimension=16;segment_size=20"
+
+
+@pytest.fixture(autouse=True)
+def _quick_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No test trains a segmenter for minutes."""
+    settings = dict(setting.split("=") for setting in QUICK_SEGMENTER.split(";"))
+    monkeypatch.setattr("mh4.training.segmenter.DEFAULTS", settings)
 
 
 @pytest.fixture(scope="session")
@@ -55,3 +67,24 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
         return
     with PretendGPU() as pretended:
         yield pretended
+
+
+@pytest.fixture(scope="session")
+def segmenter(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A segmenter of the sample, briefly trained; it knows contractions."""
+    folder = tmp_path_factory.mktemp("segmenter")
+    sentences = generate_sample(1)["train"]
+    contracted = [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
+    (folder / "train.conllu").write_text("".join(sentences[:40] + contracted), encoding="utf-8")
+    path = folder / "segmenter.udpipe"
+    path.write_bytes(train_segmenter(folder / "train.conllu", folder / "train.conllu", QUICK_SEGMENTER))
+    return path
+
+
+@pytest.fixture(scope="session")
+def text_model(small_model: Path, segmenter: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model with a segmenter."""
+    folder = tmp_path_factory.mktemp("text") / "model"
+    shutil.copytree(small_model, folder)
+    shutil.copy(segmenter, folder / "segmenter.udpipe")
+    return folder

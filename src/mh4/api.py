@@ -17,6 +17,7 @@ from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.registry import load_parser
 from mh4.training.perceptron import train as train_perceptron
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
+from mh4.training.segmenter import segmenter_options
 from mh4.training.trainer import train as train_network
 from mh4.trees.evaluation import evaluate
 
@@ -81,13 +82,13 @@ class Parser:
 
     def __call__(
         self,
-        words: Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence],
+        words: str | Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence],
         *,
         keep_heads: bool = False,
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
     ) -> Sentence | Document:
-        """Parse one sentence, a list of words or a `Sentence`; of several, a list of these, a `Document` is made.
+        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
         Every column that the model predicts is filled; see `parse` for the options.
         """
@@ -101,9 +102,12 @@ class Parser:
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
         errors: ErrorPolicy = "raise",
+        format: str = "conllu",
     ) -> Iterator[Sentence]:
-        """Parse a CoNLL-U file, or sentences, one after the other; see `mh4.parsers.base.TreebankParser.parse`."""
-        return self.inside.parse(source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite)
+        """Parse a file of CoNLL-U or text, or sentences; see `mh4.parsers.base.TreebankParser.parse`."""
+        return self.inside.parse(
+            source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite, format=format
+        )
 
     def parse_file(
         self,
@@ -114,9 +118,10 @@ class Parser:
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
         errors: ErrorPolicy = "raise",
+        format: str = "conllu",
         on_progress: Callable[[Count], None] | None = None,
     ) -> Count:
-        """Parse a CoNLL-U file into another, which appears when it is whole; returns the sentences and words."""
+        """Parse a file into a CoNLL-U file, which appears when it is whole; returns the sentences and words."""
         return self.inside.parse_file(
             source,
             target,
@@ -124,6 +129,7 @@ class Parser:
             predict=predict,
             overwrite=overwrite,
             errors=errors,
+            format=format,
             on_progress=on_progress,
         )
 
@@ -213,6 +219,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
+    segmenter: bool | str = True,
     on_step: Callable[..., None] | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
     **settings: Any,
@@ -244,6 +251,9 @@ def train(
         Continue an interrupted training, or start again in a folder that holds a model.
     errors : {"raise", "skip"} or callable
         What becomes of sentences that are not valid.
+    segmenter : bool or str
+        Also learn to cut text, beside the parser (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
+        are settings of UDPipe's tokenizer.
     on_step, on_evaluation : callable, optional
         See `mh4.training.trainer.train`.
     **settings
@@ -266,10 +276,20 @@ def train(
         epochs=epochs,
         settings=settings,
     )
+    options = segmenter_options(segmenter)
     if isinstance(config, PerceptronConfig):
         if resume:
             raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite")
-        train_perceptron(train, dev, output, config, overwrite=overwrite, errors=errors, on_evaluation=on_evaluation)
+        train_perceptron(
+            train,
+            dev,
+            output,
+            config,
+            overwrite=overwrite,
+            errors=errors,
+            segmenter=options,
+            on_evaluation=on_evaluation,
+        )
     else:
         train_network(
             train,
@@ -281,6 +301,7 @@ def train(
             resume=resume,
             overwrite=overwrite,
             errors=errors,
+            segmenter=options,
             on_step=on_step,
             on_evaluation=on_evaluation,
         )

@@ -10,7 +10,7 @@ from mh4.data.errors import DataError
 from mh4.decoders.search import BeamSearch
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 
-SMALL = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8}
+SMALL = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8, "segmenter": False}
 FORMS = ["A", "kutya", "ugat", "."]
 
 
@@ -74,7 +74,9 @@ def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings()
     )
 
 
-@pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"system": "covington"}])
+@pytest.mark.parametrize(
+    "options", [{"system": "arc-eager", "scorer": "perceptron", "segmenter": False}, {"system": "covington"}]
+)
 def test_greedy_parsers_are_trained_and_loaded_the_same_way(options, small_treebanks, tmp_path):
     if "scorer" not in options:
         options = options | SMALL
@@ -90,7 +92,9 @@ def test_options_reach_the_model(small_model):
     assert mh4.Parser(small_model, device="cpu", threads=2).inside.threads == 2
 
 
-@pytest.mark.parametrize("options", [{"system": "arc-eager", "scorer": "perceptron"}, {"preset": "paper"}])
+@pytest.mark.parametrize(
+    "options", [{"system": "arc-eager", "scorer": "perceptron", "segmenter": False}, {"preset": "paper"}]
+)
 def test_bad_sentences_end_training_or_are_left_out(options, small_treebanks, tmp_path):
     train, skipped = tmp_path / "train.conllu", []
     cycle = "1\ta\ta\tX\t_\t_\t2\tdep\t_\t_\n2\tb\tb\tX\t_\t_\t1\tdep\t_\t_\n\n"
@@ -136,7 +140,7 @@ def test_known_heads_are_kept(parser):
 @pytest.mark.parametrize(
     ("call", "advice"),
     [
-        (lambda parser: parser("A kutya ugat."), "write parser"),
+        (lambda parser: parser("A kutya ugat."), r"no segmenter.*parser\(\["),
         (lambda parser: list(parser.parse("A kutya ugat.")), "is no file; write parser"),
         (lambda parser: mh4.Parser(), "FOLDER"),
         (lambda parser: mh4.Parser("no/such/folder"), "no such file"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -26,16 +27,32 @@ from .options import (
 from .progress import words_bar
 
 
+class InputFormat(StrEnum):
+    """What `mh4 parse` reads."""
+
+    conllu = "conllu"
+    text = "text"
+    horizontal = "horizontal"
+    vertical = "vertical"
+
+
 def parse(
     paths: Annotated[
         list[str],
-        typer.Argument(
-            help="Model folder, and the CoNLL-U file to parse; - is standard input.", metavar="MODEL [INPUT]"
-        ),
+        typer.Argument(help="Model folder, and the file to parse; - is standard input.", metavar="MODEL [INPUT]"),
     ],
     target: Annotated[
         str, typer.Option("--output", "-o", help="Output file; - is standard output. With --cluster, a folder.")
     ] = "-",
+    text: Annotated[
+        str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
+    ] = None,
+    form: Annotated[
+        InputFormat,
+        typer.Option(
+            "--input", help="Format of INPUT: conllu, raw text, one sentence a line, or one word a line (vertical)."
+        ),
+    ] = InputFormat.conllu,
     keep_heads: Annotated[
         bool,
         typer.Option("--keep-heads", help="Keep the heads that the input has; find the best tree that contains them."),
@@ -68,7 +85,9 @@ def parse(
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Parse CoNLL-U. Predicts HEAD and DEPREL, and UPOS, XPOS, FEATS and LEMMA where they are missing ("_")."""
+    """Parse CoNLL-U or text. Predicts HEAD and DEPREL, and UPOS, XPOS, FEATS and LEMMA where they are missing ("_")."""
+    if text is not None:
+        form, paths = InputFormat.text, [*paths, text]
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
@@ -86,7 +105,7 @@ def parse(
         from mh4.service.cluster import parse_files
 
         ready = time.perf_counter()
-        with words_bar(sources) as on_progress:
+        with words_bar(sources, form.value) as on_progress:
             sentences, words = parse_files(
                 folders[0],
                 sources,
@@ -99,6 +118,7 @@ def parse(
                 predict=predict,
                 overwrite=overwrite,
                 errors=errors,
+                form=form.value,
                 on_progress=on_progress,
             )
     else:
@@ -107,7 +127,7 @@ def parse(
         set_threads(threads)
         parser = Parser(*folders, device=device.value, search=search, threads=threads)
         ready = time.perf_counter()
-        with words_bar(sources) as on_progress:
+        with words_bar(sources, form.value) as on_progress:
             sentences, words = parser.parse_file(
                 sources[0],
                 target,
@@ -115,6 +135,7 @@ def parse(
                 predict=predict,
                 overwrite=overwrite,
                 errors=errors,
+                format=form.value,
                 on_progress=on_progress,
             )
     seconds = time.perf_counter() - ready

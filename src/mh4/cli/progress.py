@@ -45,13 +45,13 @@ def track(steps: Iterable[T], description: str, total: int | None = None) -> Ite
 
 
 @contextmanager
-def words_bar(inputs: Sequence[str]) -> Iterator[Callable[[Count], None]]:
+def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[[Count], None]]:
     """Yield a function that takes what has been parsed so far: in percent, with the time left, of files.
 
     Of standard input nobody knows how much there is; words and words per second are shown then.
     """
     files = messages.is_terminal and all(Path(path).is_file() for path in inputs)
-    total = sum(map(count_words, inputs)) if files else None
+    total = sum(count_words(path, form) for path in inputs) if files else None
     ending = (TaskProgressColumn(), TimeRemainingColumn()) if files else (TimeElapsedColumn(),)
     speed = TextColumn("{task.completed:,.0f} words, {task.fields[speed]:,.0f} words/s")
     with _bar(TextColumn("parsing"), BarColumn(), speed, *ending) as bar:
@@ -67,10 +67,13 @@ def words_bar(inputs: Sequence[str]) -> Iterator[Callable[[Count], None]]:
         yield show
 
 
-def count_words(path: str | Path) -> int:
-    """About how many words a CoNLL-U file has, without parsing it: its tabs, by those of a line."""
+def count_words(path: str | Path, form: str = "conllu") -> int:
+    """About how many words a file has, without parsing it: of CoNLL-U its tabs, by those of a line."""
     with open_input(path) as stream:
-        return sum(block.count(b"\t") for block in iter(lambda: stream.read(1 << 20), b"")) // 9
+        pieces = iter(lambda: stream.read(1 << 20), b"")
+        if form == "conllu":
+            return sum(piece.count(b"\t") for piece in pieces) // 9
+        return sum(piece.count(b" ") + piece.count(b"\n") for piece in pieces)
 
 
 @contextmanager

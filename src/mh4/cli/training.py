@@ -82,6 +82,15 @@ def train(
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")] = None,
     preset: Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)] = None,
     setting: SettingOption = None,
+    segmenter: Annotated[
+        bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
+    ] = True,
+    segmenter_settings: Annotated[
+        str,
+        typer.Option(
+            metavar="NAME=VALUE;…", help="Of UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
+        ),
+    ] = "",
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     resume: Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")] = False,
@@ -96,6 +105,7 @@ def train(
     from mh4.api import configure
     from mh4.parsers.config import PerceptronConfig, parse_settings
     from mh4.parsers.folder import STATE, WEIGHTS
+    from mh4.training.segmenter import segmenter_options
     from mh4.training.trainer import train as run
 
     if system is not None and many_roots:
@@ -114,11 +124,12 @@ def train(
         epochs=epochs,
         settings=limits | roots | parse_settings(setting or []),
     )
+    options = segmenter_options(segmenter and (segmenter_settings or True))
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
     folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
     errors = error_policy(skip_bad)
     if isinstance(config, PerceptronConfig):
-        _train_perceptron(treebank, dev, folder, config, overwrite, errors)
+        _train_perceptron(treebank, dev, folder, config, overwrite, errors, options)
         return
     set_threads(threads)
     # Of the processes of torchrun, only the first one writes messages.
@@ -135,6 +146,7 @@ def train(
                 resume=resume,
                 overwrite=overwrite,
                 errors=errors,
+                segmenter=options,
                 on_step=display.on_step,
                 on_evaluation=display.on_evaluation,
             )
@@ -150,7 +162,13 @@ def train(
 
 
 def _train_perceptron(
-    treebank: Path, dev: Path, folder: Path, config: PerceptronConfig, overwrite: bool, errors: Errors
+    treebank: Path,
+    dev: Path,
+    folder: Path,
+    config: PerceptronConfig,
+    overwrite: bool,
+    errors: Errors,
+    segmenter: str | None,
 ) -> None:
     from mh4.training.perceptron import train as run
 
@@ -166,7 +184,16 @@ def _train_perceptron(
             best.update(report)
 
     with epochs_bar(config.iterations) as advance:
-        run(treebank, dev, folder, config, overwrite=overwrite, errors=errors, on_evaluation=on_evaluation)
+        run(
+            treebank,
+            dev,
+            folder,
+            config,
+            overwrite=overwrite,
+            errors=errors,
+            segmenter=segmenter,
+            on_evaluation=on_evaluation,
+        )
     say(
         f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
         f"model in {folder}",

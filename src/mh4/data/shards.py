@@ -42,21 +42,22 @@ class Shard:
     sentences: int
 
 
-def cut_shards(source: str | Path, words: int = WINDOW_WORDS) -> Iterator[Shard]:
+def cut_shards(path: str | Path, words: int = WINDOW_WORDS, source: str | Path | None = None) -> Iterator[Shard]:
     """Cut a file at blank lines into shards of at least ``words`` words, the last one excepted.
 
     The file is read once, in memory that does not grow with it. With the default, a shard is the window of sentences
     that `TreebankParser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
-    (sentences left out as invalid excepted, which this function counts and a window does not).
+    (sentences left out as invalid excepted, which this function counts and a window does not). ``source`` is what the
+    user calls the file, if not its path.
 
     Raises
     ------
     DataError
         The file cannot be read.
     """
-    names = str(source), str(Path(source).absolute())
+    names = str(source or path), str(Path(path).absolute())
     start = stop = lines_before = lines = sentences_before = sentences = shard_words = 0
-    with open_input(source) as stream:
+    with open_input(path) as stream:
         for block in blocks(stream):
             stop += len(block.lead) + sum(map(len, block.lines)) + len(block.blank)
             lines += block.lead.count(b"\n") + len(block.lines) + bool(block.blank)

@@ -5,18 +5,19 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, overload
 
-from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
+from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
-from mh4.data.shards import WINDOW_WORDS
 
 from .request import ANNOTATED, HEADS, Request
+from .sources import as_sentences, check_format, read_file, require_segmenter, windows
 
 log = logging.getLogger("mh4")
 ROOT_RELATION = "root"
@@ -27,20 +28,6 @@ class Count(NamedTuple):
 
     sentences: int
     words: int
-
-
-def _windows(sentences: Iterable[Sentence]) -> Iterator[list[Sentence]]:
-    """Sentences in portions of `WINDOW_WORDS`."""
-    window: list[Sentence] = []
-    words = 0
-    for sentence in sentences:
-        window.append(sentence)
-        words += len(sentence)
-        if words >= WINDOW_WORDS:
-            yield window
-            window, words = [], 0
-    if window:
-        yield window
 
 
 class TreebankParser(ABC):
@@ -54,6 +41,8 @@ class TreebankParser(ABC):
         Whether it can keep heads that are given, and predict the others around them.
     annotates : frozenset
         Which of the columns "upos", "xpos", "feats" and "lemmas" it predicts beside trees.
+    segmenter : Path, optional
+        The file with the segmenter of a loaded model.
     meta : dict
         Of a loaded model, what is known of its training: language, treebank, scores on dev, version, command, time.
     """
@@ -61,6 +50,7 @@ class TreebankParser(ABC):
     single_root: bool = True
     can_keep_heads: bool = False
     annotates: frozenset[str] = frozenset()
+    segmenter: Path | None = None
     meta: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
@@ -136,8 +126,9 @@ class TreebankParser(ABC):
         *,
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
+        format: str = "conllu",
     ) -> Iterator[Sentence]:
-        """Parse CoNLL-U; yields every sentence with its tree and what else was missing, in order.
+        """Parse CoNLL-U or text; yields every sentence with its tree and what else was missing, in order.
 
         Parameters
         ----------
@@ -152,6 +143,9 @@ class TreebankParser(ABC):
             in the middle, "all" for everything. By default all that the model knows; all else stays as it is.
         overwrite : bool
             Predict tags and lemmas also where they are given; else only what is "_".
+        format : {"conllu", "text", "horizontal", "vertical"}
+            Of the file: raw text, one sentence a line (its words apart by blanks), one word a line (an empty line after
+            each sentence).
 
         Raises
         ------
@@ -163,11 +157,16 @@ class TreebankParser(ABC):
         """
         request = self.check(predict, keep_heads, overwrite)
         report = Errors.of(errors)
-        sentences = _read(source, report) if isinstance(source, (str, Path)) else _sentences(source)
+        check_format(format)
+        sentences: Iterable[Sentence | None] = (
+            read_file(source, format, report, self.segmenter)
+            if isinstance(source, (str, Path))
+            else as_sentences(source)
+        )
         return self._parse(sentences, request, report)
 
-    def _parse(self, sentences: Iterable[Sentence], request: Request, report: Errors) -> Iterator[Sentence]:
-        for window in _windows(sentences):
+    def _parse(self, sentences: Iterable[Sentence | None], request: Request, report: Errors) -> Iterator[Sentence]:
+        for window in windows(sentences):
             for sentence, result in zip(window, self._answer(window, request), strict=True):
                 if isinstance(result, DataError):
                     report(result)
@@ -183,6 +182,7 @@ class TreebankParser(ABC):
         errors: ErrorPolicy = "raise",
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
+        format: str = "conllu",
         on_progress: Callable[[Count], object] | None = None,
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
@@ -191,17 +191,20 @@ class TreebankParser(ABC):
         """
         count = Count(0, 0)
         with atomic_output(target) as stream:
-            for sentence in self.parse(source, keep_heads, errors, predict=predict, overwrite=overwrite):
+            for sentence in self.parse(source, keep_heads, errors, predict=predict, overwrite=overwrite, format=format):
                 stream.write(sentence.to_bytes())
+                if str(source) == "-":
+                    stream.flush()  # whoever waits for it sees it now
                 count = Count(count.sentences + 1, count.words + len(sentence))
                 if on_progress is not None:
                     on_progress(count)
         return count
 
     @overload
-    def __call__(  # type: ignore[overload-overlap]  # a string is a sequence of strings, too, and an error
-        self, words: Sentence | Sequence[str], *, keep_heads: bool = False, **options: Any
-    ) -> Sentence: ...
+    def __call__(self, words: str, *, keep_heads: bool = False, **options: Any) -> Document: ...
+
+    @overload
+    def __call__(self, words: Sentence | Sequence[str], *, keep_heads: bool = False, **options: Any) -> Sentence: ...
 
     @overload
     def __call__(
@@ -209,22 +212,22 @@ class TreebankParser(ABC):
     ) -> Document: ...
 
     def __call__(self, words: Any, *, keep_heads: bool = False, **options: Any) -> Sentence | Document:
-        """Parse one sentence, a list of words or a `Sentence`; or several, which make a `Document`.
+        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
         Options are ``predict`` and ``overwrite``, as for `parse`.
 
         Raises
         ------
         DataError
-            A word is empty or holds a tab or a line break; or the given heads cannot be kept.
+            A word is empty or holds a tab or a line break; text that is not valid Unicode; or the given heads cannot be
+            kept.
         ValueError
-            A string: text has to be cut into words first.
+            Text, and a model without a segmenter; or a path.
         """
-        if isinstance(words, (str, Path)):
-            cut = str(words).split() or ["word"]
-            raise ValueError(
-                f"a parser takes words: write parser({cut!r}) for a sentence, or parser.parse(path) for a CoNLL-U file"
-            )
+        if isinstance(words, Path):
+            raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
+        if isinstance(words, str):
+            return Document(self.parse(self._segmenter.cut(words), keep_heads, **options))
         if isinstance(words, Sentence):
             return words.annotated(*self.predict([words], keep_heads, **options))
         items = list(words)
@@ -232,25 +235,9 @@ class TreebankParser(ABC):
             return self(Sentence.from_words(items), keep_heads=keep_heads, **options)
         return Document(self.parse(items, keep_heads, **options))
 
-
-def _read(path: str | Path, report: Errors) -> Iterator[Sentence]:
-    """The sentences of a file; a name that looks like a sentence, and is no file, is taken for one."""
-    if str(path) != "-" and not Path(path).exists() and len(words := str(path).split()) > 1:
-        raise ValueError(
-            f"{path!r} is no file; write parser({words!r}) to parse the words of a sentence, or name a CoNLL-U file"
-        )
-    return read_conllu(path, errors=report)
-
-
-def _sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
-    """Sentences as they are, lists of words as sentences."""
-    for number, item in enumerate(items, start=1):
-        if isinstance(item, str):
-            raise ValueError(
-                f"{item!r} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
-                "parser.parse([[…], …]) for several, or parser.parse(path) for each file"
-            )
-        yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)
+    @cached_property
+    def _segmenter(self) -> Segmenter:
+        return Segmenter(require_segmenter(self.segmenter))
 
 
 def check_greedy(search: str) -> None:

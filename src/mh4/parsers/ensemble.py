@@ -77,6 +77,7 @@ class EnsembleParser(TreebankParser):
         if combine not in COMBINATIONS:
             raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
         self.members = tuple(members)
+        self.segmenter = next((member.segmenter for member in members if member.segmenter is not None), None)
         if single_root is None:
             single_root = all(member.single_root for member in members)
         self.single_root = single_root

@@ -17,10 +17,11 @@ from mh4.data.files import atomic_output, failure_reason
 from .checking import checked
 from .config import Config, as_dict, from_dict
 
-CONFIG, VOCABULARY, WEIGHTS, META, STATE, LOG, CALIBRATION = (
+CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
     "config.json",
     "vocab.json",
     "weights.safetensors",
+    "segmenter.udpipe",
     "meta.json",
     "training.safetensors",
     "log.jsonl",
@@ -62,6 +63,12 @@ def read_meta(folder: Path) -> dict[str, Any]:
     """What a model says of where it comes from; empty where it does not."""
     path = folder / META
     return read_object(path) if path.exists() else {}
+
+
+def find_segmenter(folder: str | Path) -> Path | None:
+    """The segmenter of a model; None if it has none."""
+    path = Path(folder) / SEGMENTER
+    return path if path.exists() else None
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .chart import ChartParser
 from .config import NetworkParserConfig
-from .folder import read_config
+from .folder import find_segmenter, read_config
 from .greedy import GreedyParser
 from .perceptron.parser import PerceptronParser
 from .vocabulary import Vocabulary
@@ -49,4 +49,6 @@ def load_parser(
         A search that the model does not admit.
     """
     folder = Path(folder)
-    return PARSERS[read_config(folder).kind].load(folder, device, search, threads)
+    parser = PARSERS[read_config(folder).kind].load(folder, device, search, threads)
+    parser.segmenter = find_segmenter(folder)
+    return parser

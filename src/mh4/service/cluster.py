@@ -29,9 +29,10 @@ from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
-from mh4.parsers.folder import read_config
+from mh4.parsers.folder import find_segmenter, read_config
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import HEADS, Request
+from mh4.parsers.sources import read_file, require_segmenter
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -192,6 +193,7 @@ def parse_files(
     predict: str | Iterable[str] | None = None,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
+    form: str = "conllu",
     on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
 ) -> Count:
@@ -205,7 +207,7 @@ def parse_files(
     model : path
         A model folder of any kind; every worker process loads it once.
     inputs : paths
-        CoNLL-U files.
+        CoNLL-U or text files.
     output_folder : path
         Made if need be.
     address : str
@@ -217,6 +219,8 @@ def parse_files(
         For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
     keep_heads, predict, overwrite, errors
         See `TreebankParser.parse`; bad sentences come in the order of the input.
+    form : {"conllu", "text", "horizontal", "vertical"}
+        See `TreebankParser.parse`; text is cut into words here, while workers parse what is cut.
     on_progress
         Called with what was parsed so far, after every shard.
     shard_words : int
@@ -238,15 +242,28 @@ def parse_files(
     read_config(Path(model))  # an error, if there is no model, before workers are started
     if predict is not None:
         load_parser(model, device, search).check(predict, keep_heads, overwrite)
+    segmenter = find_segmenter(model)
+    if form == "text":
+        require_segmenter(segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)
+
+    def cut(source: str | Path, part: Path) -> str | Path:
+        """The CoNLL-U file of an input."""
+        if form == "conllu":
+            return source
+        with atomic_output(part) as stream:
+            for sentence in read_file(source, form, report, segmenter):
+                stream.write(sentence.to_bytes() if sentence else b"")
+        return part
+
     request = Request.of(predict, keep_heads, overwrite)
     job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads or 1, request, report.skips)
     try:
         with (
             connect(address, threads) as client,
-            closing(_in_order(client, job, _tasks(inputs, shard_words, parts))) as finished,
+            closing(_in_order(client, job, _tasks(inputs, cut, shard_words, parts))) as finished,
         ):
             for target in targets:
                 with atomic_output(target) as stream:
@@ -261,10 +278,12 @@ def parse_files(
     return count
 
 
-def _tasks(sources: Iterable[str | Path], shard_words: int, parts: Path) -> Iterator[tuple[Shard, Path] | None]:
+def _tasks(
+    sources: Iterable[str | Path], cut: Callable[[str | Path, Path], str | Path], shard_words: int, parts: Path
+) -> Iterator[tuple[Shard, Path] | None]:
     """Shards and their part files; None after the last of each file."""
     for number, source in enumerate(sources):
-        for count, shard in enumerate(cut_shards(source, shard_words)):
+        for count, shard in enumerate(cut_shards(cut(source, parts / f"{number}.conllu"), shard_words, source)):
             yield shard, parts / f"{number}-{count}.conllu"
         yield None
 

@@ -14,7 +14,7 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CONFIG, LOG, META, STATE, WEIGHTS
+from mh4.parsers.folder import CONFIG, LOG, META, SEGMENTER, STATE, WEIGHTS
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -25,6 +25,7 @@ from mh4.trees.evaluation import attachment_scores
 
 from .origin import noting_origin
 from .ownership import sole_owner
+from .segmenter import segmenter_beside
 from .treebanks import read_gold
 
 _FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
@@ -142,6 +143,7 @@ def train(
     *,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
+    segmenter: str | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
 ) -> PerceptronParser:
     """Train a parser and leave the model that was best on ``dev`` in the folder ``output``; returns it.
@@ -155,6 +157,8 @@ def train(
         Start again in a folder that holds a model.
     errors : {"raise", "skip"} or callable
         What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
+    segmenter : str, optional
+        Train a segmenter beside the parser, with these options; see `mh4.training.segmenter.segmenter_options`.
     on_evaluation
         Called after every epoch with the line that goes to log.jsonl: epoch, share of decisions that were wrong,
         words_per_second, dev_uas, dev_las, best, seconds.
@@ -174,7 +178,7 @@ def train(
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
             if report["epoch"] == 1:  # until then an older model stays as it was
-                for name in (LOG, META, STATE, WEIGHTS):
+                for name in (LOG, META, SEGMENTER, STATE, WEIGHTS):
                     (folder / name).unlink(missing_ok=True)
             if report["best"]:
                 parser.save(folder)
@@ -182,4 +186,5 @@ def train(
                 stream.write(json.dumps(report) + "\n")
             report_evaluation(report)
 
-        return fit(config, sentences, dev_sentences, on_epoch)
+        with segmenter_beside(folder, train, dev, segmenter):
+            return fit(config, sentences, dev_sentences, on_epoch)

@@ -27,6 +27,7 @@ from mh4.parsers.folder import (
     CONFIG,
     LOG,
     META,
+    SEGMENTER,
     STATE,
     WEIGHTS,
     read_definition,
@@ -48,6 +49,7 @@ from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
 from .origin import noting_origin
 from .ownership import sole_owner
 from .schedule import Progress, Schedule
+from .segmenter import segmenter_beside
 from .treebanks import read_gold
 from .workers import Workers
 
@@ -281,6 +283,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
+    segmenter: str | None = None,
     on_step: Callable[[Progress, Recent], None] | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
 ) -> Progress:
@@ -305,6 +308,8 @@ def train(
         Start again in a folder that holds a model.
     errors : {"raise", "skip"} or callable
         What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
+    segmenter : str, optional
+        Train a segmenter beside the parser, with these options; see `mh4.training.segmenter.segmenter_options`.
     on_step, on_evaluation
         Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
         with the line that goes to log.jsonl.
@@ -351,10 +356,13 @@ def train(
         if continues:
             trainer.resume()
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
-            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS, META):
+            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS, META, SEGMENTER):
                 (folder / name).unlink(missing_ok=True)
         if workers.lead:
             write_definition(folder, config, vocabulary)
-        progress = trainer.run()
+        if not workers.lead or (folder / SEGMENTER).exists():
+            segmenter = None
+        with segmenter_beside(folder, train, dev, segmenter):
+            progress = trainer.run()
         del trainer  # it holds on to the other processes
         return progress

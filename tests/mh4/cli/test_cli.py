@@ -21,6 +21,7 @@ from mh4.decoders import decoder_names
 
 GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
 NETWORK = [f"--set={s}" for s in ("hidden=24", "layers=1", "word_size=16", "character_hidden=16", "mlp=16")]
+NETWORK.append("--no-segmenter")
 
 
 @pytest.fixture
@@ -222,7 +223,7 @@ def test_nothing_to_bench(name, run, small_model, tmp_path):
 @pytest.mark.parametrize(
     "options",
     [
-        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--epochs", 1],
+        ["--system", "arc-standard", "--scorer", "perceptron", "--oracle", "static", "--epochs", 1, "--no-segmenter"],
         ["--system", "mh4", "--epochs", 1, *NETWORK],
     ],
 )
@@ -329,6 +330,7 @@ def test_oracle_writes_sequences(run, small_treebanks):
 def test_sigterm_ends_training_like_an_interruption(small_treebanks, tmp_path):
     train, dev = small_treebanks
     command = [sys.executable, "-m", "mh4", "train", train, "--dev", dev, "-o", tmp_path / "m", "--decoder", "mst"]
+    command.append("--no-segmenter")
     small = [f"--set={name}=16" for name in ("hidden", "word_size", "character_size", "character_hidden", "mlp")]
     with subprocess.Popen(
         [*command, *small, "--set=evaluation_steps=20"], stderr=subprocess.PIPE, text=True

@@ -53,7 +53,7 @@ assert not [name for name in threads if "gloo" in name], threads
 def arguments(name, treebanks, folder):
     settings = [word for setting, value in SETTINGS.items() for word in ("--set", f"{setting}={value}")]
     files = [str(path) for path in (treebanks[0], "--dev", treebanks[1], "-o", folder / name)]
-    return ["train", *files, "--preset", "paper", *settings, *CONFIGURATIONS[name]]
+    return ["train", *files, "--no-segmenter", "--preset", "paper", *settings, *CONFIGURATIONS[name]]
 
 
 @pytest.fixture(scope="module")

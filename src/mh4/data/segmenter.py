@@ -1,0 +1,150 @@
+"""Cutting raw text into sentences, words and multiword tokens, with a model of UDPipe (Straka and Straková 2017)."""
+
+from __future__ import annotations
+
+import io
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from .blocks import FORM, MISC, blocks
+from .errors import DataError, Errors, require
+from .sentence import Sentence
+from .text import Token, portions, sentence_lines
+
+EXTRA = "text"
+LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made
+LONGEST_TOKEN = 1000  # characters
+
+# UDPipe ends a text at NUL, and takes for words what Python, and every reader of lines, takes for white space.
+_FOR_UDPIPE = str.maketrans({"\0": "\1"} | dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029", " "))
+_RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
+
+
+class Segmenter:
+    """A trained segmenter; any number of threads may share it.
+
+    Parameters
+    ----------
+    path
+        A model of UDPipe with a tokenizer.
+
+    Raises
+    ------
+    DataError
+        The file is missing, damaged, or no such model.
+    ValueError
+        `ufal.udpipe` is not installed.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self._udpipe = require("ufal.udpipe", EXTRA)
+        if not Path(path).is_file():
+            raise DataError(f"{path}: no such file (a segmenter is needed to cut text)")
+        self._model = self._udpipe.Model.load(str(path))
+        if self._model is None or self._model.newTokenizer("") is None:
+            raise DataError(f"{path}: is damaged, or no segmenter of UDPipe (train the model again)")
+        self._writer = self._udpipe.OutputFormat.newConlluOutputFormat()
+        self.path = Path(path)
+
+    def cut(self, text: str, source: str = "text") -> Iterator[Sentence]:
+        """The sentences of a text.
+
+        Raises
+        ------
+        DataError
+            The text holds a lone surrogate or NUL, which no file can.
+        """
+        try:
+            stream = io.BytesIO(text.encode())
+        except UnicodeEncodeError as error:
+            raise DataError(
+                f"{source}: character {error.start + 1} (U+{ord(text[error.start]):04X}) is a lone surrogate, "
+                "which is not valid Unicode"
+            ) from None
+        number = 0
+        for portion in self.cut_stream(stream, source, Errors("raise")):
+            for sentence in read_cut(portion, source, number):
+                number = sentence.number
+                yield sentence
+
+    def cut_stream(self, stream: Any, source: str, report: Errors, document: str = "") -> Iterator[bytes]:
+        """The sentences of a stream of bytes as CoNLL-U, those of a paragraph as soon as its blank line is read.
+
+        Parameters
+        ----------
+        stream
+            A binary stream of UTF-8.
+        source
+            Its name in messages.
+        report
+            Gets the errors of paragraphs; if it returns, they are left out.
+        document
+            An ID for ``# newdoc``.
+        """
+        number = 0
+        carried, before = "", ""
+        begins = False
+        for portion in portions(stream, source, report):
+            begins = begins or portion.begins
+            text = carried + portion.text
+            before += portion.before
+            sentences, carried = self._sentences(text), ""
+            if not portion.ends and len(sentences) > 1:  # nobody knows yet where the last one ends
+                carried = text[sentences.pop()[0].start :]
+            end = len(text) - len(carried)
+            lines: list[str] = []
+            if not sentences:
+                before += text
+            for i, tokens in enumerate(sentences):
+                following = sentences[i + 1][0].start if i + 1 < len(sentences) else end
+                if number == 0:
+                    lines.append(f"# newdoc id = {document}" if document else "# newdoc")
+                if begins:
+                    lines.append("# newpar")
+                number += 1
+                start = before + text[: tokens[0].start] if i == 0 else ""
+                lines += [f"# sent_id = {number}", *sentence_lines(text, tokens, following, start), ""]
+                before, begins = "", False
+            if lines:
+                yield ("\n".join(lines) + "\n").encode()
+
+    def _sentences(self, text: str) -> list[list[Token]]:
+        """The tokens of each sentence, none too long; white space apart, they cover the text."""
+        error, tokenizer = self._udpipe.ProcessingError(), self._model.newTokenizer(self._udpipe.Model.TOKENIZER_RANGES)
+        tokenizer.setText(text.translate(_FOR_UDPIPE))
+        sentences: list[list[Token]] = []
+        while tokenizer.nextSentence(sentence := self._udpipe.Sentence(), error):
+            tokens = [short for token in _tokens(self._writer.writeSentence(sentence)) for short in _shortened(token)]
+            sentences += [tokens[i : i + LONGEST_SENTENCE] for i in range(0, len(tokens), LONGEST_SENTENCE)]
+        if error.occurred():
+            raise DataError(f"{self.path}: {error.message}")
+        return sentences
+
+
+def _tokens(conllu: str) -> Iterator[Token]:
+    """The tokens of a sentence as UDPipe writes it."""
+    rows = [line.split("\t") for line in conllu.split("\n") if line[:1].isdigit()]
+    row = 0
+    while row < len(rows):
+        first, dash, last = rows[row][0].partition("-")
+        start, stop = _RANGE.search(rows[row][MISC]).groups()  # type: ignore[union-attr]
+        words = rows[row + 1 : row + 2 + int(last) - int(first)] if dash else []
+        yield Token(int(start), int(stop), tuple(word[FORM] for word in words))
+        row += 1 + len(words)
+
+
+def _shortened(token: Token) -> Iterator[Token]:
+    """The token, in pieces if it is too long."""
+    if token.stop - token.start <= LONGEST_TOKEN:
+        yield token
+        return
+    for start in range(token.start, token.stop, LONGEST_TOKEN):
+        yield Token(start, min(start + LONGEST_TOKEN, token.stop))
+
+
+def read_cut(portion: bytes, source: str, before: int = 0) -> Iterator[Sentence]:
+    """The sentences of a portion of `Segmenter.cut_stream`, ``before`` which there were so many."""
+    for number, block in enumerate(blocks(io.BytesIO(portion)), start=before + 1):
+        yield Sentence.from_block(block, source, number)

@@ -1,0 +1,233 @@
+"""Text that is no CoNLL-U yet: paragraphs of raw text, words that are cut already; and the text of sentences.
+
+What stands between two tokens is kept as UDPipe does it (Straka and Straková 2017): nothing is ``SpaceAfter=No``, one
+blank is not written, all else is ``SpacesAfter=…`` with ``\\s``, ``\\t``, ``\\n`` and ``\\r``. ``SpacesBefore`` is what
+stands before a paragraph, ``SpacesInToken`` a token as it was if it holds more than single blanks. `text_of` undoes it.
+"""
+
+from __future__ import annotations
+
+import codecs
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import chain
+from pathlib import Path
+from typing import BinaryIO, NamedTuple
+
+from .blocks import FORM, MISC
+from .errors import DataError, Errors
+from .files import STDIN_NAME, open_input
+from .sentence import Sentence
+
+PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
+NO_SPACE = "SpaceAfter=No"
+
+_ESCAPES = {"\\": "\\\\", " ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p"}
+_ESCAPED = str.maketrans(_ESCAPES)
+_UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
+_NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
+_WHITE = re.compile(r"\s+")
+
+
+class Portion(NamedTuple):
+    """A paragraph, or a piece of a long one.
+
+    Attributes
+    ----------
+    text
+        With the blank line behind it.
+    before
+        White space before its first line.
+    begins, ends
+        Whether the paragraph begins and ends here.
+    """
+
+    text: str
+    before: str
+    begins: bool
+    ends: bool
+
+
+class Token(NamedTuple):
+    """Characters ``start`` up to ``stop`` of a text; the words of a multiword token."""
+
+    start: int
+    stop: int
+    words: tuple[str, ...] = ()
+
+
+def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]:
+    """The paragraphs of a text, each as soon as its blank line is read, in memory that does not grow with the text.
+
+    The error of a paragraph that is not UTF-8 or holds NUL goes to ``report``; if that returns, it is left out.
+    """
+    lines: list[str] = []
+    before, size, begins = "", 0, True
+    problem: DataError | None = None
+    for line in _decoded(stream, source):
+        if isinstance(line, DataError):
+            problem = problem or line
+            lines.append("")
+            continue
+        blank = not line.strip()
+        if blank and begins and not lines:
+            before = (before + line)[-PORTION:]
+            continue
+        lines.append(line)
+        size += len(line)
+        if blank or size >= PORTION:
+            if problem is None:
+                yield Portion("".join(lines), before, begins, blank)
+            elif blank:
+                report(problem)
+                problem = None
+                yield Portion("", "", begins, True)  # ends what was there before the problem
+            lines, before, size, begins = [], "", 0, blank
+    if problem is not None:
+        report(problem)
+    elif lines:
+        yield Portion("".join(lines), before, begins, True)
+
+
+def _decoded(stream: BinaryIO, source: str) -> Iterator[str | DataError]:
+    """Lines, long ones in pieces; in place of one that cannot be text, what is wrong with it."""
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    number, first = 1, True
+    while True:
+        raw = stream.readline(PORTION)
+        whole = raw.endswith(b"\n") or not raw
+        try:
+            line = decoder.decode(raw, final=whole)
+        except UnicodeDecodeError as error:
+            decoder.reset()
+            byte = error.object[error.start]
+            yield DataError(f"{source}:{number}: byte 0x{byte:02X} is not UTF-8 (convert the text to UTF-8)")
+            line = ""
+        if first:
+            line = line.removeprefix("\ufeff")
+        if "\0" in line:
+            yield DataError(f"{source}:{number}: holds a NUL character (text is needed)")
+        elif line:
+            yield line
+        if not raw:
+            return
+        number += whole
+        first = False
+
+
+def sentence_lines(text: str, tokens: Sequence[Token], stop: int, before: str = "") -> list[str]:
+    """The lines of a sentence of tokens in a text, up to its character ``stop``, every other column "_".
+
+    ``before`` is white space before the first token; the first line is the comment ``# text``.
+    """
+    lines, plain = [""], []
+    word = 0
+    for i, (start, end, words) in enumerate(tokens):
+        following = tokens[i + 1].start if i + 1 < len(tokens) else stop
+        written = form = text[start:end]
+        gap = text[end:following]
+        misc = [] if gap == " " else ["SpacesAfter=" + gap.translate(_ESCAPED)] if gap else [NO_SPACE]
+        if before and i == 0:
+            misc.append("SpacesBefore=" + before.translate(_ESCAPED))
+        if _NOT_IN_FORM.search(form):
+            form = _WHITE.sub(" ", form)
+            misc.append("SpacesInToken=" + written.translate(_ESCAPED))
+        plain += [form, " "] if gap else [form]
+        last = "|".join(misc) or "_"
+        if words:
+            lines.append(f"{word + 1}-{word + len(words)}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{last}")
+        for part in words or (form,):
+            word += 1
+            lines.append(f"{word}\t{part}\t_\t_\t_\t_\t_\t_\t_\t{'_' if words else last}")
+    lines[0] = "# text = " + "".join(plain).rstrip(" ")
+    return lines
+
+
+def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
+    """The text that sentences were cut from, piece by piece.
+
+    Documents and paragraphs whose white space is not known are apart by an empty line, sentences by a blank.
+    """
+    known = True  # what stands behind the last token
+    for sentence in sentences:
+        if not known and any(comment.startswith(("# newdoc", "# newpar")) for comment in sentence.comments):
+            yield "\n\n"
+        for form, misc in _tokens(sentence):
+            attributes = dict(pair.partition("=")[::2] for pair in misc.split("|"))
+            yield _unescape(attributes.get("SpacesBefore", ""))
+            yield _unescape(attributes["SpacesInToken"]) if "SpacesInToken" in attributes else form
+            after = attributes.get("SpacesAfter")
+            known = after is not None
+            yield _unescape(after) if after is not None else " " * (attributes.get("SpaceAfter") != "No")
+
+
+def _tokens(sentence: Sentence) -> Iterator[tuple[str, str]]:
+    """FORM and MISC of the tokens."""
+    covered = 0
+    for line in sentence.lines:
+        if line.startswith("#"):
+            continue
+        fields = line.removesuffix("\r").split("\t")
+        first, dash, last = fields[0].partition("-")
+        if dash:
+            covered = int(last)
+        elif "." in first or int(first) <= covered:
+            continue
+        yield fields[FORM], fields[MISC]
+
+
+def _unescape(value: str) -> str:
+    return re.sub(r"\\.", lambda match: _UNESCAPED.get(match[0], match[0]), value)
+
+
+def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Sentence]:
+    """Sentences of a text whose words are cut already.
+
+    Parameters
+    ----------
+    path
+        A file, or ``-`` for standard input.
+    layout : {"horizontal", "vertical"}
+        One sentence a line, its words apart by blanks or tabs; or one word a line (up to a tab), and an empty line
+        after each sentence.
+    report
+        Gets the error of a sentence that is not UTF-8; if it returns, the sentence is left out.
+
+    Raises
+    ------
+    DataError
+        The file cannot be read.
+    """
+    source = STDIN_NAME if str(path) == "-" else str(path)
+    with open_input(path) as stream:
+        number = 0
+        for words in _word_lists(_decoded(stream, source), layout == "vertical"):
+            if isinstance(words, DataError):
+                report(words)
+                continue
+            number += 1
+            comments = ["# newdoc"] * (number == 1) + [f"# sent_id = {number}", "# text = " + " ".join(words)]
+            yield Sentence.from_words(words, source=source, number=number).replace(comments=comments)
+
+
+def _word_lists(lines: Iterator[str | DataError], vertical: bool) -> Iterator[list[str] | DataError]:
+    """The words of each sentence, or what is wrong with it."""
+    words: list[str] = []
+    pieces: list[str] = []
+    problem: DataError | None = None
+    for line in chain(lines, ("\n", "\n")):  # what the end of the file may lack
+        if isinstance(line, DataError):
+            problem = problem or line
+            continue
+        pieces.append(line)
+        if not line.endswith("\n"):
+            continue
+        text = "".join(pieces)
+        pieces = []
+        found = [text.partition("\t")[0].strip(" \r\n")] if vertical else re.split("[ \t\r\n]+", text)
+        words += filter(None, found)
+        if vertical and any(found):
+            continue
+        if problem is not None or words:
+            yield problem or words
+        words, problem = [], None

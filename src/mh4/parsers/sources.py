@@ -1,0 +1,71 @@
+"""Where a parser's sentences come from: CoNLL-U, raw text, words in lines, or Python objects; in windows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from mh4.data.conllu import read_conllu
+from mh4.data.cutting import cut_file
+from mh4.data.errors import Errors
+from mh4.data.sentence import Sentence
+from mh4.data.shards import WINDOW_WORDS
+from mh4.data.text import read_words
+
+FORMATS = ("conllu", "text", "horizontal", "vertical")
+
+
+def check_format(name: str) -> None:
+    """ValueError for an unknown format."""
+    if name not in FORMATS:
+        raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
+
+
+def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | None) -> Iterator[Sentence | None]:
+    """The sentences of a file in one of `FORMATS`, or of standard input (``-``).
+
+    None stands where nothing more has come for a moment: what is there should be parsed now.
+    """
+    if form == "text":
+        return cut_file(require_segmenter(segmenter), path, report)
+    if form != "conllu":
+        return read_words(path, form, report)
+    if str(path) != "-" and not Path(path).exists() and len(words := str(path).split()) > 1:
+        raise ValueError(f"{path!r} is no file; write parser({path!r}) to parse text, or parser({words!r}) for words")
+    return read_conllu(path, errors=report)
+
+
+def require_segmenter(segmenter: Path | None) -> Path:
+    """The segmenter of a model; a ValueError if it has none."""
+    if segmenter is None:
+        raise ValueError(
+            "the model cannot cut text: it has no segmenter.udpipe (train one without --no-segmenter and with "
+            "mh4[text] installed, or give words: parser([…]), CoNLL-U, --input horizontal)"
+        )
+    return segmenter
+
+
+def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
+    """Sentences as they are, lists of words as sentences."""
+    for number, item in enumerate(items, start=1):
+        if isinstance(item, str):
+            raise ValueError(
+                f"{item!r} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
+                "parser.parse([[…], …]) for several, parser(text) for text, or parser.parse(path) for each file"
+            )
+        yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)
+
+
+def windows(sentences: Iterable[Sentence | None]) -> Iterator[list[Sentence]]:
+    """Sentences in portions of `WINDOW_WORDS`, fewer where nothing more has come (None)."""
+    window: list[Sentence] = []
+    words = 0
+    for sentence in sentences:
+        if sentence is not None:
+            window.append(sentence)
+            words += len(sentence)
+        if words >= WINDOW_WORDS or (sentence is None and window):
+            yield window
+            window, words = [], 0
+    if window:
+        yield window

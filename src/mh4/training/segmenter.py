@@ -1,0 +1,163 @@
+"""Training the segmenter of a model in a process of its own, beside the parser's."""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any
+
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError, Errors, require
+from mh4.data.files import atomic_output
+from mh4.data.segmenter import EXTRA
+from mh4.parsers.folder import SEGMENTER
+
+log = logging.getLogger("mh4")
+
+# Of `udpipe --tokenizer`; more than 30 epochs hardly change what is found on dev.
+DEFAULTS = {"epochs": "30"}
+NAMES = (
+    *("epochs", "dimension", "batch_size", "segment_size", "learning_rate", "learning_rate_final", "dropout"),
+    *("early_stopping", "tokenize_url", "allow_spaces"),
+)
+_PAUSE = 10  # seconds between two lines about the progress
+_TOTAL = re.compile(r"\bepochs=(\d+)")
+_EPOCH = re.compile(r"Epoch (\d+),.*heldout tokens:.*/([\d.]+)%, sentences:.*/([\d.]+)%")
+_FAILED = "failed: "
+
+
+def segmenter_options(settings: bool | str) -> str | None:
+    """What UDPipe is told: the defaults (True), changed by ``NAME=VALUE;…``; None for no segmenter (False).
+
+    Raises
+    ------
+    ValueError
+        An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed.
+    """
+    if settings is False:
+        return None
+    chosen = DEFAULTS.copy()
+    for pair in filter(None, settings.split(";") if isinstance(settings, str) else ()):
+        name, _, value = (part.strip() for part in pair.partition("="))
+        if name not in NAMES:
+            raise ValueError(f"unknown setting {name!r} of the segmenter; known: {', '.join(NAMES)}")
+        if not re.fullmatch(r"\d*\.?\d+", value):
+            raise ValueError(f"{name} of the segmenter must be a number, not {value!r}")
+        chosen[name] = value
+    try:
+        require("ufal.udpipe", EXTRA)
+    except ValueError as error:
+        if settings is not True:
+            raise
+        log.warning("the model will not cut text: %s", error)
+        return None
+    return ";".join(f"{name}={value}" for name, value in chosen.items())
+
+
+@contextmanager
+def segmenter_beside(folder: Path, train: str | Path, dev: str | Path, options: str | None) -> Iterator[None]:
+    """Train a segmenter while the block trains the parser, and write it into the folder when both are done.
+
+    A failure of the segmenter is logged at once and leaves the model without one; when the block raises, it ends, too.
+    """
+    if options is None:
+        yield
+        return
+    program = [sys.executable, "-P", "-m", __name__, str(train), str(dev), options]
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    with tempfile.TemporaryFile() as result:
+        process = subprocess.Popen(
+            program, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE, env=environment
+        )
+        assert process.stderr is not None
+        follower = threading.Thread(target=_follow, args=(process.stderr,), daemon=True)
+        follower.start()
+        try:
+            yield
+            if process.poll() is None:
+                log.info("the parser is trained; waiting for the segmenter")
+            process.wait()
+        finally:
+            process.kill()
+            process.wait()
+            follower.join()
+            process.stderr.close()
+        if process.returncode == 0:
+            result.seek(0)
+            with atomic_output(folder / SEGMENTER) as stream:
+                stream.write(result.read())
+
+
+def _follow(lines: IO[bytes]) -> None:
+    """Log how the training goes."""
+    total, shown, message = "?", time.monotonic(), ""
+    for raw in lines:
+        line = raw.decode(errors="replace").strip()
+        if found := _TOTAL.search(line):
+            total = found[1]
+        elif found := _EPOCH.match(line):
+            message = f"segmenter: epoch {found[1]} of {total}, dev tokens {found[2]}, sentences {found[3]}"
+            if time.monotonic() >= shown + _PAUSE and found[1] != total:
+                shown = time.monotonic()
+                log.info("%s", message)
+        elif line.startswith(_FAILED):
+            log.warning("the model will not cut text: training the segmenter %s", line)
+            return
+    if message:
+        log.info("%s", message)
+
+
+def train_segmenter(train: str | Path, dev: str | Path, options: str) -> bytes:
+    """A model of UDPipe that cuts text, the best one on ``dev``; its progress goes to the system's stderr.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files; sentences that are not valid are left out.
+    options
+        As of ``udpipe --tokenizer``.
+
+    Raises
+    ------
+    DataError
+        What UDPipe makes of the files or the options.
+    """
+    udpipe = require("ufal.udpipe", EXTRA)
+    error = udpipe.ProcessingError()
+
+    def read(path: str | Path) -> Any:
+        reader, sentences = udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentences()
+        for sentence in read_conllu(path, errors=Errors(lambda error: None)):
+            reader.setText(sentence.to_conllu())
+            reader.nextSentence(read := udpipe.Sentence(), error)
+            if error.occurred():
+                raise DataError(f"{path}: {sentence.name}: {error.message}")
+            sentences.append(read)
+        return sentences
+
+    none = udpipe.Trainer.NONE
+    model = udpipe.Trainer.train("morphodita_parsito", read(train), read(dev), options, none, none, error)
+    if error.occurred():
+        raise DataError(f"{train}: {error.message}")
+    return model
+
+
+if __name__ == "__main__":
+    if hasattr(os, "nice"):
+        os.nice(10)  # the parser goes first
+    try:
+        sys.stdout.buffer.write(train_segmenter(*sys.argv[1:4]))
+    except (ValueError, OSError) as error:
+        print(f"{_FAILED}{error}", file=sys.stderr)  # noqa: T201
+        raise SystemExit(1) from None
+    except KeyboardInterrupt:
+        raise SystemExit(130) from None

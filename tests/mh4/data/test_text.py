@@ -1,0 +1,177 @@
+"""Raw text in, sentences out, and the same text back; words that are cut already."""
+
+import io
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mh4.data.conllu import read_conllu
+from mh4.data.cutting import cut_file
+from mh4.data.document import Document
+from mh4.data.errors import DataError, Errors
+from mh4.data.segmenter import LONGEST_SENTENCE, LONGEST_TOKEN, Segmenter
+from mh4.data.text import PORTION, portions, read_words, text_of
+
+TEXT = "Zub ulv.  Zubani\ttor “teg”.\r\n \n\n\tNew paragraph: 10 000.\n"
+
+
+@pytest.fixture(scope="module")
+def cutter(segmenter):
+    return Segmenter(segmenter)
+
+
+def paragraphs(text):
+    return list(portions(io.BytesIO(text), "f", Errors("raise")))
+
+
+def test_white_space_is_written_as_udpipe_does(cutter):
+    sentences = Document(cutter.cut(TEXT))
+    assert "".join(text_of(sentences)) == TEXT
+    misc = [value for sentence in sentences for value in sentence.misc]
+    assert "SpacesAfter=\\r\\n\\s\\n" in misc
+    assert "SpacesAfter=\\s\\s" in misc
+    first = next(sentence for sentence in sentences if "New" in sentence.forms)
+    assert first.comments[0] == "# newpar"
+    assert "SpacesBefore=\\n\\t" in first.misc[0]
+    assert [sentence.sent_id for sentence in sentences] == [str(i + 1) for i in range(len(sentences))]
+    assert sentences[0].comments[:2] == ("# newdoc", "# newpar")
+
+
+@given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.text(" \t\n\r\u3000a.\u200d\\|"))
+def test_any_text_comes_back(cutter, text):
+    sentences = list(cutter.cut(text))
+    end = len(text.removeprefix("\ufeff").rstrip())
+    back = "".join(text_of(sentences))
+    assert back[:end] == text.removeprefix("\ufeff")[:end]
+    assert text.removeprefix("\ufeff").startswith(back)
+    conllu = "".join(sentence.to_conllu() for sentence in sentences)
+    assert list(Document.from_conllu(conllu)) == sentences
+
+
+@pytest.mark.parametrize(
+    "text", ["😀👩‍👩‍👧", "שלום עולם. שלום", "\u200d", "a" * (PORTION + 5000), "é " * PORTION, "_ #"]
+)
+def test_hostile_text_is_cut(cutter, text):
+    sentences = list(cutter.cut(text))
+    assert "".join(text_of(sentences)) == text
+    assert max(map(len, sentences)) <= LONGEST_SENTENCE
+    assert max(len(form) for sentence in sentences for form in sentence.forms) <= LONGEST_TOKEN
+
+
+@pytest.mark.parametrize("text", ["", " \n\n \n", "\u2028"])
+def test_text_of_nothing_but_white_space_has_no_sentences(cutter, text):
+    assert list(cutter.cut(text)) == []
+
+
+@pytest.mark.parametrize(("text", "problem"), [("a\ud800b", "U\\+D800"), ("a\0b", "NUL")])
+def test_text_that_no_file_can_hold_is_refused(cutter, text, problem):
+    with pytest.raises(DataError, match=problem):
+        list(cutter.cut(text))
+
+
+def test_a_long_text_without_a_blank_line_is_cut_where_sentences_end(cutter, small_treebanks):
+    text = "".join(text_of(read_conllu(small_treebanks[0]))).strip()
+    paragraph = text + " "
+    copies = 2 * PORTION // len(paragraph) + 1
+    cut = [sentence.forms for sentence in cutter.cut(paragraph * copies)]
+    whole = [sentence.forms for sentence in cutter.cut(paragraph)]
+    assert cut[: len(whole) - 1] == whole[:-1]
+    assert len(cut) == pytest.approx(copies * len(whole), rel=0.02)  # the end of a copy meets the next one
+
+
+def test_multiword_tokens_are_split(cutter):
+    gold = list(read_conllu(cutter.path.parent / "train.conllu"))
+    sentences = list(cutter.cut("".join(text_of(gold))))
+    several = [token for sentence in sentences for token in sentence.tokens if token.last > token.first]
+    assert several
+    assert "".join(text_of(sentences)) == "".join(text_of(gold))
+
+
+def test_paragraphs_end_at_blank_lines():
+    assert [(p.text, p.before) for p in paragraphs(b"\xef\xbb\xbfa\nb\n \r\n\n c\n")] == [
+        ("a\nb\n \r\n", ""),
+        (" c\n", "\n"),
+    ]
+    long = paragraphs(b"a\n" * PORTION + b"\nb")
+    assert [(p.begins, p.ends) for p in long] == [(True, False), (False, False), (False, True), (True, True)]
+    assert "".join(p.text for p in paragraphs("é".encode() * PORTION)) == "é" * PORTION
+
+
+def test_a_paragraph_that_is_not_utf8_is_named_or_left_out():
+    text = b"good\n\none\nb\xffd\n\nlast\n"
+    with pytest.raises(DataError, match="f:4: byte 0xFF is not UTF-8"):
+        paragraphs(text)
+    skipped = []
+    assert [p.text for p in portions(io.BytesIO(text), "f", Errors(skipped.append))] == ["good\n\n", "", "last\n"]
+    assert len(skipped) == 1
+    with pytest.raises(DataError, match="f:1: byte 0xC3"):
+        paragraphs(b"\xc3")
+
+
+def test_the_process_gives_the_same_sentences(cutter, small_treebanks, tmp_path):
+    path = tmp_path / "a b.txt"
+    text = TEXT + "".join(text_of(read_conllu(small_treebanks[0])))
+    path.write_bytes(text.encode())
+    sentences = list(cut_file(cutter.path, path, Errors("raise")))
+    assert sentences[0].comments[0] == "# newdoc id = a b"
+    alone = list(cutter.cut(text))
+    assert [sentence.lines[1:] for sentence in sentences] == [sentence.lines[1:] for sentence in alone]
+    assert [sentence.number for sentence in sentences] == list(range(1, len(sentences) + 1))
+
+
+def test_the_process_hands_errors_on(cutter, tmp_path):
+    with pytest.raises(DataError, match=r"nowhere\.txt: no such file"):
+        list(cut_file(cutter.path, tmp_path / "nowhere.txt", Errors("raise")))
+    bad = tmp_path / "bad.txt"
+    bad.write_bytes(b"One.\n\n\xff\n\nTwo.\n")
+    with pytest.raises(DataError, match=r"bad\.txt:3: .*UTF-8"):
+        list(cut_file(cutter.path, bad, Errors("raise")))
+    report = Errors(lambda error: None)
+    assert len(list(cut_file(cutter.path, bad, report))) == 2
+    assert report.count == 1
+
+
+@pytest.mark.parametrize("size", [0, 100, -1])
+def test_a_damaged_segmenter_is_named(segmenter, size, tmp_path):
+    path = tmp_path / "broken.udpipe"
+    path.write_bytes(segmenter.read_bytes()[:size])
+    with pytest.raises(DataError, match=r"broken\.udpipe: is damaged"):
+        Segmenter(path)
+    with pytest.raises(DataError, match=r"broken\.udpipe: is damaged"):
+        list(cut_file(path, path, Errors("raise")))
+    with pytest.raises(DataError, match="no such file"):
+        Segmenter(tmp_path / "none")
+
+
+def test_without_udpipe_one_line_says_what_to_install(segmenter, monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "ufal.udpipe", None)
+    with pytest.raises(ValueError, match=r"ufal.* is not installed: pip install 'mh4\[text\]'"):
+        Segmenter(segmenter)
+
+
+@pytest.mark.parametrize(
+    ("layout", "text"),
+    [("horizontal", "A dog barks .\n\n It\tdid .\r\n"), ("vertical", "A\ndog\nbarks\n.\n\n\nIt\tx\ndid\n.")],
+)
+def test_words_in_lines(layout, text, tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(text.encode())
+    sentences = list(read_words(path, layout, Errors("raise")))
+    assert [sentence.forms for sentence in sentences] == [("A", "dog", "barks", "."), ("It", "did", ".")]
+    assert sentences[0].comments == ("# newdoc", "# sent_id = 1", "# text = A dog barks .")
+    path.write_bytes(text.encode().replace(b"dog", b"d\xffg"))
+    with pytest.raises(DataError, match=r"words\.txt:\d: byte 0xFF"):
+        list(read_words(path, layout, Errors("raise")))
+    (sentence,) = read_words(path, layout, Errors(lambda error: None))
+    assert sentence.forms == ("It", "did", ".")
+
+
+def test_a_long_paragraph_ends_where_it_is_not_utf8(cutter):
+    text = b"Zub ulv. " * (PORTION // 8) + b"\xff\n\nZub tor.\n"
+    report = Errors(lambda error: None)
+    conllu = b"".join(cutter.cut_stream(io.BytesIO(text), "f", report)).decode()
+    assert report.count == 1
+    last = Document.from_conllu(conllu)[-1]
+    assert last.text == "Zub tor."
+    assert "# newpar" in last.comments

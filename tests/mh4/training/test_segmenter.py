@@ -1,0 +1,63 @@
+"""A segmenter is trained beside the parser, in a process of its own."""
+
+import logging
+
+import pytest
+from small import small_config
+
+import mh4
+from mh4.parsers.config import PerceptronConfig
+from mh4.training import perceptron, trainer
+from mh4.training.segmenter import segmenter_beside, segmenter_options
+
+QUICK = "epochs=1;dimension=16;segment_size=20"
+
+
+def test_network_and_perceptron_get_one(small_treebanks, tmp_path, caplog):
+    caplog.set_level(logging.INFO, "mh4")
+    trainer.train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=QUICK)
+    perceptron.train(*small_treebanks, tmp_path / "p", PerceptronConfig(iterations=1), segmenter=QUICK)
+    assert [line for line in caplog.messages if line.startswith("segmenter: epoch 1 of 1, dev tokens ")]
+    models = [(tmp_path / name / "segmenter.udpipe").read_bytes() for name in "np"]
+    assert models[0] == models[1]  # equal treebanks, equal segmenters
+    document = mh4.Parser(tmp_path / "p")("Zub ulv. Tor teg.")
+    assert document.text.split() == ["Zub", "ulv.", "Tor", "teg."]
+    assert all(len(sentence.roots) == 1 for sentence in document)
+
+
+def test_a_model_that_is_replaced_loses_its_segmenter(text_model, small_treebanks, tmp_path):
+    (tmp_path / "m").mkdir()
+    for path in text_model.iterdir():
+        (tmp_path / "m" / path.name).write_bytes(path.read_bytes())
+    assert (tmp_path / "m" / "segmenter.udpipe").exists()
+    trainer.train(*small_treebanks, tmp_path / "m", small_config(max_steps=1), device="cpu", overwrite=True)
+    assert not (tmp_path / "m" / "segmenter.udpipe").exists()
+
+
+def test_a_segmenter_that_fails_is_reported_and_the_parser_trained(small_treebanks, tmp_path, caplog):
+    with segmenter_beside(tmp_path, *small_treebanks, "epochs=many"):
+        pass
+    assert "the model will not cut text: training the segmenter failed" in caplog.text
+    assert "many" in caplog.text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_parser_that_fails_ends_the_segmenter(small_treebanks, tmp_path):
+    with pytest.raises(KeyError), segmenter_beside(tmp_path, *small_treebanks, "epochs=1000"):
+        raise KeyError
+    assert not list(tmp_path.iterdir())
+
+
+def test_settings_are_checked(monkeypatch, caplog):
+    assert segmenter_options(False) is None
+    assert segmenter_options(True) == QUICK
+    assert segmenter_options("epochs=7;dropout=.5").startswith("epochs=7;")
+    with pytest.raises(ValueError, match=r"'epoch'.*known: epochs"):
+        segmenter_options("epoch=3")
+    with pytest.raises(ValueError, match="must be a number"):
+        segmenter_options("epochs=many")
+    monkeypatch.setitem(__import__("sys").modules, "ufal.udpipe", None)
+    assert segmenter_options(True) is None
+    assert r"pip install 'mh4[text]'" in caplog.text
+    with pytest.raises(ValueError, match="not installed"):
+        segmenter_options("epochs=3")
