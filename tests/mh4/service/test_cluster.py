@@ -44,7 +44,7 @@ def inputs(tmp_path_factory):
 @pytest.fixture
 def parser(small_model, monkeypatch):
     """One process, which reads as far ahead as a shard is long."""
-    monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", SHARD_WORDS)
+    monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", SHARD_WORDS)
     return ChartParser.load(small_model, "cpu")
 
 
