@@ -7,8 +7,6 @@ be another one. As published, any number of words may be attached to the root; a
 the tree itself has one root child, both keep the same number of arcs.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

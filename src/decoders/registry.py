@@ -1,7 +1,5 @@
 """Decoders by name."""
 
-from __future__ import annotations
-
 from .decoder import DEFAULT_MEMORY_LIMIT, Decoder
 from .eisner import Eisner
 from .mh3 import MH3

@@ -5,8 +5,6 @@ the trees a superset of theirs: from the stack [0] and the buffer 1…n, n + 1, 
 to the stack [0] and the buffer [n + 1].
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -23,8 +23,6 @@ Nederhof (2019), "Calculating the optimal step in shift-reduce dependency parsin
 section 3.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass

@@ -33,8 +33,6 @@ may reach beyond their end. The semiring is chosen when a kernel is compiled: wi
 the best score and the number of derivations that have it, without them (``None``) it is the score alone.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Dependency trees as arrays of heads: ``heads[d]`` is the head of word d, 0 the root, ``heads[0] == -1``."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """mh4: exact global dependency parsing."""
 
-from __future__ import annotations
-
 import time
 from importlib import import_module
 from typing import TYPE_CHECKING, Any

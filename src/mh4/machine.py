@@ -3,8 +3,6 @@
 Imported before NumPy, Numba and PyTorch, which read their settings when they are imported.
 """
 
-from __future__ import annotations
-
 import hashlib
 import math
 import os

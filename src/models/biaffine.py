@@ -1,7 +1,5 @@
 """Biaffine forms on the CPU, compiled: scores of all parts of a batch, and the gradient of single ones."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 

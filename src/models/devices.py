@@ -1,7 +1,5 @@
 """Where tensors are computed: on a GPU, to and from which they travel without waiting, or by the threads of the CPU."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """Dropout; on the CPU masks come from a compiled loop, several times faster than PyTorch's random numbers."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

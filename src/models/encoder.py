@@ -1,7 +1,5 @@
 """What an encoder is: it makes context vectors of words, from which everything else is predicted."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Protocol, Self

@@ -1,7 +1,5 @@
 """Small layers shared by encoder and scorers: a BiLSTM without padding, with masks a sequence; linear layers; MLPs."""
 
-from __future__ import annotations
-
 import numpy as np
 import torch
 from torch import Tensor, nn

@@ -5,8 +5,6 @@ half the width of AMD's registers, and oneDNN prepares anew for every shape; the
 preparation. Where registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorch's products take their place.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

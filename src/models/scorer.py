@@ -1,7 +1,5 @@
 """One biaffine form a channel: context vectors in, a stack of square score matrices out."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import torch

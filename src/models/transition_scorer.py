@@ -1,7 +1,5 @@
 """Scores of transitions from the context vectors of a few tokens of a configuration."""
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

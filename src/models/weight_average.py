@@ -1,7 +1,5 @@
 """A moving average of a network's weights, which usually parses better than the weights of any one step."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from contextlib import contextmanager
 

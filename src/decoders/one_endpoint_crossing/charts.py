@@ -22,8 +22,6 @@ interval or at x.
 - X(a,b): everything up to and including b is below a, whose outermost arc is crossed.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -1,7 +1,5 @@
 """What the 1-endpoint-crossing decoders share around their charts: the walk back and the number of root children."""
 
-from __future__ import annotations
-
 from abc import abstractmethod
 
 import numpy as np

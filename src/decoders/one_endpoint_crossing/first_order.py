@@ -7,8 +7,6 @@ built as if it were crossed: with one score for both that does no harm.
 - Nx(a,b,x): N with the head of x below a or b.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -17,8 +17,6 @@ Intervals have a direction: (a,b) holds what lies strictly between a and b, walk
 =========  ======================================================
 """
 
-from __future__ import annotations
-
 import re
 from dataclasses import dataclass
 

@@ -14,8 +14,6 @@ On top of the charts of `charts` (see there for the notation):
 - CbA, CbX, P1, P2: chains of arcs crossing in turn, for LR and Ch alone.
 """
 
-from __future__ import annotations
-
 import math
 from functools import cache
 

@@ -1,7 +1,5 @@
 """1-endpoint-crossing trees, and what the third-order decoder scores in them."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """``mh4 demo``: every decoder and a greedy parser on the built-in sample, side by side."""
 
-from __future__ import annotations
-
 import multiprocessing
 import time
 from concurrent.futures import ProcessPoolExecutor, as_completed

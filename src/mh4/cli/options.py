@@ -1,7 +1,5 @@
 """What several commands share: options, the two consoles, messages."""
 
-from __future__ import annotations
-
 import sys
 from enum import StrEnum
 from typing import Annotated

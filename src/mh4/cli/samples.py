@@ -1,7 +1,5 @@
 """``mh4 sample`` and ``mh4 demo``."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Annotated
 

@@ -1,7 +1,5 @@
 """``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: commands that need gold trees but no model."""
 
-from __future__ import annotations
-
 import json
 from typing import Annotated
 

@@ -4,8 +4,6 @@ Nearly every sentence is taken apart in a few steps for all of its words togethe
 or wrong, is looked at line by line, which also words the errors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np

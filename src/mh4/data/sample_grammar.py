@@ -12,8 +12,6 @@ value, a feature is copied by agreement or else drawn by lot. In forms and lemma
 replaced (`MORPHEMES`), and anything else stands for itself.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from functools import cache

@@ -5,8 +5,6 @@ by each, or any other numbers of which the smallest mark the optimal candidates.
 oracle gives 0 to one candidate, the `static_transition` of its system, and 1 to the others.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

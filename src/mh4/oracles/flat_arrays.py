@@ -1,7 +1,5 @@
 """Configurations and gold trees one after the other in flat arrays, as compiled loops take them: the common checks."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

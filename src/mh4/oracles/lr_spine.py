@@ -17,8 +17,6 @@ the topmost word gets a child from the remaining input, or has all its children 
 the adaptation that the paper mentions in section 5; brute force over all computations confirms both.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

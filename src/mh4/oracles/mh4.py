@@ -12,8 +12,6 @@ that would take too long it is the closest one of the chart decoder, which cover
 (Gómez-Rodríguez, Shi and Lee 2018, section 3.2), and a warning says so.
 """
 
-from __future__ import annotations
-
 import logging
 
 import numpy as np

@@ -9,8 +9,6 @@ once. And a word that is complete, with its gold head within reach, is removed w
 enumerate all trees of up to six words).
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Static oracles by the names of their systems: an optimal computation of every system."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 

@@ -1,7 +1,5 @@
 """Dataclasses from outside: types and ranges are checked, and errors say where something is wrong."""
 
-from __future__ import annotations
-
 import re
 import reprlib
 from collections.abc import Mapping

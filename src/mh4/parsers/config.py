@@ -1,7 +1,5 @@
 """Settings of models and of their training: checked when they are made, saved beside the weights as config.json."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass

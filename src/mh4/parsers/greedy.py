@@ -1,7 +1,5 @@
 """Greedy transition-based parsing with the network's scores (Gómez-Rodríguez, Shi & Lee 2018, sections 3.1 and 5)."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

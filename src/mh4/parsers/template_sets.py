@@ -1,7 +1,5 @@
 """The published sets of feature templates, one for each greedy system. `templates` explains the notation."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 
 from mh4.transitions.arrays import arc_hybrid

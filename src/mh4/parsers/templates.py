@@ -16,8 +16,6 @@ other atom is TOKEN.ATTRIBUTE:
 A template gives no feature where none of its tokens exists.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import NamedTuple
 

@@ -1,7 +1,5 @@
 """What training leaves in the model folder beside the model: its state, to resume from, and its log."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections import defaultdict

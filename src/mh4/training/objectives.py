@@ -1,7 +1,5 @@
 """Losses of trees, beside those of labels and tags: structured hinge for charts, hinge for single transitions."""
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """Where a model comes from: the meta.json of its folder, for people and for other programs."""
 
-from __future__ import annotations
-
 import re
 import shlex
 import sys

@@ -1,7 +1,5 @@
 """One training owns a model folder: a second one, resumed or not, is told who does."""
 
-from __future__ import annotations
-
 import os
 import socket
 from collections.abc import Iterator

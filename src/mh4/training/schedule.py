@@ -1,7 +1,5 @@
 """When training evaluates, when the learning rate falls, and when it is over."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Reading what is learnt from."""
 
-from __future__ import annotations
-
 import logging
 from pathlib import Path
 

@@ -10,8 +10,6 @@ so that no computation need get stuck at the end of the input.
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 3.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -7,8 +7,6 @@ Source: Gómez-Rodríguez, Shi and Lee (2018), "Global transition-based non-proj
 after Kuhlmann, Gómez-Rodríguez and Satta (2011).
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from .shift_reduce import Configuration

@@ -10,8 +10,6 @@ Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic
 parsing", section 2; after Covington (2001) and Nivre (2008).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

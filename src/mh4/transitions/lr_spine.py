@@ -8,8 +8,6 @@ Source: Sartorio, Satta and Nivre (2013), "A transition-based dependency parser 
 section 3.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import NamedTuple
 

@@ -6,8 +6,6 @@ stack, and a sentence of n words takes n shifts and n reductions.
 Source: Gómez-Rodríguez, Shi and Lee (2018), "Global transition-based non-projective dependency parsing", section 3.2.
 """
 
-from __future__ import annotations
-
 from typing import ClassVar
 
 from .arc_hybrid import SHIFT, ArcHybrid, Configuration

@@ -1,7 +1,5 @@
 """The transition systems by name."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Shift-reduce dependency parsing, also known as arc-standard (Nederhof 2019, Table 1)."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

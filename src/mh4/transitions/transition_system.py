@@ -5,8 +5,6 @@ far; a *transition* maps it to the next one; a *computation* leads from the init
 words to a final one, whose ``heads`` are the tree.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import ClassVar, Generic, Protocol, TypeVar

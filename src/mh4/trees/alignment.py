@@ -10,8 +10,6 @@ shared tasks on parsing Universal Dependencies (Zeman et al. 2017 and 2018, sect
   of their forms, upper and lower case being the same.
 """
 
-from __future__ import annotations
-
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence

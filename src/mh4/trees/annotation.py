@@ -1,7 +1,5 @@
 """Optimal computations for whole treebanks: which transitions build as much of each gold tree as can be built."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """The closest tree: of a class, or that a transition system can build, for trees that are outside."""
 
-from __future__ import annotations
-
 import threading
 from functools import cache
 from typing import Protocol

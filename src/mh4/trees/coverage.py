@@ -1,7 +1,5 @@
 """How many trees of a treebank, and how many of their arcs, the classes of trees cover."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path

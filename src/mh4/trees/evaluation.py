@@ -8,8 +8,6 @@ are not universal. Two breakdowns are added that show what a parser of crossing 
 crossed arcs, and attachment by arc length.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache

@@ -1,7 +1,5 @@
 """Changing trees into the closest tree of a class: optimal projectivisation and its relatives."""
 
-from __future__ import annotations
-
 import math
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator

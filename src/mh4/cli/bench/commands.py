@@ -1,7 +1,5 @@
 """``mh4 bench``: decoders, read, train, parse, memory and all of them."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Callable
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Measurements behind ``mh4 bench decoders``: times, memory, how both grow, and other people's decoders."""
 
-from __future__ import annotations
-
 import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence

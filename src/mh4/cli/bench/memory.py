@@ -1,7 +1,5 @@
 """Measurements behind ``mh4 bench memory``: what parsing a file, from disk to disk, takes in memory and time."""
 
-from __future__ import annotations
-
 import os
 import re
 import resource

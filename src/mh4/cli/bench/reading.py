@@ -1,7 +1,5 @@
 """Measurements behind ``mh4 bench read``: words per CPU second in reading CoNLL-U, and in writing parsed sentences."""
 
-from __future__ import annotations
-
 import os
 import statistics
 import tempfile

@@ -1,7 +1,5 @@
 """All benchmarks in one go (``mh4 bench all``): JSON, a plot, and the speed section of docs/results.md."""
 
-from __future__ import annotations
-
 import io
 import json
 import os

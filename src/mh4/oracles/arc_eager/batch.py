@@ -1,7 +1,5 @@
 """Arc-eager configurations in flat arrays, checked, as compiled loops take them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 

@@ -8,8 +8,6 @@ on the root, which has no choice. The calculation lets the root take words at an
 saves no gold arcs.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

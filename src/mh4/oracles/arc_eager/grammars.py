@@ -6,8 +6,6 @@ string are the trees that computations can still make of these tokens, each with
 heaviest, where gold arcs weigh 1 and others 0, is what the step is worth.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

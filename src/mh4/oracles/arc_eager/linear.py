@@ -12,8 +12,6 @@ What the paper leaves open:
 - If the rightmost descendant of a_k is b_m and m = 1, there is no b_{m-1}, and option (A) does not apply.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -7,8 +7,6 @@ configuration must become left children; only earlier labels may be corrected.
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 4.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

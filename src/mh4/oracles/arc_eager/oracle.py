@@ -16,8 +16,6 @@ where reduce_correct could mend that.
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees".
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

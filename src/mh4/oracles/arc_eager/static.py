@@ -1,7 +1,5 @@
 """The computations that build a given projective tree."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """Arc-eager steps as the oracles try them: the configuration after a candidate step, and what it gains."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -6,8 +6,6 @@ algorithm does. The paper does not say which static oracle it compares with: the
 the slower one.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from mh4.transitions.arrays.covington import LEADERS, LEFT_FOCUS, RIGHT_FOCUS

@@ -19,8 +19,6 @@ average in the Hungarian treebank of UD 2.0, after n at worst.
 Source: Gómez-Rodríguez and Fernández-González (2015), section 3, where incremental calculation is suggested.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

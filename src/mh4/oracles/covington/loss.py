@@ -10,8 +10,6 @@ Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic
 parsing", section 3, Algorithm 1.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

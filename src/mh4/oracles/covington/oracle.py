@@ -10,8 +10,6 @@ Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic
 parsing".
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -8,8 +8,6 @@ to the root may as well be attached to the one that stays. Without exploration t
 et al. 2013, section 5).
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

@@ -1,7 +1,5 @@
 """The best score after a shift-reduce step in cubic time, for any gold tree (Nederhof 2019, section 4)."""
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

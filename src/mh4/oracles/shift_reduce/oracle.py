@@ -16,8 +16,6 @@ for all of them, and found nothing to correct in the tables of the paper.
 `optimal_computation` is a best computation for a whole sentence, the "static" oracle.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 
 import numpy as np

@@ -9,8 +9,6 @@ because its gold head is gone already, which the paper's condition "the parent i
 and kappa(i), the smallest stack position with a gold arc from or to a_i, is i − 1 also if that position is above i.
 """
 
-from __future__ import annotations
-
 import numpy as np
 from numba import njit
 

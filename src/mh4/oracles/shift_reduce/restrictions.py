@@ -1,7 +1,5 @@
 """The arcs that a policy rules out after a shift-reduce step."""
 
-from __future__ import annotations
-
 from numba import njit
 
 from mh4.transitions.arrays.arc_standard import REDUCE_LEFT, REDUCE_RIGHT, SHIFT

@@ -10,8 +10,6 @@ T − t + 1 of these, so the mean is w − u / T with u = Σ (t − 1) δ, which
 As all changes are whole numbers, u is exact.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np

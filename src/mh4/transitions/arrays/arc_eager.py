@@ -9,8 +9,6 @@ calls reduce is two transitions here: ``reduce`` of an element labelled R, whose
 ``reduce_correct`` of one labelled L, which has a relation still to be chosen.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from ..arc_eager import LABELS, ArcEager

@@ -1,7 +1,5 @@
 """Normalized arc-eager parsing, compiled: Nederhof (2021), Table 8, as in `mh4.transitions.arc_eager`; for oracles."""
 
-from __future__ import annotations
-
 from numba import njit
 
 from ..arc_eager import NormalizedArcEager

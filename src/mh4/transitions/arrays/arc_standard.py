@@ -6,8 +6,6 @@ root, and the next words are shifted without being asked for. The relation of an
 tokens are those of Sartorio et al.: the arc is between s1, the topmost element, and s2.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from ..shift_reduce import TRANSITIONS

@@ -9,8 +9,6 @@ Each candidate has its own context, relative to the arc that it makes (Table 1),
 weights.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from ..lr_spine import KINDS

@@ -3,8 +3,6 @@
 On a `State` exactly one word is below the root, and the tokens are those of arc-hybrid parsing.
 """
 
-from __future__ import annotations
-
 from numba import njit
 
 from mh4.decoders.mh4_transitions import REDUCES

@@ -3,8 +3,6 @@
 Positions are 0 (the root) to n. The arrays are made once, for the longest sentence, and used for all.
 """
 
-from __future__ import annotations
-
 from typing import NamedTuple
 
 import numpy as np
