@@ -8,19 +8,7 @@ from mh4.decoders.trees import checked_tree
 
 
 def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gold trees one after the other, and which of them each configuration has.
-
-    Parameters
-    ----------
-    golds : sequence of int (n + 1,)
-    sentences : int (B,)
-
-    Returns
-    -------
-    flat : int32 (sum of n + 1,)
-    offsets : int64 (S + 1,)
-        Gold tree s is ``flat[offsets[s]:offsets[s + 1]]``.
-    sentences : int64 (B,)
+    """Gold trees one behind the other, int32, where each begins, int64 (S + 1,), and the sentences, int64 (B,).
 
     Raises
     ------

@@ -41,14 +41,8 @@ from .shift_reduce.projective import is_projective_tree
 def shift_is_correct(root, front, gold, last_child, rightmost):
     """Lemma 1 (ii): whether the tree of a root may be covered by ``front``, a position, in a correct configuration.
 
-    Parameters
-    ----------
-    root, front : int
-    gold : int32 (n + 1,)
-    last_child : int32
-        The last gold child of each position, or itself.
-    rightmost : int32
-        The rightmost right child of each position in the arcs built so far, −1 if there is none.
+    ``last_child``, int32, is the last gold child of each position, or itself; ``rightmost``, int32, the rightmost right
+    child in the arcs built so far, −1 if there is none.
     """
     if root == 0 or gold[root] >= front:
         return True
@@ -164,31 +158,11 @@ def _correct_steps(spines, heads, front, gold):
 
 
 def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: bool = True) -> tuple[Transition, ...]:
-    """The transitions after which the gold tree can still be reached; O(n).
+    """The transitions after which the gold tree can still be reached (Lemma 1); O(n).
 
-    Parameters
-    ----------
-    configuration : Configuration
-        Only its arcs and its front are looked at, which determine the stack.
-    gold : int (n + 1,)
-        Heads of a projective tree, −1 at 0.
-    spines : bool
-        See `LRSpine`.
-
-    Returns
-    -------
-    tuple of Transition
-        Two at most, a shift first; none if the configuration is final, or if the gold tree is out of reach already.
-
-    Raises
-    ------
-    ValueError
-        The gold heads are no projective tree, or one of another number of words; arcs and a front that are of no
-        configuration.
-
-    References
-    ----------
-    Sartorio et al. (2013), Lemma 1.
+    Two at most, a shift first; none if the configuration is final, or if the gold tree is out of reach already. Of the
+    configuration only its arcs and its front are looked at, which determine the stack. ValueError: see `mh4.oracles`;
+    the gold tree has to be projective. ``spines``: see `LRSpine`.
     """
     gold = np.ascontiguousarray(gold, np.int32)
     if not is_projective_tree(gold):
@@ -228,25 +202,9 @@ def _canonical_computation(spines, gold):
 
 
 def optimal_computation(gold: np.ndarray, spines: bool = True, single_root: bool = False) -> tuple[Transition, ...]:
-    """The canonical computation of the closest projective tree: every arc is built as soon as it is correct.
+    """The canonical computation of the tree that `projectivize` returns: every arc is built as soon as it is correct.
 
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
-    spines : bool
-        See `LRSpine`.
-    single_root : bool
-        See `projectivize`.
-
-    Raises
-    ------
-    ValueError
-        Gold heads that are no tree.
-
-    References
-    ----------
-    Sartorio et al. (2013), section 5, on arc-standard with spines.
+    Sartorio et al. (2013), section 5, on arc-standard with spines; ``spines``: see `LRSpine`.
     """
     computation = _canonical_computation(spines, projectivize(gold, single_root))
     return tuple(Transition(KINDS[kind], k) for kind, k in computation.tolist())

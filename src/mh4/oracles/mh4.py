@@ -38,20 +38,7 @@ def costs(state, oracle, gold, candidates, count):
 
 
 def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
-    """Whether the system can build a tree; O(n).
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree, −1 at 0.
-    single_root : bool
-        See `MH4`.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
-    """
+    """Whether the system can build a tree, int (n + 1,); O(n). ValueError if it is none; ``single_root``: see `MH4`."""
     gold = np.ascontiguousarray(checked_tree(heads), np.int32)
     if single_root and np.count_nonzero(gold == 0) != 1:
         return False
@@ -63,13 +50,6 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
 
     Beyond `CONFIGURATIONS` looked at, the closest tree of the chart decoder stands in, with a warning in the log.
 
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree, −1 at 0.
-    single_root : bool
-        See `MH4`.
-
     Returns
     -------
     int32 (n + 1,)
@@ -80,7 +60,7 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     InfeasibleError
         One word below the root is wanted, and there is no word.
     ValueError
-        ``heads`` is not a tree.
+        ``heads``, int (n + 1,), is not a tree.
     """
     if is_derivable(heads, single_root):
         return np.array(heads, np.int32)
@@ -98,20 +78,7 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """Transitions to a tree, or to the one of `closest_derivable`: every word is removed as soon as possible.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, −1 at 0.
-    single_root : bool
-        See `MH4`.
-
-    Raises
-    ------
-    InfeasibleError, ValueError
-        As `closest_derivable`.
-    """
+    """Transitions to the tree of `closest_derivable`, whose errors it has: words are removed as soon as possible."""
     heads = closest_derivable(gold, single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)
     static_computation(REDUCES, heads, transitions)

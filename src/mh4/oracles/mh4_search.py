@@ -31,20 +31,10 @@ class _Step(NamedTuple):
 def search_closest(
     heads: np.ndarray, single_root: bool = False, configurations: int = CONFIGURATIONS
 ) -> np.ndarray | None:
-    """The tree of the system that shares most arcs with a tree, or None if too many configurations were expanded.
+    """The tree of the system, int32 (n + 1,), that shares most arcs with a tree; None if the search gave up.
 
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree, −1 at 0.
-    single_root : bool
-        See `MH4`.
-    configurations : int
-        The bound. Few trees need more than some hundreds; the number can grow exponentially with the gold arcs lost.
-
-    Returns
-    -------
-    int32 (n + 1,) or None
+    It does after expanding so many ``configurations``. Few trees need more than some hundreds; their number can grow
+    exponentially with the gold arcs lost.
     """
     gold = heads.tolist()
     n = len(gold) - 1

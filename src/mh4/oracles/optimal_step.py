@@ -8,14 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 UNREACHABLE = -(2**30)
+"""In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
 
 
 def best_transitions(scores: np.ndarray) -> np.ndarray:
     """bool (B, T): the transitions with the largest of the scores, int32 (B, T), where any of a row can be reached."""
     return (scores == scores.max(axis=1, keepdims=True)) & (scores > UNREACHABLE)
-
-
-"""In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
 
 
 class OptimalStep(NamedTuple):

@@ -41,13 +41,7 @@ STATIC_ORACLES = {
 
 
 def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
-    """The oracle of a system and a policy of it, by default its first.
-
-    Raises
-    ------
-    ValueError
-        An unknown name; the message lists the known ones.
-    """
+    """The oracle of a system and a policy of it, by default its first; ValueError, with the known names, for others."""
     system = system_name(system)
     oracle = STATIC_ORACLES[system]
     if policy is not None and policy not in oracle.policies:
@@ -59,21 +53,7 @@ def optimal_computation(heads: np.ndarray, system: str, policy: str | None = Non
     """A computation of a system that builds as many arcs of a tree as any does, and the number of these arcs.
 
     A tree that MH4 parsing cannot build is the one exception where the search for the closest takes too long; see
-    `mh4.oracles.mh4.closest_derivable`, which then warns.
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree, projective or not.
-    system : str
-        One of `STATIC_ORACLES`.
-    policy : str, optional
-        One of the policies of the system.
-
-    Raises
-    ------
-    ValueError
-        An unknown system or policy, or ``heads`` is not a tree.
+    `mh4.oracles.mh4.closest_derivable`, which then warns. For arguments and errors see `mh4.oracles`.
     """
     oracle, policy = get_oracle(system, policy)
     transitions = oracle.computation(heads, policy)

@@ -4,8 +4,8 @@ Every stack element carries a label. ``R``: the token is to become a right child
 this label too). ``L``: it is to become a left child. ``N``, in the normalized system only: nothing is decided yet.
 
 The arc of a right child is made when the child is reduced, not when it is pushed: the head that the label ``R``
-promises is seen in the stack all the same, and a token wrongly labelled ``L`` can still be reduced (`reduce_correct`),
-so that no computation need get stuck at the end of the input.
+promises is seen in the stack all the same, but not by `heads`. A token wrongly labelled ``L`` can still be reduced
+(`reduce_correct`), so that no computation need get stuck at the end of the input.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 3.
 """
@@ -13,9 +13,7 @@ Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
-from .transition_system import TransitionSystem, count_gold, heads_of, show_arcs
+from .transition_system import ConfigurationWithArcs, TransitionSystem, show_configuration
 
 SHIFT = "shift"
 LEFT_ARC, RIGHT_ARC, REDUCE = "left_arc", "right_arc", "reduce"
@@ -44,7 +42,7 @@ _SUPERSCRIPTS = str.maketrans(LABELS, "ᴿᴸᴺ")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Configuration:
+class Configuration(ConfigurationWithArcs):
     """A stack with labels, the remaining input and the arcs made so far.
 
     Attributes
@@ -71,12 +69,7 @@ class Configuration:
         stack = " ".join(
             f"{token}{label.translate(_SUPERSCRIPTS)}" for token, label in zip(self.stack, self.labels, strict=True)
         )
-        remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        return f"({stack}, {remaining}, {show_arcs(self.arcs)})"
-
-    def gold_arcs(self, gold: np.ndarray) -> int:
-        """How many of the arcs made so far are in a gold tree, given as heads."""
-        return count_gold(self.arcs, gold)
+        return show_configuration(stack, self.front, self.n, self.arcs)
 
 
 class _ArcEagerBase(TransitionSystem[Configuration, str]):
@@ -100,10 +93,6 @@ class _ArcEagerBase(TransitionSystem[Configuration, str]):
         """Only the root is left."""
         return configuration.stack == (0,) and configuration.front > configuration.n
 
-    def heads(self, configuration: Configuration) -> np.ndarray:
-        """int32 (n + 1,): heads by the arcs made so far; promised arcs, of tokens labelled ``R``, do not count."""
-        return heads_of(configuration.arcs, configuration.n)
-
     def _reducible(self, configuration: Configuration) -> bool:
         return len(configuration.stack) > 1 and (
             configuration.labels[-1] == "R" or (self.reduce_correct and configuration.labels[-1] == "L")
@@ -125,18 +114,15 @@ class ArcEager(_ArcEagerBase):
     def legal(self, configuration: Configuration) -> Sequence[str]:
         """Transitions that apply, in the order of `transitions`."""
         remaining = configuration.front <= configuration.n
-        applies = (
-            remaining,
-            remaining and configuration.labels[-1] == "L",
-            remaining,
-            self._reducible(configuration),
-        )
+        left_arc = remaining and configuration.labels[-1] == "L"
+        applies = (remaining, left_arc, remaining, self._reducible(configuration))
         return tuple(t for t, possible in zip(self.transitions, applies, strict=True) if possible)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
         """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
-        stack, labels, front, n, arcs = _fields(configuration)
+        stack, labels = configuration.stack, configuration.labels
+        front, n, arcs = configuration.front, configuration.n, configuration.arcs
         if transition == SHIFT:
             return Configuration((*stack, front), labels + "L", front + 1, n, arcs)
         if transition == RIGHT_ARC:
@@ -170,7 +156,8 @@ class NormalizedArcEager(_ArcEagerBase):
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
         """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
-        stack, labels, front, n, arcs = _fields(configuration)
+        stack, labels = configuration.stack, configuration.labels
+        front, n, arcs = configuration.front, configuration.n, configuration.arcs
         if transition == SHIFT:
             return Configuration((*stack, front), labels + "N", front + 1, n, arcs)
         if transition == LEFT_CHILD:
@@ -180,9 +167,3 @@ class NormalizedArcEager(_ArcEagerBase):
         if transition == REDUCE_LEFT:
             return Configuration(stack[:-1], labels[:-1], front, n, arcs | {(stack[-2], stack[-1])})
         return Configuration((*stack[:-2], stack[-1]), labels[:-2] + "N", front, n, arcs | {(stack[-1], stack[-2])})
-
-
-def _fields(
-    configuration: Configuration,
-) -> tuple[tuple[int, ...], str, int, int, frozenset[tuple[int, int]]]:
-    return configuration.stack, configuration.labels, configuration.front, configuration.n, configuration.arcs

@@ -14,13 +14,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .transition_system import NO_HEAD, TransitionSystem, heads_of, show_arcs
+from .transition_system import NO_HEAD, ConfigurationWithArcs, TransitionSystem, heads_of, show_arcs
 
 SHIFT, NO_ARC, LEFT_ARC, RIGHT_ARC = TRANSITIONS = ("shift", "no_arc", "left_arc", "right_arc")
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Configuration:
+class Configuration(ConfigurationWithArcs):
     """Two lists of words that were read, the buffer and the arcs made so far.
 
     Attributes

@@ -11,22 +11,15 @@ section 3.
 from dataclasses import dataclass
 from typing import NamedTuple
 
-import numpy as np
-
-from .transition_system import TransitionSystem, count_gold, show_arcs
+from .transition_system import ConfigurationWithArcs, TransitionSystem, show_configuration
 
 KINDS = ("shift", "left_arc", "right_arc")
 
 
 class Transition(NamedTuple):
-    """A transition; arcs have a parameter.
+    """A transition of one of the `KINDS`, sh, la and ra in the paper.
 
-    Attributes
-    ----------
-    kind : str
-        One of `KINDS`: sh, la and ra in the paper.
-    k : int
-        Which node of the spine becomes the head, from 1, the root of its tree; 0 for a shift.
+    ``k`` is which node of the spine becomes the head of an arc, from 1, the root of its tree; 0 for a shift.
     """
 
     kind: str
@@ -50,13 +43,7 @@ def right_arc(k: int = 1) -> Transition:
 
 
 class Element(NamedTuple):
-    """A tree in the stack.
-
-    Attributes
-    ----------
-    left, right : tuple of int
-        The spines, both from the root of the tree.
-    """
+    """A tree in the stack: its left and its right spine, both from the root of the tree."""
 
     left: tuple[int, ...]
     right: tuple[int, ...]
@@ -68,7 +55,7 @@ class Element(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Configuration:
+class Configuration(ConfigurationWithArcs):
     """A stack of trees, the remaining input and the arcs built so far.
 
     Attributes
@@ -90,12 +77,7 @@ class Configuration:
 
     def __repr__(self) -> str:
         spines = [f"⟨{' '.join(map(str, left))} | {' '.join(map(str, right))}⟩" for left, right in self.stack]
-        remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        return f"({' '.join(spines) or 'ε'}, {remaining}, {show_arcs(self.arcs)})"
-
-    def gold_arcs(self, gold: np.ndarray) -> int:
-        """How many of the arcs built so far are in a gold tree, given as heads."""
-        return count_gold(self.arcs, gold)
+        return show_configuration(" ".join(spines) or "ε", self.front, self.n, self.arcs)
 
 
 class LRSpine(TransitionSystem[Configuration, Transition]):

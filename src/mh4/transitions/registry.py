@@ -21,10 +21,7 @@ OTHER_NAMES = {"shift-reduce": ShiftReduce.name}
 def system_name(name: str, known: Collection[str] = tuple(TRANSITION_SYSTEMS)) -> str:
     """The name under which a system is registered, from that or another one of its names.
 
-    Raises
-    ------
-    ValueError
-        It is none of the known systems; the message lists these.
+    A ValueError for others lists the known systems.
     """
     found = OTHER_NAMES.get(name, name)
     if found not in known:

@@ -2,9 +2,7 @@
 
 from dataclasses import dataclass
 
-import numpy as np
-
-from .transition_system import TransitionSystem, count_gold, show_arcs
+from .transition_system import ConfigurationWithArcs, TransitionSystem, show_configuration
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = TRANSITIONS = ("shift", "reduce_left", "reduce_right")
 
@@ -21,7 +19,7 @@ Only arcs built after the configuration count; an arc is a left one if the depen
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Configuration:
+class Configuration(ConfigurationWithArcs):
     """A stack, the remaining input and the arcs built so far.
 
     Attributes
@@ -42,13 +40,7 @@ class Configuration:
     arcs: frozenset[tuple[int, int]] = frozenset()
 
     def __repr__(self) -> str:
-        stack = " ".join(map(str, self.stack))
-        remaining = " ".join(map(str, range(self.front, self.n + 1))) or "ε"
-        return f"({stack}, {remaining}, {show_arcs(self.arcs)})"
-
-    def gold_arcs(self, gold: np.ndarray) -> int:
-        """How many of the arcs built so far are in a gold tree, given as heads."""
-        return count_gold(self.arcs, gold)
+        return show_configuration(" ".join(map(str, self.stack)), self.front, self.n, self.arcs)
 
 
 class ShiftReduce(TransitionSystem[Configuration, str]):

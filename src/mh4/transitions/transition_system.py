@@ -7,23 +7,24 @@ words to a final one, whose ``heads`` are the tree.
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
 NO_HEAD = -1
 
 
-class ConfigurationWithArcs(Protocol):
+class ConfigurationWithArcs:
     """What every configuration knows: the number of words, and the arcs (head, dependent) made so far."""
 
-    @property
-    def n(self) -> int:
-        """Number of words."""
+    __slots__ = ()
+    n: int
+    arcs: frozenset[tuple[int, int]]
 
-    @property
-    def arcs(self) -> frozenset[tuple[int, int]]:
-        """Arcs (head, dependent)."""
+    def gold_arcs(self, gold: np.ndarray) -> int:
+        """How many of the arcs made so far are in a gold tree, given as heads."""
+        heads = gold.tolist()
+        return sum(heads[dependent] == head for head, dependent in self.arcs)
 
 
 C = TypeVar("C", bound=ConfigurationWithArcs)
@@ -47,10 +48,9 @@ def show_arcs(arcs: Collection[tuple[int, int]]) -> str:
     return "{" + ", ".join(map(str, sorted(arcs))) + "}" if arcs else "∅"
 
 
-def count_gold(arcs: Iterable[tuple[int, int]], gold: np.ndarray) -> int:
-    """How many arcs (head, dependent) are in a gold tree, given as heads."""
-    heads = gold.tolist()
-    return sum(heads[dependent] == head for head, dependent in arcs)
+def show_configuration(stack: str, front: int, n: int, arcs: Collection[tuple[int, int]]) -> str:
+    """A configuration as it is written in the papers: the stack, the remaining input, the arcs."""
+    return f"({stack}, {' '.join(map(str, range(front, n + 1))) or 'ε'}, {show_arcs(arcs)})"
 
 
 class TransitionSystem(ABC, Generic[C, T]):
@@ -77,13 +77,7 @@ class TransitionSystem(ABC, Generic[C, T]):
 
     @abstractmethod
     def apply(self, configuration: C, transition: T) -> C:
-        """The next configuration.
-
-        Raises
-        ------
-        TransitionError
-            As `check`.
-        """
+        """The next configuration; `TransitionError` as in `check`."""
 
     @abstractmethod
     def is_final(self, configuration: C) -> bool:
@@ -94,13 +88,7 @@ class TransitionSystem(ABC, Generic[C, T]):
         return heads_of(configuration.arcs, configuration.n)
 
     def check(self, configuration: C, transition: T) -> None:
-        """Do nothing if a transition applies.
-
-        Raises
-        ------
-        TransitionError
-            The transition is not legal here, or none of the system; then the message lists those.
-        """
+        """`TransitionError` if a transition is not legal here, or none of the system; then it lists those."""
         name = transition[0] if isinstance(transition, tuple) else transition
         if name not in self.transitions:
             raise TransitionError(f"unknown transition {name!r}; known: {', '.join(self.transitions)}")

@@ -55,17 +55,9 @@ def checked_batch(
     golds: Sequence[np.ndarray],
     undecided: bool,
 ) -> Batch:
-    """A batch from what `mh4.oracles.arc_eager.step_scores_batch` takes.
+    """A batch from what `mh4.oracles.arc_eager.step_scores_batch` takes, which says what is a ValueError.
 
-    Parameters
-    ----------
-    undecided : bool
-        Whether the element at the top may have label ``N``, as in the normalized system.
-
-    Raises
-    ------
-    ValueError
-        See `mh4.oracles.arc_eager.step_scores_batch`.
+    ``undecided``: whether the element at the top may have label ``N``, as in the normalized system.
     """
     flat, gold_offsets, sentences = flat_golds(golds, sentences)
     batch = Batch(
@@ -108,13 +100,7 @@ def flat_configurations(
 def with_arcs_made(
     transitions: Sequence[str], scores: np.ndarray, configuration: Configuration, gold: np.ndarray
 ) -> OptimalStep:
-    """The scores of a configuration's transitions, with the gold arcs made before added.
-
-    Raises
-    ------
-    ValueError
-        The gold tree has another number of words.
-    """
+    """The scores of a configuration's transitions with the gold arcs made before; ValueError for another length."""
     if len(gold) != configuration.n + 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
     made = configuration.gold_arcs(gold)

@@ -26,16 +26,8 @@ def _step_scores_batch(batch, grammar, reduce_correct, scores):
     for c in range(batch.fronts.shape[0]):
         sentence, first, stop = batch.sentences[c], batch.offsets[c], batch.offsets[c + 1]
         gold = batch.golds[batch.gold_offsets[sentence] : batch.gold_offsets[sentence + 1]]
-        exact_scores_normalized(
-            grammar,
-            reduce_correct,
-            batch.stacks[first:stop],
-            batch.labels[first:stop],
-            stop - first,
-            batch.fronts[c],
-            gold,
-            scores[c],
-        )
+        stack, labels = batch.stacks[first:stop], batch.labels[first:stop]
+        exact_scores_normalized(grammar, reduce_correct, stack, labels, stop - first, batch.fronts[c], gold, scores[c])
 
 
 def step_scores_batch(
@@ -47,10 +39,7 @@ def step_scores_batch(
     golds: Sequence[np.ndarray],
     reduce_correct: bool = True,
 ) -> np.ndarray:
-    """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
-
-    Parameters and errors as of `mh4.oracles.arc_eager.step_scores_batch`. Returns int32 (B, 5).
-    """
+    """`step_scores` of many configurations, int32 (B, 5); see `mh4.oracles.arc_eager.step_scores_batch`."""
     batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=True)
     scores = np.empty((len(batch.fronts), len(NormalizedArcEager.transitions)), np.int32)
     _step_scores_batch(batch, NORMALIZED_GRAMMARS[reduce_correct].arrays, reduce_correct, scores)
@@ -62,54 +51,20 @@ def step_scores(
 ) -> np.ndarray:
     """The most gold arcs that can still be made by the step and what follows it, for each transition.
 
-    Parameters and errors as of `mh4.oracles.arc_eager.step_scores`.
-
-    Returns
-    -------
-    int32 (5,)
-        For shift, left_child, right_child, reduce_left, reduce_right; arcs made before are not counted. `UNREACHABLE`
-        where the transition does not apply or no tree can be reached.
+    int32 (5,), for shift, left_child, right_child, reduce_left, reduce_right; arcs made before are not counted. For
+    arguments see `mh4.oracles.arc_eager.step_scores`.
     """
     offsets, fronts = np.array([0, len(stack)]), np.array([front])
     return step_scores_batch(stack, labels, offsets, fronts, np.zeros(1), [gold], reduce_correct)[0]
 
 
 def optimal_step(configuration: Configuration, gold: np.ndarray, reduce_correct: bool = True) -> OptimalStep:
-    """The score of every transition and the best ones.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not.
-    reduce_correct : bool
-        Whether words labelled ``L`` may be reduced into the element under them.
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or the gold tree has another number of words.
-    """
+    """The score of every transition and the best ones; ``reduce_correct``: see `NormalizedArcEager`."""
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], reduce_correct)
     return with_arcs_made(NormalizedArcEager.transitions, scores[0], configuration, gold)
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """A computation from the initial configuration that makes the most gold arcs (static oracle).
-
-    It builds the tree that `mh4.decoders.projectivization.projectivize` returns.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not.
-    single_root : bool
-        Only trees with one word below the root.
-
-    Raises
-    ------
-    ValueError
-        ``gold`` is not a tree.
-    """
+    """A computation from the initial configuration to the tree that `projectivize` returns (static oracle)."""
     transitions = normalized_computation(projectivize(gold, single_root))
     return tuple(NormalizedArcEager.transitions[transition] for transition in transitions)

@@ -84,33 +84,21 @@ def step_scores_batch(
     algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
-    """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
+    """`step_scores` of many configurations: int32 (B, 4).
 
     Parameters
     ----------
-    stacks : int (sum of depths,)
-        All stacks, one after the other, each from the root to the top.
-    labels : int (sum of depths,)
-        Labels of the elements: indices of `mh4.transitions.arc_eager.LABELS`.
+    stacks, labels : int (sum of depths,)
+        All stacks, one after the other, each from the root to the top, and the labels of their elements: indices of
+        `mh4.transitions.arc_eager.LABELS`.
     offsets : int (B + 1,)
         The stack of configuration r is ``stacks[offsets[r]:offsets[r + 1]]``.
     fronts : int (B,)
         First word of each remaining input; n + 1 where that is empty.
-    sentences : int (B,)
-        Which of ``golds`` is the gold tree of each configuration. Those of a sentence are best kept side by side.
-    golds : sequence of int (n + 1,)
-        Heads.
-    policy, algorithm, reduce_correct
-        See `optimal_step`.
-
-    Returns
-    -------
-    int32 (B, 4)
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or arrays whose lengths do not fit together.
+    sentences, golds, policy, algorithm
+        See `mh4.oracles`.
+    reduce_correct : bool
+        Whether words labelled ``L`` may be reduced.
     """
     code = _code(policy, algorithm, reduce_correct)
     batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=False)
@@ -136,40 +124,20 @@ def step_scores(
 
     Parameters
     ----------
-    stack : int (k,)
-        From the root, 0, to the top.
-    labels : int (k,)
-        Indices of `mh4.transitions.arc_eager.LABELS`.
+    stack, labels : int (k,)
+        From the root, 0, to the top; labels are indices of `mh4.transitions.arc_eager.LABELS`.
     front : int
         First word of the remaining input; n + 1 when that is empty.
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not.
-    policy, algorithm, reduce_correct
+    gold, policy, algorithm, reduce_correct
         See `optimal_step`.
 
     Returns
     -------
     int32 (4,)
-        For shift, left_arc, right_arc, reduce; arcs made before are not counted. `UNREACHABLE` where the transition
-        does not apply or no tree can be reached.
-
-    Raises
-    ------
-    ValueError
-        An unknown policy or algorithm, two that do not go together, gold heads that are no tree, or no configuration of
-        this sentence.
+        For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
-    return step_scores_batch(
-        stack,
-        labels,
-        np.array([0, len(stack)]),
-        np.array([front]),
-        np.zeros(1),
-        [gold],
-        policy,
-        algorithm,
-        reduce_correct,
-    )[0]
+    one = (stack, labels, np.array([0, len(stack)]), np.array([front]), np.zeros(1), [gold])
+    return step_scores_batch(*one, policy, algorithm, reduce_correct)[0]
 
 
 def optimal_step(
@@ -179,24 +147,10 @@ def optimal_step(
     algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> OptimalStep:
-    """The score of every transition and the best ones.
+    """The score of every transition and the best ones; for arguments and errors see `mh4.oracles`.
 
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not.
-    policy : str
-        One of `mh4.transitions.arc_eager.POLICIES`.
-    algorithm : str, optional
-        One of `ALGORITHMS`; by default linear for projective gold trees if that suits the policy, and exact for others.
-    reduce_correct : bool
-        Whether words labelled ``L`` may be reduced.
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or the gold tree has another number of words.
+    The algorithm is by default linear for projective gold trees if that suits the policy, and exact for others.
+    ``reduce_correct``: whether words labelled ``L`` may be reduced.
     """
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], policy, algorithm, reduce_correct)
     return with_arcs_made(ArcEager.transitions, scores[0], configuration, gold)
@@ -205,24 +159,7 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
 ) -> tuple[str, ...]:
-    """A computation from the initial configuration that follows a policy and makes the most gold arcs: a static oracle.
-
-    It builds the tree that `mh4.decoders.projectivization.projectivize` returns.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not.
-    policy : str
-        One of `mh4.transitions.arc_eager.POLICIES`.
-    single_root : bool
-        Only trees with one word below the root.
-
-    Raises
-    ------
-    ValueError
-        ``gold`` is not a tree or the policy unknown.
-    """
+    """A computation from the initial configuration to the tree that `projectivize` returns, which follows a policy."""
     reduce_late = _code(policy, "exact", True) == SHIFT_BEFORE_REDUCE
     transitions = projective_computation(projectivize(gold, single_root), reduce_late)
     return tuple(ArcEager.transitions[transition] for transition in transitions)

@@ -24,14 +24,10 @@ def is_gold(gold, head, dependent):
 
 @njit(cache=True, nogil=True)
 def step(transition, reduce_correct, stack, labels, depth, front, gold):
-    """Take a step of the unnormalized system in place.
+    """Take a step of the unnormalized system in place: depth and front after it, and the gold arcs made, 0 or 1.
 
-    The first elements of `stack` and `labels`, ``depth`` of them, are the stack; there is room for one more.
-
-    Returns
-    -------
-    (depth, front, gained)
-        Of the next configuration; a depth of 0 if the transition does not apply. `gained`: gold arcs made, 0 or 1.
+    The first elements of `stack` and `labels`, ``depth`` of them, are the stack; there is room for one more. The depth
+    is 0 if the transition does not apply.
     """
     if not arc_eager.applies(transition, reduce_correct, labels, depth, front, gold.shape[0] - 1):
         return 0, front, 0

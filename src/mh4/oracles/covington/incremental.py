@@ -32,15 +32,9 @@ _NO_CHILD = 0
 
 @njit(cache=True, nogil=True)
 def start(gold, leaders, track):
-    """Make ready for a computation from the initial configuration, whose loss is 0.
+    """Make ready for a computation from the initial configuration, whose loss is 0, and a gold tree, int32 (n + 1,).
 
-    Parameters
-    ----------
-    gold : int32 (n + 1,)
-        Heads of a tree.
-    leaders : int32 (N,)
-    track : int32 (TRACK_ROWS, N)
-        N is n + 1 or more.
+    ``leaders`` is int32 (N,), ``track`` int32 (TRACK_ROWS, N), where N is n + 1 or more.
     """
     for word in range(gold.shape[0]):
         leaders[word] = word

@@ -72,17 +72,7 @@ def _count_cycles(above):
 
 @njit(cache=True, nogil=True)
 def loss_on_arrays(heads, left, right, gold):
-    """The loss of a configuration; O(n).
-
-    Parameters
-    ----------
-    heads : int32 (n + 1,)
-        Heads by the arcs made so far, −1 where there is none. `is_configuration` is taken for granted.
-    left, right : int
-        Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
-    gold : int32 (n + 1,)
-        Heads of a tree.
-    """
+    """The loss of a configuration, which `is_configuration`; O(n). For the arguments, unchecked, see `step_scores`."""
     tops = np.empty(heads.shape[0], np.int32)
     topmost_words(heads, tops)
     above = np.zeros(heads.shape[0], np.int32)

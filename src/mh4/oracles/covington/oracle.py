@@ -79,7 +79,7 @@ def step_scores_batch(
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """`step_scores` of many configurations of one or several sentences, in one compiled loop that releases the GIL.
+    """`step_scores` of many configurations: int32 (B, 4).
 
     Parameters
     ----------
@@ -87,18 +87,8 @@ def step_scores_batch(
         Heads by the arcs made so far, one configuration after the other.
     lefts, rights : int (B,)
         Focus words.
-    sentences : int (B,)
-        Which of ``golds`` is the gold tree of each configuration.
-    golds : sequence of int (n + 1,)
-
-    Returns
-    -------
-    int32 (B, 4)
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or arrays whose lengths do not fit together.
+    sentences, golds
+        See `mh4.oracles`.
     """
     heads = np.array(heads, np.int32)
     lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
@@ -129,41 +119,20 @@ def step_scores(heads: np.ndarray, left: int, right: int, gold: np.ndarray) -> n
         Heads by the arcs made so far, −1 where there is none.
     left, right : int
         Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
+    gold
+        See `mh4.oracles`.
 
     Returns
     -------
     int32 (4,)
         For shift, no_arc, left_arc, right_arc: n less the loss of the configuration that follows. Arcs made before are
-        counted. `UNREACHABLE` where the transition does not apply.
-
-    Raises
-    ------
-    ValueError
-        Gold heads that are no tree, or heads and focus words that are of no configuration of this sentence.
+        counted.
     """
     return step_scores_batch(heads, np.array([left]), np.array([right]), np.zeros(1), [gold])[0]
 
 
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
-    """The least number of wrong heads in any tree that can be reached.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-
-    Raises
-    ------
-    ValueError
-        As `optimal_step`.
-
-    References
-    ----------
-    Gómez-Rodríguez and Fernández-González (2015), Theorem 1.
-    """
+    """The least number of wrong heads in any tree that can be reached (Theorem 1)."""
     tree = _checked(configuration, gold)
     return int(loss_on_arrays(configuration.heads(), configuration.left, configuration.right, tree))
 
@@ -179,19 +148,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
 
 
 def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep:
-    """The transitions of a configuration with the score of the best tree that each can still lead to.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-
-    Raises
-    ------
-    ValueError
-        Gold heads that are no tree, or not of as many words as the configuration.
-    """
+    """The transitions of a configuration with the score of the best tree that each can still lead to."""
     tree = _checked(configuration, gold)
     scores = np.empty(len(TRANSITIONS), np.int32)
     _step_scores(configuration.heads(), configuration.left, configuration.right, tree, scores)
@@ -199,17 +156,6 @@ def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep:
 
 
 def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
-    """Transitions from the initial configuration to the gold tree: the next word is read as soon as it can be.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-
-    Raises
-    ------
-    ValueError
-        ``gold`` is not a tree.
-    """
+    """Transitions from the initial configuration to the gold tree: the next word is read as soon as it can be."""
     heads = np.ascontiguousarray(checked_tree(gold), np.int32)
     return tuple(TRANSITIONS[transition] for transition in shortest_computation(heads))

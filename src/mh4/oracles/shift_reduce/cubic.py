@@ -29,19 +29,10 @@ _ARRAYS = GRAMMAR.arrays
 
 @njit(cache=True, nogil=True)
 def cubic_best_after(stack, front, gold, first, last, no_right, critical):
-    """The most gold arcs of any computation from a configuration on: W of Table 2.
+    """The most gold arcs of any computation from a configuration on: W of Table 2. For arguments see `best_after`.
 
-    Parameters
-    ----------
-    stack : int32 (k + 1,)
-    front : int
-    gold : int32 (n + 1,)
-        Heads of a tree.
-    first, last, no_right
-        See `restrictions`.
-    critical : bool
-        Parse the stack and the critical words of the remaining input only, the others keep their gold heads; right for
-        projective gold trees (section 5).
+    With ``critical`` only the stack and the critical words of the remaining input are parsed, the others keep their
+    gold heads; right for projective gold trees (section 5).
     """
     n = gold.shape[0] - 1
     k = stack.shape[0] - 1

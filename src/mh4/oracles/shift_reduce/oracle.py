@@ -118,28 +118,13 @@ def step_scores(
         Positions, topmost last; the first is 0.
     front : int
         First word of the remaining input, n + 1 if none remains.
-    gold : int (n + 1,)
-        Heads of the gold tree, −1 at 0.
-    policy : str
-        One of `POLICIES`; it restricts the step and the computation that follows.
-    algorithm : str, optional
-        One of `ALGORITHMS`; by default ``linear`` for projective gold trees and ``cubic`` for others.
+    gold, policy, algorithm
+        See `mh4.oracles`; by default ``linear`` for projective gold trees and ``cubic``, the only one, for others.
 
     Returns
     -------
     int32 (3,)
-        For shift, reduce_left and reduce_right; `UNREACHABLE` where the transition does not apply. Arcs built before
-        are not counted.
-
-    Raises
-    ------
-    ValueError
-        Unknown policy or algorithm, gold heads that are no tree, an algorithm for projective trees with another, or a
-        stack and a front that do not make a configuration of this sentence.
-
-    References
-    ----------
-    Nederhof (2019), sections 4 to 6.
+        For shift, reduce_left and reduce_right. Arcs built before are not counted.
     """
     stack = np.asarray(stack, np.int32)
     gold = np.ascontiguousarray(gold, np.int32)
@@ -177,29 +162,10 @@ def step_scores_batch(
     policy: str = "left-before-right",
     algorithm: str | None = None,
 ) -> np.ndarray:
-    """`step_scores` of many configurations of one or several sentences, in one compiled loop.
+    """`step_scores` of many configurations: int32 (B, 3).
 
-    Parameters
-    ----------
-    stacks : int (sum of depths,)
-        All stacks, one after the other.
-    offsets : int (B + 1,)
-        The stack of configuration r is ``stacks[offsets[r]:offsets[r + 1]]``.
-    fronts : int (B,)
-    sentences : int (B,)
-        Which of ``golds`` is the gold tree of each configuration.
-    golds : sequence of int (n + 1,)
-    policy, algorithm
-        See `step_scores`; the default algorithm is chosen for each gold tree.
-
-    Returns
-    -------
-    int32 (B, 3)
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or arrays whose lengths do not fit together.
+    The stack of configuration r is ``stacks[offsets[r]:offsets[r + 1]]``, its remaining input begins at ``fronts[r]``.
+    The default algorithm is chosen for each gold tree.
     """
     stacks, offsets = np.ascontiguousarray(stacks, np.int32), np.ascontiguousarray(offsets, np.int64)
     fronts = np.ascontiguousarray(fronts, np.int32)
@@ -229,21 +195,7 @@ def optimal_step(
     policy: str = "left-before-right",
     algorithm: str | None = None,
 ) -> OptimalStep:
-    """The transitions of a configuration with the score of the best tree that each can still lead to.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-    policy, algorithm
-        See `step_scores`.
-
-    Raises
-    ------
-    ValueError
-        As `step_scores`; or the gold tree has another number of words.
-    """
+    """The transitions of a configuration with the score of the best tree that each can still lead to."""
     gold = np.ascontiguousarray(gold, np.int32)
     n = len(gold) - 1
     if configuration.n != n:
@@ -256,24 +208,9 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "left-before-right", single_root: bool = False
 ) -> tuple[str, ...]:
-    """Transitions from the initial configuration to a tree with as many gold arcs as any projective tree has.
+    """A computation from the initial configuration to the tree that `projectivize` returns, which follows a policy.
 
-    The tree is the one that `projectivize` picks, so a projective gold tree itself. The computation keeps to the
-    policy as a whole; both left-before-right policies lead to the same one.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0.
-    policy : str
-        One of `POLICIES`.
-    single_root : bool
-        Only trees with one word below the root.
-
-    Raises
-    ------
-    ValueError
-        Unknown policy, or gold heads that are no tree.
+    Both left-before-right policies lead to the same one.
     """
     right_first = _code(policy, POLICIES, "policy") == POLICIES.index("right-before-left")
     transitions = projective_computation(projectivize(gold, single_root), right_first)

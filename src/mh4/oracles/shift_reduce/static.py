@@ -12,15 +12,8 @@ from ..costs import LAST_CHILD, children_of
 def static_transition(stack, depth, front, gold, last_child, right_first):
     """The next transition to a projective tree: an arc as soon as possible, left ones first or right ones.
 
-    Parameters
-    ----------
-    stack : int32 (depth,) or longer
-    depth, front : int
-    gold : int32 (n + 1,)
-    last_child : int32
-        The last gold child of each token, or itself.
-    right_first : bool
-        Whether a word waits for its right children before it gets left ones.
+    ``last_child``, int32, is the last gold child of each token, or itself; ``right_first``: a word waits for its right
+    children before it gets left ones.
     """
     if depth < 2:
         return SHIFT
