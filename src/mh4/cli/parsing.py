@@ -178,9 +178,14 @@ def evaluate(
     table.add_column("metric")
     for column in ("precision", "recall", "F1", "aligned", "gold"):
         table.add_column(column, justify="right")
-    rows = [*result.scores.items(), ("crossing arcs", result.crossing)]
+    rows = list(result.scores.items())
+    if result.crossing is not None:
+        rows.append(("crossing arcs", result.crossing))
     rows += [(f"arcs of length {name}" if name != "root" else "root arcs", s) for name, s in result.by_length.items()]
     for name, score in rows:
+        if result.counts_missing(name):
+            table.add_row(name, *"––––", str(score.gold_total))
+            continue
         aligned = score.aligned_accuracy
         table.add_row(
             name,
@@ -189,3 +194,7 @@ def evaluate(
             str(score.gold_total),
         )
     output.print(table)
+    if columns := [name for name in result.missing if name != "HEAD"]:
+        say(f'{system}: every {", ".join(columns)} is "_"')
+    if result.crossing is None:
+        say(f'{system if "HEAD" in result.missing else gold}: there are no trees (every HEAD is "_")')

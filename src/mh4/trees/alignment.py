@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import numpy as np
 
@@ -48,7 +49,7 @@ class Analysis:
     lemmas, upos, xpos, feats, relations, misc : list of str of length W
         Columns as written.
     trees : list of int arrays (n + 1,)
-        ``heads`` of each sentence, as in `mh4.data.sentence.Sentence`.
+        ``heads`` of each sentence, as in `mh4.data.sentence.Sentence`; empty if there are no trees.
     token_places : list of str
         ``FILE:LINE: sentence ID`` of each token, for messages.
     """
@@ -86,19 +87,22 @@ class Analysis:
         return self.token_places[bisect_right(self.tokens, character, key=lambda span: span[0]) - 1]
 
 
-def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
-    """Read a CoNLL-U file, or take sentences, that all have trees (several words under the root are allowed).
+def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any", "required"] = "any") -> Analysis:
+    """Read a CoNLL-U file, or take sentences: all with trees (several words under the root are allowed), or none.
+
+    With ``trees="required"``, none is an error.
 
     Raises
     ------
     DataError
-        As `mh4.data.conllu.read_conllu` with ``trees="required"``, or a multiword token has an empty form.
+        The file cannot be read or holds no sentence; a head is missing while others are there, or they form a cycle; or
+        a multiword token has an empty form.
     """
     analysis = Analysis()
     texts: list[str] = []
     end = 0
-    sentences = read_conllu(source, trees="required") if isinstance(source, (str, Path)) else map(check_tree, source)
-    for sentence in sentences:
+    bare: Sentence | None = None  # the first one without any head
+    for sentence in read_conllu(source) if isinstance(source, (str, Path)) else source:
         start, source, name = end, sentence.source, sentence.name
         for line, form, words in _tokens(sentence):
             place = f"{source}:{line}: {name}"
@@ -121,7 +125,14 @@ def read_analysis(source: str | Path | Iterable[Sentence]) -> Analysis:
         analysis.feats += sentence.feats
         analysis.relations += sentence.relations
         analysis.misc += sentence.misc
-        analysis.trees.append(sentence.heads)
+        if (sentence.heads == -1).all():
+            bare = bare or sentence
+        else:
+            analysis.trees.append(check_tree(sentence).heads)
+    if bare is not None and (analysis.trees or trees == "required"):
+        check_tree(bare)  # raises
+    if not analysis.sentences:
+        raise DataError(f"{source}: holds no sentences (a CoNLL-U file is needed)")
     analysis.text = "".join(texts)
     return analysis
 

@@ -10,7 +10,7 @@ crossed arcs, and attachment by arc length.
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,6 +27,23 @@ METRICS = (
     *("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
     *("UAS", "LAS", "LAS+subtypes", "CLAS", "MLAS", "BLEX"),
 )
+COLUMNS: dict[str, Callable[[Analysis], Sequence[str]]] = {
+    "UPOS": lambda side: side.upos,
+    "XPOS": lambda side: side.xpos,
+    "FEATS": lambda side: side.feats,
+    "LEMMA": lambda side: side.lemmas,
+    "DEPREL": lambda side: side.relations,
+}
+# Columns, those of trees apart, that a metric counts.
+COUNTED = {
+    "UPOS": frozenset(("UPOS",)),
+    "XPOS": frozenset(("XPOS",)),
+    "UFeats": frozenset(("FEATS",)),
+    "AllTags": frozenset(("UPOS", "XPOS", "FEATS")),
+    "Lemmas": frozenset(("LEMMA",)),
+    "MLAS": frozenset(("UPOS", "FEATS")),
+    "BLEX": frozenset(("LEMMA",)),
+}
 LENGTH_BINS = ("root", "1", "2", "3-6", "7+")
 
 # Universal relations by kind; punct is neither.
@@ -122,31 +139,45 @@ class Evaluation:
     by_length : dict
         Unlabelled attachment by distance between head and dependent in words, for each of `LENGTH_BINS`: recall over
         the gold arcs of that length, precision over the system's.
+    missing : tuple of str
+        Columns that are "_" everywhere in the system's file, and not in the gold one. What counts them is scored, and
+        says little. Without HEAD in either file, ``scores`` has no metrics of trees, and there are no breakdowns.
     """
 
     scores: dict[str, Score]
-    crossing: Score
+    crossing: Score | None
     by_length: dict[str, Score]
+    missing: tuple[str, ...] = ()
 
     @property
     def uas(self) -> float:
         """F1 of unlabelled attachment, in percent."""
-        return 100 * self.scores["UAS"].f1
+        return self._percent("UAS")
 
     @property
     def las(self) -> float:
         """F1 of labelled attachment, without relation subtypes, in percent."""
-        return 100 * self.scores["LAS"].f1
+        return self._percent("LAS")
+
+    def _percent(self, name: str) -> float:
+        if name not in self.scores:
+            raise ValueError(f"there is no {name}: a file has no trees")
+        return 100 * self.scores[name].f1
+
+    def counts_missing(self, name: str) -> bool:
+        """Whether a metric counts a column that the system's file does not have."""
+        return not COUNTED.get(name, frozenset()).isdisjoint(self.missing)
 
     def __str__(self) -> str:
         return "  ".join(f"{name} {100 * score.f1:.2f}" for name, score in self.scores.items())
 
     def as_dict(self) -> dict[str, Any]:
-        """The three attributes as nested dictionaries, ready for JSON (`Score.as_dict` inside)."""
+        """The attributes as nested dictionaries, ready for JSON (`Score.as_dict` inside)."""
         return {
             "scores": {name: score.as_dict() for name, score in self.scores.items()},
-            "crossing": self.crossing.as_dict(),
+            "crossing": None if self.crossing is None else self.crossing.as_dict(),
             "by_length": {name: score.as_dict() for name, score in self.by_length.items()},
+            "missing": list(self.missing),
         }
 
 
@@ -160,13 +191,26 @@ def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterabl
     Raises
     ------
     DataError
-        A file cannot be read, a sentence in it has no tree (a head is missing, a cycle), or the files differ in more
-        than spaces; the message says where.
+        A file cannot be read, a sentence in it has no tree (a head is missing, a cycle) while others have, or the files
+        differ in more than spaces; the message says where.
     """
     gold_side, system_side = read_analysis(gold), read_analysis(system)
     require_same_text(gold_side, system_side)
     comparison = Comparison(gold_side, system_side)
-    return Evaluation(_shared_task_scores(comparison), _crossing_score(comparison), _length_scores(comparison))
+    missing = [
+        name for name, column in COLUMNS.items() if _is_blank(column(system_side)) and not _is_blank(column(gold_side))
+    ]
+    scores = _word_scores(comparison)
+    if not (gold_side.trees and system_side.trees):
+        missing += ["HEAD"] * bool(gold_side.trees)
+        return Evaluation(scores, None, {}, tuple(missing))
+    scores |= _tree_scores(comparison)
+    scores = {name: scores[name] for name in METRICS}
+    return Evaluation(scores, _crossing_score(comparison), _length_scores(comparison), tuple(missing))
+
+
+def _is_blank(column: Sequence[str]) -> bool:
+    return all(value == "_" for value in column)
 
 
 class Comparison:
@@ -177,7 +221,9 @@ class Comparison:
     gold_words, system_words : int64 (P,)
         The two words of each pair.
     head_right : bool (P,)
-        Whether the two heads are a pair themselves, or both the root.
+        Whether the two heads are a pair themselves, or both the root; only if both have trees.
+    same_upos, same_feats, same_lemma : bool (P,)
+        Whether the two have the same tag, universal features, lemma.
     """
 
     def __init__(self, gold: Analysis, system: Analysis) -> None:
@@ -185,8 +231,31 @@ class Comparison:
         self.gold_of = align_words(gold, system)
         self.system_words = np.flatnonzero(self.gold_of != UNALIGNED)
         self.gold_words = self.gold_of[self.system_words]
-        self.gold_heads, self.system_heads = gold.heads(), system.heads()
-        self.head_right = self.gold_heads[self.gold_words] == self.in_gold_words(self.system_heads)[self.system_words]
+
+    @cached_property
+    def gold_heads(self) -> np.ndarray:
+        return self.gold.heads()
+
+    @cached_property
+    def system_heads(self) -> np.ndarray:
+        return self.system.heads()
+
+    @cached_property
+    def head_right(self) -> np.ndarray:
+        return self.gold_heads[self.gold_words] == self.in_gold_words(self.system_heads)[self.system_words]
+
+    @cached_property
+    def same_upos(self) -> np.ndarray:
+        return self.same(lambda side: side.upos)
+
+    @cached_property
+    def same_feats(self) -> np.ndarray:
+        return self.same(lambda side: map(_universal_features, side.feats))
+
+    @cached_property
+    def same_lemma(self) -> np.ndarray:
+        no_lemma = np.fromiter((lemma == "_" for lemma in self.gold.lemmas), bool, len(self.gold))
+        return self.same(lambda side: side.lemmas) | no_lemma[self.gold_words]  # where gold has none, any is right
 
     def in_gold_words(self, words: np.ndarray) -> np.ndarray:
         """Translate words of the system into gold words; `ROOT` stays, a word without partner is `UNALIGNED`."""
@@ -215,15 +284,10 @@ class Comparison:
         )
 
 
-def _shared_task_scores(pairs: Comparison) -> dict[str, Score]:
+def _word_scores(pairs: Comparison) -> dict[str, Score]:
     gold, system = pairs.gold, pairs.system
-    upos, xpos = pairs.same(lambda side: side.upos), pairs.same(lambda side: side.xpos)
-    feats = pairs.same(lambda side: map(_universal_features, side.feats))
-    no_lemma = np.fromiter((lemma == "_" for lemma in gold.lemmas), bool, len(gold))
-    lemma = pairs.same(lambda side: side.lemmas) | no_lemma[pairs.gold_words]  # where gold has none, any is right
-    las = pairs.head_right & pairs.same(lambda side: map(_universal_relation, side.relations))
-    content = (_has_relation(gold, CONTENT_RELATIONS), _has_relation(system, CONTENT_RELATIONS))
-    scores = {
+    upos, xpos, feats = pairs.same_upos, pairs.same(lambda side: side.xpos), pairs.same_feats
+    return {
         "Tokens": _span_score(gold.tokens, system.tokens),
         "Sentences": _span_score(gold.sentences, system.sentences),
         "Words": Score(len(pairs.gold_words), len(gold), len(system)),
@@ -231,15 +295,23 @@ def _shared_task_scores(pairs: Comparison) -> dict[str, Score]:
         "XPOS": pairs.score(xpos),
         "UFeats": pairs.score(feats),
         "AllTags": pairs.score(upos & xpos & feats),
-        "Lemmas": pairs.score(lemma),
+        "Lemmas": pairs.score(pairs.same_lemma),
+    }
+
+
+def _tree_scores(pairs: Comparison) -> dict[str, Score]:
+    gold, system = pairs.gold, pairs.system
+    las = pairs.head_right & pairs.same(lambda side: map(_universal_relation, side.relations))
+    morphology = las & pairs.same_upos & pairs.same_feats
+    content = (_has_relation(gold, CONTENT_RELATIONS), _has_relation(system, CONTENT_RELATIONS))
+    return {
         "UAS": pairs.score(pairs.head_right),
         "LAS": pairs.score(las),
         "LAS+subtypes": pairs.score(pairs.head_right & pairs.same(lambda side: side.relations)),
         "CLAS": pairs.score(las, *content),
-        "MLAS": pairs.score(las & upos & feats & _same_function_words(pairs, las & upos & feats), *content),
-        "BLEX": pairs.score(las & lemma, *content),
+        "MLAS": pairs.score(morphology & _same_function_words(pairs, morphology), *content),
+        "BLEX": pairs.score(las & pairs.same_lemma, *content),
     }
-    return {name: scores[name] for name in METRICS}
 
 
 def _span_score(gold: Sequence[tuple[int, int]], system: Sequence[tuple[int, int]]) -> Score:

@@ -122,7 +122,7 @@ def measure_calibration(gold: str | Path, system: str | Path) -> CalibrationRepo
     DataError
         As `mh4.trees.evaluation.evaluate`; or the file states no confidence, or one that is no number.
     """
-    gold_side, system_side = read_analysis(gold), read_analysis(system)
+    gold_side, system_side = read_analysis(gold, "required"), read_analysis(system, "required")
     require_same_text(gold_side, system_side)
     try:
         stated = np.array([read_confidence(misc) for misc in system_side.misc])

@@ -517,6 +517,52 @@ def test_damaged_treebank_scores_as_the_oracle_says(treebank, tmp_path):
     assert all(0.3 < score.f1 < 1 for score in evaluation.scores.values())
 
 
+WORD_METRICS = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas")
+
+
+def test_files_without_trees_are_scored_up_to_lemmas_as_the_oracle_does(tmp_path):
+    gold, system, bare = (tmp_path / f"{name}.conllu" for name in ("gold", "system", "bare"))
+    gold.write_text(conllu(MIXED), encoding="utf-8")
+    for seed in range(8):
+        system.write_text(damage(read_tokens(gold), random.Random(seed), 0.2), encoding="utf-8")
+        with bare.open("wb") as stream:
+            for sentence in read_conllu(system):
+                n = len(sentence)
+                stream.write(sentence.replace(heads=[-1] * (n + 1), relations=["_"] * n).to_bytes())
+        evaluation = evaluate_sources(gold, bare)
+        expected = oracle_scores(gold, system)
+        assert tuple(evaluation.scores) == WORD_METRICS
+        for name, score in evaluation.scores.items():
+            ours = (score.precision, score.recall, score.f1, score.aligned_accuracy)
+            assert ours == pytest.approx(expected[name], abs=1e-12), name
+        assert evaluation.missing == ("DEPREL", "HEAD")
+        assert evaluation.crossing is None
+        assert tuple(evaluate_sources(bare, system).scores) == WORD_METRICS
+    with pytest.raises(ValueError, match="no LAS: a file has no trees"):
+        _ = evaluation.las
+    assert json.loads(json.dumps(evaluation.as_dict()))["missing"] == ["DEPREL", "HEAD"]
+
+
+def test_columns_that_a_system_lacks_are_named(evaluate):
+    system = FRENCH.replace("PRON", "_").replace("VERB", "_")
+    fields = [line.split() for line in system.strip().splitlines()]
+    system = "\n".join(" ".join([*row[:2], "_", "_", "_", *row[5:]]) for row in fields)
+    evaluation = evaluate(FRENCH, system)
+    assert evaluation.missing == ("UPOS", "XPOS", "FEATS", "LEMMA")
+    assert [name for name in METRICS if evaluation.counts_missing(name)] == [
+        *("UPOS", "XPOS", "UFeats", "AllTags", "Lemmas", "MLAS", "BLEX"),
+    ]
+    assert evaluation.las == 100
+    assert evaluate(FRENCH, FRENCH).missing == ()
+
+
+def test_some_trees_are_not_enough(evaluate):
+    two = FRENCH + "\n\n" + FRENCH
+    bare = "\n".join(" ".join([*line.split()[:5], "_", "_"]) for line in FRENCH.strip().splitlines())
+    with pytest.raises(DataError, match=r"system\.conllu:.*HEAD"):
+        evaluate(two, FRENCH + "\n\n" + bare)
+
+
 def test_attachment_scores_equal_those_of_the_files(tmp_path):
     gold, system = tmp_path / "gold.conllu", tmp_path / "system.conllu"
     gold.write_text(conllu(MIXED), encoding="utf-8")

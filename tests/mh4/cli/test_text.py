@@ -1,0 +1,119 @@
+"""Text in, trees out, on the command line."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import pytest
+
+from mh4.cli import app
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.text import text_of
+
+TEXT = "Zub ulv.  Tor\tteg.\n\nNew: “zub”.\n"
+
+
+@pytest.fixture
+def mh4(capfd):
+    """Call the program within this process; returns standard output and error."""
+
+    def call(*arguments):
+        app([str(argument) for argument in arguments], standalone_mode=False)
+        return capfd.readouterr()
+
+    return call
+
+
+@pytest.fixture
+def article(tmp_path):
+    path = tmp_path / "article.txt"
+    path.write_text(TEXT, encoding="utf-8")
+    return path
+
+
+def test_text_is_cut_and_parsed(mh4, text_model, article, tmp_path):
+    output = tmp_path / "out.conllu"
+    assert "sentences, " in mh4("parse", text_model, "--text", article, "-o", output).err
+    sentences = list(read_conllu(output, trees="required"))
+    assert "".join(text_of(sentences)) == TEXT
+    assert sentences[0].comments[:3] == ("# newdoc id = article", "# newpar", "# sent_id = 1")
+    assert mh4("parse", text_model, "--input", "text", article).out == output.read_text(encoding="utf-8")
+    assert mh4("parse", "--ensemble", text_model, text_model, "--text", article).out.count("\t") == sum(
+        9 * len(sentence) for sentence in sentences
+    )
+
+
+@pytest.mark.parametrize(("form", "text"), [("horizontal", "A dog .\nB .\n"), ("vertical", "A\ndog\n.\n\nB\n.\n")])
+def test_words_in_lines_are_parsed(form, text, mh4, small_model, tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_text(text, encoding="utf-8")
+    mh4("parse", small_model, path, "--input", form, "-o", tmp_path / "out.conllu")
+    sentences = list(read_conllu(tmp_path / "out.conllu", trees="required"))
+    assert [sentence.forms for sentence in sentences] == [("A", "dog", "."), ("B", ".")]
+
+
+def test_paragraphs_that_are_not_utf8_can_be_left_out(mh4, text_model, article):
+    article.write_bytes(b"Zub ulv.\n\n\xffTor.\n\nTeg.\n")
+    with pytest.raises(DataError, match=r"article\.txt:3: byte 0xFF is not UTF-8"):
+        mh4("parse", text_model, "--text", article)
+    result = mh4("parse", text_model, "--text", article, "--skip-bad")
+    assert result.out.count("# newpar") == 2
+    assert "1 bad sentence skipped; the first: " in result.err
+
+
+def test_nothing_in_nothing_out(mh4, text_model, article):
+    article.write_bytes(b"\n \n")
+    assert mh4("parse", text_model, "--text", article).out == ""
+
+
+def test_a_model_without_a_segmenter_says_so(mh4, small_model, article):
+    with pytest.raises(ValueError, match=r"cannot cut text: it has no segmenter\.udpipe"):
+        mh4("parse", small_model, "--text", article)
+
+
+def test_a_damaged_segmenter_is_named(mh4, text_model, article, tmp_path):
+    model = tmp_path / "model"
+    model.mkdir()
+    for path in text_model.iterdir():
+        (model / path.name).write_bytes(path.read_bytes()[: -1 if path.suffix == ".udpipe" else None])
+    with pytest.raises(DataError, match=r"segmenter\.udpipe"):
+        mh4("parse", model, "--text", article)
+
+
+@pytest.mark.slow
+def test_text_is_parsed_on_a_cluster(mh4, text_model, article, tmp_path):
+    mh4("parse", text_model, "--text", article, "--cluster", "local", "-o", tmp_path / "parsed")
+    expected = mh4("parse", text_model, "--text", article).out
+    assert (tmp_path / "parsed" / article.name).read_text(encoding="utf-8") == expected
+
+
+def test_a_paragraph_is_written_when_its_blank_line_arrives(text_model):
+    program = [sys.executable, "-m", "mh4", "parse", str(text_model), "--text", "-"]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        timer = threading.Timer(60, process.kill)
+        timer.start()
+        os.write(process.stdin.fileno(), b"Zub ulv.\n\n")
+        lines = []
+        while not lines or lines[-1] != b"\n":  # until then standard input stays open
+            lines.append(process.stdout.readline())
+            assert lines[-1]
+        assert lines[-2].startswith(b"3\t.\t")
+        rest, _ = process.communicate(b"Tor teg.\n")
+        timer.cancel()
+    assert process.returncode == 0
+    assert b"# newpar\n# sent_id = 2\n# text = Tor teg.\n" in rest
+
+
+def test_eval_says_that_there_are_no_trees(mh4, tmp_path, small_treebanks):
+    bare = tmp_path / "bare.conllu"
+    with bare.open("wb") as stream:
+        for sentence in read_conllu(small_treebanks[1]):
+            n = len(sentence)
+            stream.write(sentence.replace(heads=[-1] * (n + 1), relations=["_"] * n, upos=["_"] * n).to_bytes())
+    result = mh4("eval", small_treebanks[1], bare)
+    assert "Words" in result.out
+    assert "LAS" not in result.out
+    assert any(line.split()[:3] == ["UPOS", "–", "–"] for line in result.out.splitlines())
+    assert 'bare.conllu: there are no trees (every HEAD is "_")' in result.err
