@@ -220,10 +220,9 @@ class Comparison:
     ----------
     gold_words, system_words : int64 (P,)
         The two words of each pair.
-    head_right : bool (P,)
-        Whether the two heads are a pair themselves, or both the root; only if both have trees.
-    same_upos, same_feats, same_lemma : bool (P,)
-        Whether the two have the same tag, universal features, lemma.
+    gold_heads, system_heads : int64 (words of the side,)
+        Only if both have trees.
+    head_right, same_upos, same_feats, same_lemma : bool (P,)
     """
 
     def __init__(self, gold: Analysis, system: Analysis) -> None:
@@ -234,26 +233,32 @@ class Comparison:
 
     @cached_property
     def gold_heads(self) -> np.ndarray:
+        """The head of each gold word, see `Analysis.heads`."""
         return self.gold.heads()
 
     @cached_property
     def system_heads(self) -> np.ndarray:
+        """The head of each word of the system."""
         return self.system.heads()
 
     @cached_property
     def head_right(self) -> np.ndarray:
+        """Whether the two heads of each pair are a pair themselves, or both the root."""
         return self.gold_heads[self.gold_words] == self.in_gold_words(self.system_heads)[self.system_words]
 
     @cached_property
     def same_upos(self) -> np.ndarray:
+        """Whether the two words of each pair have the same tag."""
         return self.same(lambda side: side.upos)
 
     @cached_property
     def same_feats(self) -> np.ndarray:
+        """Whether they have the same universal features."""
         return self.same(lambda side: map(_universal_features, side.feats))
 
     @cached_property
     def same_lemma(self) -> np.ndarray:
+        """Whether they have the same lemma, or the gold word none."""
         no_lemma = np.fromiter((lemma == "_" for lemma in self.gold.lemmas), bool, len(self.gold))
         return self.same(lambda side: side.lemmas) | no_lemma[self.gold_words]  # where gold has none, any is right
 
