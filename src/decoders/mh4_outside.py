@@ -1,0 +1,311 @@
+"""Max-marginals of MH4: what each arc is worth to the best tree that has it, from one pass back over the filled chart.
+
+O2 and O3 are the best values of what is around an item, O2[0, n + 1] = 0; each rule of `mh4` hands the value around
+what it makes on to what it makes it from. With E[i, j] = C2[i, j] + shift(i, j) and the names of `mh4_chart` for what a
+pair (j, l) knows about each k, for l = n + 1 … 2 and j = 0 … l − 2:
+
+- from [j, l]: O3[j, k, l] ⊔ O2[j, l] + max(ra, la), for each k between
+- from [i, j, k, l], whose value is v = max(C3[i, j, k] + OPEN, E[i, j] + CLOSED) and around which is
+  o = max(O3[i, j, l] + max(arc(i → k) + TO_S0, KEEP_S0), O3[i, k, l] + max(arc(i → j) + TO_S1, KEEP_S1)):
+  O3[i, j, k] ⊔ o + OPEN, O2[k, l] ⊔ o + C3[i, j, k] + shift(j, k), O3[j, k, l] ⊔ o + E[i, j],
+  O2[i, j] ⊔ o + CLOSED + shift(i, j)
+- from [j, k, l]: O2[k, l] ⊔ O3[j, k, l] + E[j, k], O2[j, k] ⊔ O3[j, k, l] + C2[k, l] + shift(j, k)
+
+where x ⊔ y raises x to y. The arc of each link gets the link's score, what is around it and what it is made from. When
+(j, l) comes, O2[j, l], O3[i, j, l] and O3[i, k, l] are final for i < j < k.
+
+Vectors run over k: sums over i stay in registers. They begin at k = j + 1 and may reach beyond l, where OPEN and CLOSED
+are −inf.
+"""
+
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+from numba.extending import register_jitable
+
+from .decoder import check_numbers
+from .lanes import add, broadcast, gather, lane_max, load, splat, store, vmax
+from .mh4_chart import (
+    CLOSED,
+    KEEP_S0,
+    KEEP_S1,
+    NEG,
+    OPEN,
+    SHIFT,
+    SLOTS,
+    TO_S0,
+    TO_S1,
+    W,
+    chart_shapes,
+    cut,
+    cut_charts,
+    fill,
+    item3,
+    panels_before,
+    prepare,
+    row_of_root_move,
+)
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+
+# Further slots of the links of a pair (j, l), each move by itself.
+BY_RA, BY_LA, BY_LA1, BY_LA2 = range(6, 10)
+
+
+class _Outside(NamedTuple):
+    """Values around items, and of arcs; matrices in one piece of memory.
+
+    Attributes
+    ----------
+    O3l
+        ``O3l[i, k]`` is what is around [i, k, l].
+    O2
+        ``O2[i, k]`` is what is around [i, k], as far as [j, k, l] handed it on, less shift(i, k).
+    O2l
+        In its only row, what is around each [k, l].
+    C3l
+        ``C3l[j, k]`` is the item [j, k, l].
+    arc
+        The arc bonus, [h, d].
+    by_head, by_dependent
+        Values of arcs, [h, d] and [d, h].
+    links
+        A row for each slot.
+    pairs
+        For each i < j two vectors, lanes still to be compared: what is around [i, j] as far as items of four handed it
+        on, less shift(i, j); and the arc i → j removing s1.
+    """
+
+    O3l: np.ndarray
+    O2: np.ndarray
+    O2l: np.ndarray
+    C3l: np.ndarray
+    arc: np.ndarray
+    by_head: np.ndarray
+    by_dependent: np.ndarray
+    links: np.ndarray
+    pairs: np.ndarray
+
+
+@register_jitable
+def _row_length(n, j):
+    """Room for [i, j, k], k = j + 1 … n + 1, in whole vectors."""
+    return (n - j + W) // W * W
+
+
+@register_jitable
+def _rows_before(n, j):
+    """Elements of the rows of smaller j. There are two rows for each i < j: C3[i, j, k], and what is around it."""
+    at = 0
+    for smaller in range(1, j):
+        at += 2 * smaller * _row_length(n, smaller)
+    return at
+
+
+@register_jitable
+def _outside_shapes(n):
+    """Rows and columns of `_Outside`; a row is as long as unaligned vectors may reach."""
+    N = n + 2
+    pitch = (N + 2 * W) // W * W + W
+    square = (N, pitch)
+    return square, square, (1, pitch), square, square, square, square, (10, pitch), (N * (N - 1) // 2, 2 * W)
+
+
+def outside_floats(n: int) -> int:
+    """Numbers in all charts of `max_marginals`."""
+    shapes = (*chart_shapes(n), *_outside_shapes(n))
+    return sum(rows * columns for rows, columns in shapes) + _rows_before(n, n + 1) + 2 * W
+
+
+@njit(nogil=True, forceinline=True)
+def _cut_outside(memory, at, n):
+    shapes = _outside_shapes(n)
+    O3l, at = cut(memory, at, shapes[0])
+    O2, at = cut(memory, at, shapes[1])
+    O2l, at = cut(memory, at, shapes[2])
+    C3l, at = cut(memory, at, shapes[3])
+    arc, at = cut(memory, at, shapes[4])
+    by_head, at = cut(memory, at, shapes[5])
+    by_dependent, at = cut(memory, at, shapes[6])
+    links, at = cut(memory, at, shapes[7])
+    pairs, _ = cut(memory, at, shapes[8])
+    return _Outside(O3l, O2, O2l, C3l, arc, by_head, by_dependent, links, pairs)
+
+
+@njit(nogil=True, forceinline=True)
+def _pair(i, j):
+    return j * (j - 1) // 2 + i
+
+
+@njit(nogil=True, forceinline=True)
+def _copy_rows(C3, n, starts, rows):
+    """The panels (k, lanes i) of each j as rows over k, each with a row of −inf behind it."""
+    for j in range(1, n + 1):
+        size = _row_length(n, j)
+        for i in range(j):
+            panel = panels_before(j) + i // W
+            at = starts[j] + 2 * i * size
+            for k in range(0, size, W):
+                first = j + 1 + k
+                if first + W <= n + 2:
+                    store(rows, at + k, gather(C3, (panel, first * W + i % W), W, W))
+                else:
+                    store(rows, at + k, splat(NEG, W))
+                    for lane in range(n + 2 - first):
+                        rows[at + k + lane] = C3[panel, (first + lane) * W + i % W]
+                store(rows, at + size + k, splat(NEG, W))
+
+
+@njit(nogil=True, forceinline=True)
+def _begin(l, n, shift, C3, starts, rows, o):
+    """What is around [i, k, l] and [i, l] so far, and the items [j, k, l]."""
+    O3l, O2, O2l, C3l, pairs = o.O3l, o.O2, o.O2l, o.C3l, o.pairs
+    O2l[:] = NEG
+    if l == n + 1:
+        O2l[0, 0] = 0
+    else:
+        for k in range(1, l):
+            size = _row_length(n, k)
+            at = starts[k] + size + l - k - 1
+            for i in range(k):
+                O3l[i, k] = rows[at + 2 * i * size]
+        for i in range(l):
+            around = lane_max(load(pairs, (_pair(i, l), 0), W))
+            O2l[0, i] = max(O2[i, l], around) + shift[i, l]
+    for k in range(1, l):
+        for j in range(k):
+            C3l[j, k] = item3(C3, j, k, l)
+
+
+@njit(nogil=True, forceinline=True)
+def _prepare_links(j, l, A, B, arc, C2, C3l, links):
+    """As `mh4_chart` does, and each move by itself."""
+    ra_row = row_of_root_move(A, j, l)
+    la2_arc = splat(arc[l, j], W)
+    for k in range((j + 1) // W * W, l, W):
+        at = k * SLOTS
+        ra = load(A, (ra_row, at + RA * W), W) + load(B, (l, at + RA * W), W)
+        la = load(A, (j, at + LA * W), W) + load(B, (l, at + LA * W), W)
+        la1 = load(A, (j, at + LA1 * W), W) + load(B, (l, at + LA1 * W), W)
+        la2 = load(A, (j, at + LA2 * W), W) + load(B, (l, at + LA2 * W), W) + la2_arc
+        store(links, (OPEN, k), load(A, (j, at + SHIFT * W), W) + load(C2, (l, k), W))
+        store(links, (CLOSED, k), load(C3l, (j, k), W))
+        store(links, (TO_S0, k), load(A, (j, at + RA2 * W), W) + load(B, (l, at + RA2 * W), W))
+        store(links, (KEEP_S0, k), vmax(ra, la))
+        store(links, (TO_S1, k), load(A, (j, at + RA1 * W), W) + load(B, (l, at + RA1 * W), W))
+        store(links, (KEEP_S1, k), vmax(la1, la2))
+        store(links, (BY_RA, k), ra)
+        store(links, (BY_LA, k), la)
+        store(links, (BY_LA1, k), la1)
+        store(links, (BY_LA2, k), la2)
+    store(links, (OPEN, l), splat(NEG, W))
+    store(links, (CLOSED, l), splat(NEG, W))
+
+
+@njit(nogil=True, forceinline=True)
+def _pull(j, k, at, step, E_of, rows, O3l, arc, by_head, pairs, links, one):
+    """Hand on from all [i, j, k, l], i < j, for a vector of k.
+
+    ``at`` is where the row of i = 0 has C3[0, j, k], ``step`` the length of a row. Returns maxima over i: o + C3,
+    o + E, v + O3[i, j, l] and v + O3[i, k, l].
+    """
+    opened, closed = load(links, (OPEN, k), W), load(links, (CLOSED, k), W)
+    to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
+    to_s1, keep_s1 = load(links, (TO_S1, k), W), load(links, (KEEP_S1, k), W)
+    to_right = to_item = s0_gone = s1_gone = splat(NEG, W)
+    pair = _pair(0, j)
+    for i in range(j):
+        e = broadcast(E_of, (i, j), W)
+        item = load(rows, at, W)
+        v = vmax(add(item, opened, one), add(e, closed, one))
+        around_j, around_k = broadcast(O3l, (i, j), W), load(O3l, (i, k), W)
+        arc_k = add(load(arc, (i, k), W), to_s0, one)
+        arc_j = add(broadcast(arc, (i, j), W), to_s1, one)
+        o = vmax(add(around_j, vmax(arc_k, keep_s0), one), add(around_k, vmax(arc_j, keep_s1), one))
+        store(rows, at + step, vmax(load(rows, at + step, W), add(o, opened, one)))
+        to_right = vmax(to_right, add(o, item, one))
+        to_item = vmax(to_item, add(o, e, one))
+        store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), W), add(o, closed, one)))
+        x, y = add(v, around_j, one), add(v, around_k, one)
+        s0_gone = vmax(s0_gone, x)
+        s1_gone = vmax(s1_gone, y)
+        store(by_head, (i, k), vmax(load(by_head, (i, k), W), add(x, arc_k, one)))
+        store(pairs, (pair, W), vmax(load(pairs, (pair, W), W), add(y, arc_j, one)))
+        at += 2 * step
+        pair += 1
+    return to_right, to_item, s0_gone, s1_gone
+
+
+@njit(nogil=True, forceinline=True)
+def _raise(matrix, i, k, v):
+    store(matrix, (i, k), vmax(load(matrix, (i, k), W), v))
+
+
+@njit(nogil=True, forceinline=True)
+def _go_back(n, shift, charts, starts, rows, o, unit):
+    """Hand on from all items, the longest first."""
+    A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
+    O3l, O2, O2l, C3l, own_arc, by_head, by_dependent, links, pairs = o
+    one = splat(unit, W)
+    for l in range(n + 1, 1, -1):
+        _begin(l, n, shift, charts.C3, starts, rows, o)
+        for j in range(l - 1):
+            _prepare_links(j, l, A, B, arc, C2, C3l, links)
+            around = splat(O2l[0, j], W)
+            step = _row_length(n, j)
+            by_l = splat(NEG, W)
+            for k in range(j + 1, l, W):
+                ra, la = load(links, (BY_RA, k), W), load(links, (BY_LA, k), W)
+                from_link = load(O3l, (j, k), W)
+                to_right, to_item, s0_gone, s1_gone = _pull(
+                    j, k, starts[j] + k - j - 1, step, E_of, rows, O3l, own_arc, by_head, pairs, links, one
+                )
+                s0_gone = vmax(s0_gone, around + load(links, (CLOSED, k), W))
+                outside = vmax(vmax(from_link, to_item), around + vmax(ra, la))
+                store(O3l, (j, k), outside)
+                to_right = vmax(to_right + load(shift, (j, k), W), outside + load(E_of, (j, k), W))
+                _raise(O2l, 0, k, to_right)
+                _raise(O2, j, k, outside + load(C2, (l, k), W))
+                _raise(by_head, j, k, s0_gone + ra)
+                _raise(by_head, l, k, s0_gone + la)
+                _raise(by_dependent, j, k, s1_gone + load(links, (BY_LA1, k), W))
+                by_l = vmax(by_l, s1_gone + load(links, (BY_LA2, k), W))
+            by_head[l, j] = max(by_head[l, j], lane_max(by_l))
+
+
+@njit(cache=True, nogil=True)
+def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, marginals):
+    """Fill ``marginals``, float32 (N, N). ``memory`` holds `outside_floats`; the rest as for decoding."""
+    check_numbers(scores, arc_bonus)
+    marginals[:] = NEG
+    n = scores.shape[1] - 2
+    charts = cut_charts(memory, n)
+    prepare(scores, arc_bonus, single_root, hybrid, charts)
+    fill(scores[0], charts, paired_from, unit)
+    if charts.C2[-1, 0] == NEG:
+        return
+    at = 0
+    for rows_and_columns in chart_shapes(n):
+        at += rows_and_columns[0] * rows_and_columns[1]
+    starts = np.zeros(n + 1, np.int64)
+    for j in range(1, n + 1):
+        starts[j] = _rows_before(n, j)
+    size = _rows_before(n, n + 1) + W
+    rows = memory[at : at + size]
+    _copy_rows(charts.C3, n, starts, rows)
+    memory[at + size :] = NEG
+    o = _cut_outside(memory, at + size, n)
+    for h in range(n + 1):
+        for d in range(1, n + 1):
+            o.arc[h, d] = charts.arc[h, d]
+    _go_back(n, scores[0], charts, starts, rows, o, unit)
+    for h in range(n + 1):
+        for d in range(1, n + 1):
+            best = max(o.by_head[h, d], o.by_dependent[d, h])
+            if h < d:
+                best = max(best, lane_max(load(o.pairs, (_pair(h, d), W), W)))
+            marginals[h, d] = best
