@@ -11,6 +11,7 @@ from .arc_factored import ArcFactored, arc_parts, fill_parts
 from .decoder import check_numbers, derivation_score
 from .derivation import PartMarginals
 from .lanes import lane_max, load, padded, splat, vmax
+from .mh3_outside import max_marginals, outside_floats
 from .mh3_sums import ProjectiveSums, projective_sums_bytes
 
 W = 8  # lanes
@@ -134,12 +135,19 @@ class Eisner(ArcFactored):
     """
 
     name = "eisner"
-    has_marginals = True
+    has_outside_pass = has_marginals = True
     projective = True
     kernel = staticmethod(_decode)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) * padded(n + 1 + W)
+
+    def outside_bytes(self, n: int) -> int:
+        return 4 * outside_floats(n)
+
+    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+        """The trees of MH3 are the projective ones: its chart, with scores of 0 and the arc scores as bonus."""
+        return max_marginals(np.zeros((3, *arc_bonus.shape), np.float32), scores[0] + arc_bonus, self.single_root)
 
     def sums_bytes(self, n: int) -> int:
         return projective_sums_bytes(n)

@@ -25,44 +25,11 @@ from numba import njit
 
 from .decoder import Decoder, GivenTrees, check_numbers, derivation_score, parts_score
 from .gold_items import items_of_tree, without_root_arcs
-from .lanes import load, padded, scratch, splat, store, vmax
+from .lanes import padded, scratch
+from .mh3_chart import LA, NEG, RA, SHIFT, fill
+from .mh3_outside import max_marginals, outside_floats
 from .mh3_sums import ProjectiveSums, projective_sums_bytes
 from .trees import all_reach_the_root
-
-SHIFT, LA, RA = range(3)
-W = 8  # lanes
-NEG = np.float32(-np.inf)
-
-
-@njit(nogil=True)
-def _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
-    """C[l, i] is item [i, l]; the other two hold, at [j, i], the left half of an item [i, j, l].
-
-    ``reduced_by_l[j, i]`` = C[i, j] + shift(i, j), ``reduced_by_i[j, i]`` = the same + arc(i → j).
-    """
-    end = scores.shape[1] - 1
-    C[:] = NEG
-    reduced_by_l[:] = NEG
-    reduced_by_i[:] = NEG
-    for l in range(1, end + 1):
-        C[l, l - 1] = 0
-        if l == end and single_root:  # the last move: the root is open
-            for j in range(1, end):
-                reduced_by_i[j, 0] = reduced_by_l[j, 0] + arc_bonus[0, j]
-        for j in range(l - 1, 0, -1):
-            right = C[l, j]
-            ra = splat(right + scores[RA, j, l], W)
-            la = splat(right + (scores[LA, j, l] + (NEG if l == end else arc_bonus[l, j])), W)
-            for i in range(0, j, W):
-                best = vmax(load(reduced_by_i, (j, i), W) + ra, load(reduced_by_l, (j, i), W) + la)
-                store(C, (l, i), vmax(load(C, (l, i), W), best))
-        if l < end:
-            for i in range(l):
-                x = C[l, i] + scores[SHIFT, i, l]
-                reduced_by_l[l, i] = x
-                reduced_by_i[l, i] = x + arc_bonus[i, l]
-            if single_root:
-                reduced_by_i[l, 0] = NEG
 
 
 @njit(nogil=True, forceinline=True)
@@ -113,7 +80,7 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
     P = padded(N)
     charts = memory[: 3 * N * P].reshape(3, N, P)
     C, reduced_by_l, reduced_by_i = charts[0], charts[1], charts[2]
-    _fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i)
+    fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i)
     if C[N - 1, 0] == NEG:
         return -1, -np.inf
     count = _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
@@ -180,7 +147,7 @@ class MH3(Decoder):
     """The arc-hybrid decoder: every move scored by (s0, b0)."""
 
     name = "mh3"
-    has_marginals = True
+    has_outside_pass = has_marginals = True
     channels = ("shift", "la", "ra")
     roles = (("s0", "b0"),) * 3
     shared = ((("shift", "column"),), (("la", "row"), ("ra", "row")))
@@ -196,6 +163,12 @@ class MH3(Decoder):
 
     def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
         _derive(scores, given, self.single_root)
+
+    def outside_bytes(self, n: int) -> int:
+        return 4 * outside_floats(n)
+
+    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+        return max_marginals(scores, arc_bonus, self.single_root)
 
     def sums_bytes(self, n: int) -> int:
         return projective_sums_bytes(n)

@@ -101,6 +101,7 @@ def chart_shapes(n):
 
 @njit(nogil=True, forceinline=True)
 def cut(memory, at, shape):
+    """The next matrix of this shape, and where it ends."""
     stop = at + shape[0] * shape[1]
     return memory[at:stop].reshape(shape), stop
 
@@ -125,21 +126,25 @@ def cut_charts(memory, n):
 
 @njit(nogil=True, forceinline=True)
 def slot_of(move, s0):
+    """Column of a move in A and B."""
     return (s0 // W * SLOTS + move) * W + s0 % W
 
 
 @njit(nogil=True, forceinline=True)
 def panel_item(panels, k, i):
+    """Element (k, i) of a chart in panels."""
     return panels[i // W, k * W + i % W]
 
 
 @njit(nogil=True, forceinline=True)
 def item3(C3, i, j, k):
+    """The item [i, j, k]."""
     return C3[panels_before(j) + i // W, k * W + i % W]
 
 
 @njit(nogil=True, forceinline=True)
 def reduce(A, B, move, s1, s0, b0):
+    """Score of a reduce, with the arcs that are folded in."""
     return A[s1, slot_of(move, s0)] + B[b0, slot_of(move, s0)]
 
 

@@ -12,6 +12,7 @@ from numba import njit
 
 from .arc_factored import ArcFactored, fill_parts
 from .decoder import check_numbers, derivation_score
+from .derivation import Derivation, InfeasibleError
 from .mst_sums import TreeSums
 
 LARGEST_SCORE = 1e30  # that n of surely sum to a float32
@@ -132,6 +133,43 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
+@njit(nogil=True)
+def _best_score(scores, arc_bonus, single_root, heads, parts):
+    """Score of the best tree, which is left in heads; −inf if there is none."""
+    if _mst(scores, arc_bonus, single_root, heads, parts) < 0:
+        return -np.inf
+    total = 0.0
+    for d in range(1, heads.shape[0]):
+        total += np.float64(scores[0, heads[d], d]) + np.float64(arc_bonus[heads[d], d])
+    return total
+
+
+@njit(cache=True, nogil=True)
+def _other_trees(scores, arc_bonus, single_root, best, every_arc, values, others, marginals):
+    """Decode again for each word without its head in ``best`` or, if ``every_arc``, for each arc with it forced.
+
+    Fills values and others, (n + 1,), with score and head, or the marginals (N, N) of arcs not in ``best``.
+    """
+    check_numbers(scores, arc_bonus)
+    n = best.shape[0] - 1
+    bonus = arc_bonus.copy()
+    heads, parts = np.empty(n + 1, np.int32), np.empty((n, 3), np.int32)
+    for d in range(1, n + 1):
+        if not every_arc:
+            bonus[best[d], d] = -np.inf
+            values[d] = _best_score(scores, bonus, single_root, heads, parts)
+            others[d] = heads[d]
+            bonus[best[d], d] = arc_bonus[best[d], d]
+            continue
+        bonus[:, d] = -np.inf
+        for h in range(n + 1):
+            if h != d and h != best[d] and arc_bonus[h, d] > -np.inf:
+                bonus[h, d] = arc_bonus[h, d]
+                marginals[h, d] = _best_score(scores, bonus, single_root, heads, parts)
+                bonus[h, d] = -np.inf
+        bonus[:, d] = arc_bonus[:, d]
+
+
 class MST(ArcFactored):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
@@ -150,6 +188,22 @@ class MST(ArcFactored):
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2
+
+    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+        marginals = np.full_like(arc_bonus, -np.inf)
+        try:
+            best = self.decode(scores, arc_bonus)
+        except InfeasibleError:
+            return marginals
+        _other_trees(scores, arc_bonus, self.single_root, best.heads, True, np.empty(0), best.heads, marginals)
+        marginals[best.heads[1:], np.arange(1, len(best.heads))] = best.score
+        return marginals
+
+    def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+        values, heads = np.full(len(best.heads), -np.inf), np.full(len(best.heads), -1, np.int32)
+        _other_trees(scores, arc_bonus, self.single_root, best.heads, False, values, heads, arc_bonus)
+        heads[values == -np.inf] = -1
+        return np.maximum(best.score - values, 0.0), heads
 
     def sums_bytes(self, n: int) -> int:
         return 8 * 7 * (n + 1) ** 2
