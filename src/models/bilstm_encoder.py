@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from .devices import send
+from .devices import HOST, send, send_together
 from .encoder import Encoder
-from .layers import SMALL, BiLSTM, Linear
+from .layers import SMALL, BiLSTM, Linear, Rearranged
 from .network_config import NetworkConfig
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
@@ -40,7 +40,10 @@ class WordIds(NamedTuple):
 
 @dataclass(frozen=True)
 class WordBatch:
-    """The words of B sentences, padded to T; all tensors on one device.
+    """The words of B sentences, padded to T; all tensors on the host.
+
+    What is looked up, and where it comes to lie, is worked out there, too: a GPU would have to be waited for until it
+    has counted.
 
     Attributes
     ----------
@@ -53,6 +56,8 @@ class WordBatch:
     characters : int64 (M,)
         Characters of the distinct forms one after the other, `BEGIN` and `END` included.
     character_lengths : int64 (F,), of sum M
+    device : torch.device
+        Where vectors are to be computed.
     """
 
     lengths: Tensor
@@ -60,6 +65,7 @@ class WordBatch:
     forms: Tensor
     characters: Tensor
     character_lengths: Tensor
+    device: torch.device = HOST
 
     @classmethod
     def of(cls, sentences: Sequence[WordIds]) -> WordBatch:
@@ -78,15 +84,13 @@ class WordBatch:
         return cls(*(torch.from_numpy(array) for array in arrays))
 
     def to(self, device: torch.device) -> WordBatch:
-        """The same batch on ``device``."""
-        return WordBatch(
-            *(send(t, device) for t in (self.lengths, self.words, self.forms, self.characters, self.character_lengths))
-        )
+        """The same batch for ``device``."""
+        return replace(self, device=device)
 
     @property
     def mask(self) -> Tensor:
         """bool (B, T): True at words, False at padding."""
-        return torch.arange(self.words.shape[1], device=self.words.device) < self.lengths[:, None]
+        return torch.arange(self.words.shape[1]) < self.lengths[:, None]
 
 
 def _embedding(count: int, size: int) -> nn.Embedding:
@@ -115,43 +119,43 @@ class WordEncoder(nn.Module):
             config.character_size, config.character_hidden // 2, config.character_layers, config.lstm_dropout
         )
         self.from_characters = Linear(config.character_hidden, config.word_size)
-        self.register_buffer("word_unknown", word_unknown, persistent=False)
-        self.register_buffer("character_unknown", character_unknown, persistent=False)
-        self.word_unknown: Tensor
-        self.character_unknown: Tensor
+        self.word_unknown, self.character_unknown = word_unknown, character_unknown  # no buffers: they stay on the host
 
     def forward(self, batch: WordBatch) -> Tensor:
         """Word vectors (B, T, size)."""
         mask = batch.mask
         unknown = mask & (batch.words == UNKNOWN)
         if self.training:
-            unknown |= mask & (torch.rand(mask.shape, device=mask.device) < self.word_unknown[batch.words])
-        vectors = self.words(batch.words.masked_fill(unknown, UNKNOWN))
+            unknown |= mask & (torch.rand(mask.shape) < self.word_unknown[batch.words])
+        known = batch.words.masked_fill(unknown, UNKNOWN)
         spelt = mask if self.spells_all else unknown
         if self.training and self.spells_all and self.spelling_dropout:
-            kept = torch.rand(len(batch.character_lengths), device=mask.device) >= self.spelling_dropout
+            kept = torch.rand(len(batch.character_lengths)) >= self.spelling_dropout
             spelt = unknown | (mask & kept[batch.forms])
         needed, which = torch.unique(batch.forms[spelt], return_inverse=True)
+        places = spelt.flatten().nonzero().squeeze(1)
+        known, places, which = send_together([known, places, which], batch.device)
+        vectors = self.words(known)
         if len(needed):
-            predicted = self.predict(batch, needed)[which]
-            vectors = vectors.masked_scatter(
-                spelt[..., None], predicted + vectors[spelt] if self.spells_all else predicted
-            )
+            predicted = self.predict(batch, needed).index_select(0, which)
+            flat = vectors.flatten(0, 1)
+            joined = flat.index_add(0, places, predicted) if self.spells_all else flat.index_copy(0, places, predicted)
+            vectors = joined.view_as(vectors)
         if self.training and self.block_dropout:
             keep = 1.0 - self.block_dropout
-            vectors = vectors * (torch.rand(mask.shape, device=mask.device) < keep)[..., None] / keep
+            vectors = vectors * (torch.rand(mask.shape, device=vectors.device) < keep)[..., None] / keep
         return vectors
 
     def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
-        """Vectors (K, size) of the forms with indices ``forms`` (K,), from their characters alone."""
+        """Vectors (K, size) of the forms with indices ``forms`` (K,), on the host, from their characters alone."""
         lengths = batch.character_lengths[forms]
         moved = batch.character_lengths.cumsum(0)[forms] - lengths.cumsum(0)  # from here to there
         index = torch.repeat_interleave(moved, lengths)
-        characters = batch.characters[index + torch.arange(len(index), device=index.device)]
+        characters = batch.characters[index + torch.arange(len(index))]
         if self.training:
-            unknown = torch.rand(characters.shape, device=characters.device) < self.character_unknown[characters]
+            unknown = torch.rand(characters.shape) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)
-        _, last = self.character_lstm(self.characters(characters), lengths)
+        _, last = self.character_lstm(self.characters(send(characters, batch.device)), lengths)
         return torch.tanh(self.from_characters(last))
 
 
@@ -168,15 +172,20 @@ class SentenceEncoder(nn.Module):
         self.lstm = BiLSTM(config.word_size, config.hidden // 2, config.layers, config.lstm_dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root."""
-        inside = torch.arange(words.shape[1] + 1, device=words.device) <= lengths[:, None]
-        rows = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)[inside]
-        layers, _ = self.lstm(rows, lengths + 1)
-        padding = rows.new_zeros(*inside.shape, layers[-1].shape[1])
-        states = padding.masked_scatter(inside[..., None], layers[-1])
+        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root.
+
+        ``lengths`` (B,) are on the host.
+        """
+        inside = (torch.arange(words.shape[1] + 1) <= lengths[:, None]).flatten()
+        places = inside.nonzero().squeeze(1)
+        rows = torch.where(inside, inside.cumsum(0) - 1, len(places))  # of each place, or that of zeros
+        places, rows = send_together([places, rows], words.device)
+        padded = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)
+        layers, _ = self.lstm(Rearranged.apply(padded.flatten(0, 1), places, rows), lengths + 1)
+        states = Rearranged.apply(layers[-1], rows, places).view(*padded.shape[:2], -1)
         if self.tagger_layer == len(layers):
             return states, states
-        return states, padding.masked_scatter(inside[..., None], layers[self.tagger_layer - 1])
+        return states, Rearranged.apply(layers[self.tagger_layer - 1], rows, places).view_as(states)
 
 
 class BiLSTMEncoder(Encoder):

@@ -1,7 +1,11 @@
-"""Where tensors are computed: on a GPU, to and from which they travel without waiting, or by the threads of the CPU."""
+"""Where tensors are computed: on a GPU, to and from which they travel without waiting, or by the threads of the CPU.
 
+What travels lies in pinned memory of the host, which PyTorch keeps and gives out again once its last journey is over.
+"""
+
+import itertools
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from threading import Lock
 
@@ -10,7 +14,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+HOST = torch.device("cpu")
+
 _taken = Lock()
+_ALIGNED = 16  # bytes that the place of a tensor in a block is a multiple of
 
 if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenMP's threads, which it does not have
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
@@ -36,23 +43,45 @@ def send(tensor: Tensor, device: torch.device) -> Tensor:
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
-class HostCopy:
-    """A tensor on its way to the host, which a GPU sends while it goes on with other work."""
+def send_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
+    """What `send` does with each of some tensors of the host, in one transfer."""
+    if device.type == "cpu":
+        return list(tensors)
+    sizes = [-(-tensor.nbytes // _ALIGNED) * _ALIGNED for tensor in tensors]
+    starts = [0, *itertools.accumulate(sizes)]
+    block = torch.empty(starts.pop(), dtype=torch.uint8, pin_memory=True)
 
-    def __init__(self, tensor: Tensor) -> None:
-        self._host = tensor
+    def place(block: Tensor, start: int, tensor: Tensor) -> Tensor:
+        return block[start : start + tensor.nbytes].view(tensor.dtype).view(tensor.shape)
+
+    for start, tensor in zip(starts, tensors, strict=True):
+        place(block, start, tensor).copy_(tensor)
+    there = block.to(device, non_blocking=True)
+    return [place(there, start, tensor) for start, tensor in zip(starts, tensors, strict=True)]
+
+
+class HostCopy:
+    """Tensors on their way to the host, which a GPU sends while it goes on with other work."""
+
+    def __init__(self, *tensors: Tensor) -> None:
+        self._hosts = [tensor.detach() for tensor in tensors]
         self._sent: torch.cuda.Event | None = None
-        if tensor.device.type == "cuda":
-            self._host = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-            self._host.copy_(tensor, non_blocking=True)
+        if any(tensor.device.type == "cuda" for tensor in tensors):
+            self._hosts = [torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True) for tensor in tensors]
+            for host, tensor in zip(self._hosts, tensors, strict=True):
+                host.copy_(tensor.detach(), non_blocking=True)
             self._sent = torch.cuda.Event()
             self._sent.record()
 
-    def numpy(self) -> np.ndarray:
-        """The tensor as an array, once it is there."""
+    def tensors(self) -> list[Tensor]:
+        """All of them, once they are there."""
         if self._sent is not None:
             self._sent.synchronize()
-        return self._host.numpy()
+        return self._hosts
+
+    def numpy(self) -> np.ndarray:
+        """The first one as an array, once it is there."""
+        return self.tensors()[0].numpy()
 
 
 @contextmanager

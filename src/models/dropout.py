@@ -7,6 +7,7 @@ import torch
 from llvmlite import ir
 from numba import njit, types
 from torch import Tensor, nn
+from torch.nn.functional import dropout
 
 from mh4.decoders.lanes import intrinsic
 
@@ -39,7 +40,7 @@ def dropout_mask(shape: Sequence[int], p: float, like: Tensor) -> Tensor:
     """float32, on the device of ``like``: 0 with probability p, else 1 / (1 − p)."""
     keep = 1.0 - p
     if like.device.type != "cpu":
-        return (torch.rand(shape, dtype=like.dtype, device=like.device) < keep).to(like.dtype).div_(keep)
+        return like.new_empty(shape).bernoulli_(keep).div_(keep)
     mask = torch.empty(tuple(shape), dtype=torch.float32)
     seed = int(torch.randint(-(2**63), 2**63 - 1, ()))
     _fill(mask.view(-1).numpy(), np.int32(round(keep * (2**32 - 1)) - 2**31), np.float32(1.0 / keep), np.int64(seed))
@@ -69,11 +70,14 @@ class Dropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """``x`` with single elements dropped."""
-        return x * dropout_mask(x.shape, self.current, x) if self.current else x
-
-    def by_sequence(self, x: Tensor, lengths: Tensor) -> Tensor:
-        """``x`` (P, C) with one mask a sequence (Gal & Ghahramani 2016); ``lengths``: see `BiLSTM`."""
         if not self.current:
             return x
-        mask = dropout_mask((len(lengths), x.shape[1]), self.current, x)
-        return x * mask.repeat_interleave(lengths, 0, output_size=len(x))
+        if x.device.type != "cpu":
+            return dropout(x, self.current)
+        return x * dropout_mask(x.shape, self.current, x)
+
+    def by_sequence(self, x: Tensor, sequence_of: Tensor, count: int) -> Tensor:
+        """``x`` (P, C) with one mask for each of ``count`` sequences, by the rows' (Gal & Ghahramani 2016)."""
+        if not self.current:
+            return x
+        return x * dropout_mask((count, x.shape[1]), self.current, x).index_select(0, sequence_of)

@@ -13,10 +13,10 @@ class Batch(Protocol):
 
     @property
     def lengths(self) -> Tensor:
-        """Words of each sentence, int64 (B,)."""
+        """Words of each sentence, int64 (B,), on the host."""
 
     def to(self, device: torch.device) -> Self:
-        """The same batch on ``device``."""
+        """The same batch, to be encoded on ``device``."""
 
 
 class Encoder(nn.Module, ABC):

@@ -1,14 +1,99 @@
 """Small layers shared by encoder and scorers: a BiLSTM without padding, with masks a sequence; linear layers; MLPs."""
 
+from typing import Any, NamedTuple, Self
+
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .devices import send_together
 from .dropout import Dropout
 from .products import WIDE_REGISTERS, Product
 from .recurrence import Recurrence, Sequences
 
 SMALL = 0.15  # learned vectors start uniform in ±SMALL, as in the published model
+
+
+class Packed(NamedTuple):
+    """The P rows in the order in which PyTorch's LSTM takes them: first steps of all sequences, second steps, ….
+
+    Attributes
+    ----------
+    rows, places : int64 (P,)
+        Which row comes at each place, and at which place each row comes.
+    batch_sizes : int64 (steps of the longest sequence,), on the host
+        How many sequences have a first step, a second one, ….
+    """
+
+    rows: Tensor
+    places: Tensor
+    batch_sizes: Tensor
+
+
+class Steps(NamedTuple):
+    """Where the steps of B sequences lie among P rows; tensors on the device of the rows.
+
+    Attributes
+    ----------
+    sequences : Sequences
+    sequence_of : int64 (P,)
+        The sequence of each row.
+    first, last : int64 (B,)
+        The rows of the first step and of the last one.
+    packed : Packed or None
+        None on the CPU, which has no use for it.
+    """
+
+    sequences: Sequences
+    sequence_of: Tensor
+    first: Tensor
+    last: Tensor
+    packed: Packed | None
+
+    @classmethod
+    def one_after_the_other(cls, lengths: Tensor, device: torch.device) -> Self:
+        """For sequences of the given ``lengths``, which are on the host, in their order."""
+        counts = lengths.numpy()
+        sequences = Sequences.one_after_the_other(counts)
+        ends = np.cumsum(counts)
+        arrays = [np.repeat(np.arange(len(counts)), counts), ends - counts, ends - 1]
+        if device.type == "cpu":
+            return cls(sequences, *map(torch.from_numpy, arrays), None)
+        rows, batch_sizes = packed_order(sequences)
+        sent = send_together([torch.from_numpy(array) for array in (*arrays, rows, np.argsort(rows))], device)
+        return cls(sequences, *sent[:3], Packed(*sent[3:], torch.from_numpy(batch_sizes)))
+
+
+def packed_order(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
+    """``rows`` and ``batch_sizes`` of `Packed`."""
+    first, lengths = sequences
+    steps = np.arange(lengths[0])[:, None]
+    active = steps < lengths
+    return (first + steps)[active], active.sum(1)
+
+
+class Rearranged(torch.autograd.Function):
+    """``apply(x, index, back)``: the rows of x (P, C) in another order, (Q, C): some of them, or all and rows of zeros.
+
+    ``index`` (Q,) names the row of x for each row of the result, P where that is a row of zeros; ``back`` (P,) the row
+    of the result for each of x, Q where it is left out. So the gradient is a selection of rows, too: nothing is added
+    up, which a GPU would have to sort for to add in one order.
+    """
+
+    @staticmethod
+    def forward(context: Any, x: Tensor, index: Tensor, back: Tensor) -> Tensor:
+        context.save_for_backward(back)
+        return _rows(x, index)
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        return _rows(gradient, *context.saved_tensors), None, None
+
+
+def _rows(x: Tensor, index: Tensor) -> Tensor:
+    if len(index) > len(x):
+        x = torch.cat([x, x.new_zeros(1, x.shape[1])])
+    return x.index_select(0, index)
 
 
 class BiLSTMLayer(nn.Module):
@@ -29,32 +114,32 @@ class BiLSTMLayer(nn.Module):
             for gate in weight.data.view(8, hidden_size, -1):
                 nn.init.xavier_uniform_(gate)
 
-    def forward(self, x: Tensor, sequences: Sequences) -> Tensor:
+    def forward(self, x: Tensor, steps: Steps) -> Tensor:
         """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
         recurrent = self.dropout(self.recurrent_weight)
-        if x.device.type == "cpu":
-            return Recurrence.apply(x, self.input_weight, recurrent, self.bias, sequences)
-        return packed_lstm(x, self.input_weight, recurrent, self.bias, sequences)
+        if steps.packed is None:
+            return Recurrence.apply(x, self.input_weight, recurrent, self.bias, steps.sequences)
+        return packed_lstm(x, self.input_weight, recurrent, self.bias, steps.packed)
 
 
-def packed_lstm(
-    x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, sequences: Sequences
-) -> Tensor:
-    """What `Recurrence` computes, by PyTorch's own LSTM, which is the fast one on other devices than the CPU."""
-    first, lengths = sequences
-    steps = np.arange(lengths[0])[:, None]
-    active = steps < lengths
-    index = torch.from_numpy((first + steps)[active]).to(x.device)
-    start = x.new_zeros(2, len(lengths), recurrent_weight.shape[2])
-    no_bias = torch.zeros_like(bias[0])
-    weights = [
-        weight
-        for direction in range(2)
-        for weight in (input_weight[direction], recurrent_weight[direction], bias[direction], no_bias)
-    ]
-    batch_sizes = torch.from_numpy(active.sum(1))
-    states = torch.lstm(x[index], batch_sizes, [start, start], weights, True, 1, 0.0, torch.is_grad_enabled(), True)[0]
-    return torch.empty_like(states).index_copy(0, index, states)
+def packed_lstm(x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, packed: Packed) -> Tensor:
+    """What `Recurrence` computes, by PyTorch's own LSTM, which is the fast one on other devices than the CPU.
+
+    cuDNN takes weights in one piece, and copies those that are not: matrices of the direction ahead, of the one back,
+    then the biases, of which it has two for each direction.
+    """
+    matrices = zip(input_weight.unbind(), recurrent_weight.unbind(), strict=True)
+    biases = ((own, torch.zeros_like(own)) for own in bias.unbind())
+    weights = [weight for pairs in (matrices, biases) for pair in pairs for weight in pair]
+    pieces = torch.cat([weight.flatten() for weight in weights]).split([weight.numel() for weight in weights])
+    flat = [piece.view_as(weight) for piece, weight in zip(pieces, weights, strict=True)]
+    by_direction = [*flat[:2], *flat[4:6], *flat[2:4], *flat[6:]]
+    start = x.new_zeros(2, int(packed.batch_sizes[0]), recurrent_weight.shape[2])
+    rows = Rearranged.apply(x, packed.rows, packed.places)
+    states = torch.lstm(
+        rows, packed.batch_sizes, [start, start], by_direction, True, 1, 0.0, torch.is_grad_enabled(), True
+    )[0]
+    return Rearranged.apply(states, packed.places, packed.rows)
 
 
 class BiLSTM(nn.Module):
@@ -73,21 +158,20 @@ class BiLSTM(nn.Module):
         ----------
         x : (P, input_size)
             The steps of all sequences, one sequence after the other.
-        lengths : int64 (B,), of sum P, each at least 1
+        lengths : int64 (B,), of sum P, each at least 1, on the host
 
         Returns
         -------
         states : a (P, 2 · hidden_size) for every layer, one row per step
         last : (B, 2 · hidden_size), the state of the last layer, either direction, after it has read the whole sequence
         """
-        sequences = Sequences.one_after_the_other(lengths.cpu().numpy())
+        steps = Steps.one_after_the_other(lengths, x.device)
         states = []
         for layer in self.layers:
-            x = layer(self.dropout.by_sequence(x, lengths), sequences)
+            x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
             states.append(x)
-        ends = lengths.cumsum(0)
         ahead, back = x.chunk(2, dim=1)
-        return states, torch.cat([ahead[ends - 1], back[ends - lengths]], dim=1)
+        return states, torch.cat([ahead[steps.last], back[steps.first]], dim=1)
 
 
 class Linear(nn.Linear):

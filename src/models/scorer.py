@@ -6,15 +6,19 @@ import torch
 from torch import Tensor, nn
 
 from .biaffine import PartScores, score_all
+from .devices import send, send_together
 from .layers import MLP, SMALL
 from .products import COLUMNS, WIDE_REGISTERS
 
 
 def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
-    """(B, T + 1, size) → (B, T + 2, size): position ``lengths[b] + 1`` becomes ``end``, what follows is padding."""
+    """(B, T + 1, size) → (B, T + 2, size): position ``lengths[b] + 1`` becomes ``end``, what follows is padding.
+
+    ``lengths`` (B,) are on the host.
+    """
     batch, positions, size = states.shape
     padded = torch.cat([states, states.new_zeros(batch, 1, size)], dim=1)
-    is_end = torch.arange(positions + 1, device=states.device) == (lengths + 1)[:, None]
+    is_end = send(torch.arange(positions + 1) == (lengths + 1)[:, None], states.device)
     return torch.where(is_end[..., None], end, padded)
 
 
@@ -39,10 +43,7 @@ class ChannelScorer(nn.Module):
         names = list(dict.fromkeys(role for pair in roles for role in pair))
         self.hidden = hidden
         pairs = [(names.index(row), names.index(column)) for row, column in roles]
-        self.register_buffer("row_role", torch.tensor([row for row, _ in pairs]), persistent=False)
-        self.register_buffer("column_role", torch.tensor([column for _, column in pairs]), persistent=False)
-        self.row_role: Tensor
-        self.column_role: Tensor
+        self.row_role, self.column_role = torch.tensor(pairs).t().contiguous()  # no buffers: they stay on the host
         self.end = nn.Parameter(torch.empty(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)
         for role in range(len(names)):
@@ -64,7 +65,7 @@ class ChannelScorer(nn.Module):
         ----------
         states : (B, T + 1, size)
             Context vectors of the root and the words.
-        lengths : int64 (B,)
+        lengths : int64 (B,), on the host
 
         Returns
         -------
@@ -104,20 +105,21 @@ class ChannelScorer(nn.Module):
         vectors : (B, N, R, hidden + 1)
         products
             Theirs, as they are now; the gradient flows through ``vectors`` and ``matrices`` alone.
-        sentences : int64 (P,)
-        parts : int64 (P, 3)
+        sentences : int64 (P,), on the host
+        parts : int64 (P, 3), on the host
             Rows (channel, row, column), sorted by channel.
         """
         _, size, roles, _ = vectors.shape
         channels, rows, columns = parts.unbind(1)
         row_positions, column_positions = sentences * size + rows, sentences * size + columns
         ends = torch.bincount(channels, minlength=len(self.matrices)).cumsum(0).tolist()
-        return PartScores.apply(
-            vectors.flatten(0, 2),
-            self.matrices,
-            products.detach().flatten(0, 2),
-            row_positions * roles + self.row_role[channels],
-            column_positions * roles + self.column_role[channels],
-            row_positions * len(self.matrices) + channels,
-            ends,
+        rows, columns, known = send_together(
+            [
+                row_positions * roles + self.row_role[channels],
+                column_positions * roles + self.column_role[channels],
+                row_positions * len(self.matrices) + channels,
+            ],
+            vectors.device,
         )
+        all_vectors, all_products = vectors.flatten(0, 2), products.detach().flatten(0, 2)
+        return PartScores.apply(all_vectors, self.matrices, all_products, rows, columns, known, ends)

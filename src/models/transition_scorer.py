@@ -6,6 +6,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .devices import HostCopy
 from .dropout import Dropout
 from .layers import SMALL, Linear
 from .scorer import ChannelScorer, append_end
@@ -108,12 +109,7 @@ class TransitionScorer(nn.Module):
     @torch.no_grad()
     def arrays(self, vectors: Tensor) -> ScorerArrays:
         """For the compiled loops, which score like `forward` without dropout."""
-        return ScorerArrays(
-            *(
-                np.ascontiguousarray(tensor.detach().cpu().numpy())
-                for tensor in (vectors, self.bias, self.output.weight.t(), self.output.bias)
-            )
-        )
+        return ScorerArrays(*_on_host(vectors, self.bias, self.output.weight.t(), self.output.bias))
 
 
 class BiaffineTransitionScorer(nn.Module):
@@ -164,9 +160,12 @@ class BiaffineTransitionScorer(nn.Module):
     def arrays(self, vectors: Tensor) -> BiaffineArrays:
         """For the compiled loops, which score like `forward`."""
         first, second = vectors.unbind(2)
-        return BiaffineArrays(
-            *(np.ascontiguousarray(tensor.detach().cpu().numpy()) for tensor in (self._products(first), second))
-        )
+        return BiaffineArrays(*_on_host(self._products(first), second))
+
+
+def _on_host(*tensors: Tensor) -> list[np.ndarray]:
+    """Arrays in rows, which a GPU is waited for once."""
+    return [np.ascontiguousarray(tensor.numpy()) for tensor in HostCopy(*tensors).tensors()]
 
 
 def step_hinge(scores: Tensor, steps: Tensor, optimal: Tensor, count: int) -> Tensor:

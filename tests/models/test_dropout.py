@@ -49,12 +49,12 @@ def test_a_share_of_the_rate_is_in_force_in_training(share):
     dropout = Dropout(0.4)
     dropout.share = share
     x = torch.ones(400, 50)
-    lengths = torch.tensor([150, 250])
+    sequence_of = torch.tensor([0] * 150 + [1] * 250)
     assert (dropout.eval()(x) == x).all()
-    assert (dropout.by_sequence(x, lengths) == x).all()
+    assert (dropout.by_sequence(x, sequence_of, 2) == x).all()
     dropped = dropout.train()(x) == 0
     assert dropped.float().mean().item() == pytest.approx(0.4 * share, abs=0.02)
-    masks = dropout.by_sequence(x, lengths)
+    masks = dropout.by_sequence(x, sequence_of, 2)
     assert (masks[:150] == masks[0]).all()
     assert (masks[150:] == masks[-1]).all()
     assert ((masks[0] == masks[-1]).all()) == (share == 0.0)

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from mh4.models.layers import BiLSTM, packed_lstm
+from mh4.models.layers import BiLSTM, Packed, packed_lstm, packed_order
 from mh4.models.recurrence import Recurrence, Sequences
 
 LENGTHS = torch.tensor([6, 1, 4, 6, 2])
@@ -53,7 +53,9 @@ def test_gradients_equal_those_of_packed_lstm(scale):
         for shape in ((int(LENGTHS.sum()), size), (2, 4 * hidden, size), (2, 4 * hidden, hidden), (2, 4 * hidden))
     ]
     weights = torch.randn(int(LENGTHS.sum()), 2 * hidden)
-    results = [function(*arguments, sequences) for function in (Recurrence.apply, packed_lstm)]
+    rows, batch_sizes = map(torch.from_numpy, packed_order(sequences))
+    packed = Packed(rows, rows.argsort(), batch_sizes)
+    results = [Recurrence.apply(*arguments, sequences), packed_lstm(*arguments, packed)]
     torch.testing.assert_close(*results, atol=1e-5, rtol=1e-5)
     ours, theirs = (torch.autograd.grad((states * weights).sum(), arguments) for states in results)
     for mine, other in zip(ours, theirs, strict=True):  # weights as large as 30 multiply rounding errors at every step

@@ -20,7 +20,9 @@ from unittest import mock
 import torch
 from torch import Tensor
 from torch.multiprocessing.reductions import StorageWeakRef
+from torch.nn.utils import clip_grad
 from torch.overrides import TorchFunctionMode
+from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
@@ -107,7 +109,7 @@ class _Operators(TorchDispatchMode):
                 f"{name}: Expected all tensors to be on the same device, but found at least two devices, "
                 "cuda:0 and cpu!"
             )
-        if any(on_device):
+        if any(on_device) and not (in_backward and name == "aten::copy_"):  # autograd's own room is not marked
             self._note(name, args, kwargs, on_device)
         result = func(*args, **kwargs)
         if name == "aten::copy_":  # into what is there; autograd copies into room of its own
@@ -212,6 +214,15 @@ class PretendGPU(TorchFunctionMode):
             "reset_peak_memory_stats": lambda *_: None,
             "Event": Event,
         }
+        grouped = clip_grad._group_tensors_by_device_and_dtype
+
+        def by_device(lists: list[list[Tensor]], *args: Any, **kwargs: Any) -> dict[Any, Any]:
+            """What C++ does, which sees through the pretence."""
+            return {
+                (tensors[0][0].device, dtype): (tensors, indices)
+                for (_, dtype), (tensors, indices) in grouped(lists, *args, **kwargs).items()
+            }
+
         deterministic = torch.are_deterministic_algorithms_enabled()
         warns = torch.is_deterministic_algorithms_warn_only_enabled()
         fills = torch.utils.deterministic.fill_uninitialized_memory
@@ -219,6 +230,8 @@ class PretendGPU(TorchFunctionMode):
             for name, value in instead.items():
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
+            for module in (clip_grad, _foreach_utils):
+                stack.enter_context(mock.patch.object(module, "_group_tensors_by_device_and_dtype", by_device))
             try:
                 yield
             finally:

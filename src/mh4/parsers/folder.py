@@ -13,6 +13,7 @@ from torch import Tensor
 
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, failure_reason
+from mh4.models.devices import HostCopy
 
 from .checking import checked
 from .config import Config, as_dict, from_dict
@@ -74,7 +75,8 @@ def find_segmenter(folder: str | Path) -> Path | None:
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
     """Write tensors, and JSON in the header, atomically as one safetensors file."""
     metadata = None if state is None else {_METADATA: json.dumps(state)}
-    payload = save({name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}, metadata)
+    on_host = zip(tensors, HostCopy(*tensors.values()).tensors(), strict=True)
+    payload = save({name: tensor.contiguous() for name, tensor in on_host}, metadata)
     with atomic_output(path) as stream:
         stream.write(payload)
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.models.bilstm_encoder import WordIds
-from mh4.models.devices import send
+from mh4.models.devices import send_together
 from mh4.models.encoder import Batch, Encoder
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
@@ -61,7 +61,7 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch:
-    """Words, trees and the classes of all M words, as tensors on the device."""
+    """Words, trees and the classes of all M words, these as tensors on the device."""
 
     words: Batch
     heads: list[np.ndarray]
@@ -110,19 +110,17 @@ def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[in
 def collate(examples: Sequence[Example], encoder: Encoder, device: torch.device) -> TrainingBatch:
     """Tensors of one batch."""
     lengths = [len(example.sentence) for example in examples]
-
-    def joined(arrays: list[np.ndarray]) -> Tensor:
-        return send(torch.from_numpy(np.concatenate(arrays).astype(np.int64)), device)
-
-    return TrainingBatch(
-        encoder.collate([example.words for example in examples]).to(device),
-        [example.heads for example in examples],
-        joined([np.repeat(np.arange(len(examples)), lengths)]),
-        joined([example.sentence.heads[1:] for example in examples]),
-        joined([np.arange(1, n + 1) for n in lengths]),
-        joined([example.relations for example in examples]),
-        joined([example.tags for example in examples]),
-        joined([example.tag_pairs for example in examples]),
-        send(torch.from_numpy(np.concatenate([example.features for example in examples])), device),
-        joined([example.columns for example in examples]),
+    parts = (
+        [np.repeat(np.arange(len(examples)), lengths)],
+        [example.sentence.heads[1:] for example in examples],
+        [np.arange(1, n + 1) for n in lengths],
+        [example.relations for example in examples],
+        [example.tags for example in examples],
+        [example.tag_pairs for example in examples],
     )
+    joined = [torch.from_numpy(np.concatenate(arrays).astype(np.int64)) for arrays in parts]
+    features = torch.from_numpy(np.concatenate([example.features for example in examples]))
+    columns = torch.from_numpy(np.concatenate([example.columns for example in examples]).astype(np.int64))
+    words = encoder.collate([example.words for example in examples]).to(device)
+    sent = send_together([*joined, features, columns], device)
+    return TrainingBatch(words, [example.heads for example in examples], *sent)

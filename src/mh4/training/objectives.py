@@ -9,7 +9,7 @@ from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import LARGEST_SUM
-from mh4.models.devices import send
+from mh4.models.devices import HostCopy, send, send_together
 from mh4.models.loss import find_violations
 from mh4.models.network import Encoded
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
@@ -57,7 +57,7 @@ class StructuredHinge(Objective):
         scorer = self.parser.network.scorer
         with stage("score"), torch.no_grad():
             products, all_scores = scorer.products_and_scores(encoded.roles)
-            scores = all_scores.cpu().numpy()
+            scores = HostCopy(all_scores).numpy()
         try:
             with stage("decode"):
                 violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
@@ -65,7 +65,8 @@ class StructuredHinge(Objective):
             if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
                 raise
             raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})") from error
-        sentences, parts, weights = (send(torch.from_numpy(array), self.parser.device) for array in violations[:3])
+        sentences, parts, weights = map(torch.from_numpy, violations[:3])
+        weights = send(weights, self.parser.device)
         return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
 
 
@@ -98,15 +99,17 @@ class TransitionHinge(Objective):
         first_context = np.cumsum([0, *(len(decisions.positions) for decisions, _ in noted)])
         first_step = np.cumsum([0, *(steps for _, steps in noted)])
 
-        def joined(arrays: list[np.ndarray]) -> Tensor:
-            return send(torch.from_numpy(np.concatenate(arrays)), parser.device)
-
-        positions = joined([decisions.positions.astype(np.int64) for decisions, _ in noted])
-        sentences = joined([np.repeat(np.arange(len(noted)), np.diff(first_context))])
-        contexts = joined([d.contexts + first for (d, _), first in zip(noted, first_context[:-1], strict=True)])
-        transitions = joined([decisions.transitions.astype(np.int64) for decisions, _ in noted])
-        steps = joined([d.steps + first for (d, _), first in zip(noted, first_step[:-1], strict=True)])
-        optimal = joined([decisions.optimal for decisions, _ in noted])
+        columns = (
+            [decisions.positions.astype(np.int64) for decisions, _ in noted],
+            [np.repeat(np.arange(len(noted)), np.diff(first_context))],
+            [d.contexts + first for (d, _), first in zip(noted, first_context[:-1], strict=True)],
+            [decisions.transitions.astype(np.int64) for decisions, _ in noted],
+            [d.steps + first for (d, _), first in zip(noted, first_step[:-1], strict=True)],
+            [decisions.optimal for decisions, _ in noted],
+        )
+        positions, sentences, contexts, transitions, steps, optimal = send_together(
+            [torch.from_numpy(np.concatenate(arrays)) for arrays in columns], parser.device
+        )
         scores = parser.network.scorer(encoded.roles, sentences, positions)[contexts, transitions]
         return step_hinge(scores, steps, optimal, int(first_step[-1]))
 

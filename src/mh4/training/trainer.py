@@ -7,6 +7,7 @@ import logging
 import math
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
@@ -20,6 +21,7 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.machine import Terminated
+from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig
@@ -87,6 +89,7 @@ class Trainer:
         self.on_evaluation = on_evaluation
         self.progress = Progress(learning_rate=self.settings.learning_rate)
         self.recent = Recent()
+        self._done: deque[tuple[int, HostCopy]] = deque()  # steps whose losses and gradient norms are on their way
         self.objective = make_objective(parser)
         self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
         self.examples = self._examples(train)
@@ -139,8 +142,11 @@ class Trainer:
         """Tensors of one batch."""
         return collate([self.examples[i] for i in indices], self.parser.network.encoder, self.parser.device)
 
-    def step(self, batch: TrainingBatch | None) -> float:
-        """One update, together with all workers; returns the loss, summed over the words of this one's batch."""
+    def step(self, batch: TrainingBatch | None) -> None:
+        """One update, together with all workers; the loss, summed over the words of this one's batch, is noted.
+
+        A GPU is not waited for: there the loss is noted one step later, or by `settle`.
+        """
         network = self.parser.network
         network.train()
         step, rise = self.progress.step, self.settings.dropout_rise
@@ -149,14 +155,28 @@ class Trainer:
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
         gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
-        norm = float(get_total_norm(gradients))
-        if norm >= self.settings.gradient_clip:
-            clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, torch.tensor(norm))
+        norm = get_total_norm(gradients)
+        if self.parser.device.type != "cpu" or norm >= self.settings.gradient_clip:  # a GPU multiplies by 1
+            clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, norm)
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
-        if not math.isfinite(norm):
-            raise ValueError(f"{DIVERGED}: no finite gradient in step {self.progress.step + 1} ({AFTER_DIVERGENCE})")
-        return float(loss.detach())
+        self._done.append((self.progress.step + 1, HostCopy(loss.detach(), norm)))
+        self.settle(self.parser.ahead)
+
+    def settle(self, count: int = 0) -> None:
+        """Note the losses of all steps but the last ``count``.
+
+        Raises
+        ------
+        ValueError
+            Training has diverged.
+        """
+        while len(self._done) > count:
+            step, outcome = self._done.popleft()
+            loss, norm = map(float, outcome.tensors())
+            if not math.isfinite(norm):
+                raise ValueError(f"{DIVERGED}: no finite gradient in step {step} ({AFTER_DIVERGENCE})")
+            self.recent.loss += loss
 
     def run(self) -> Progress:
         """Train until the schedule ends; the best model on dev is in the folder.
@@ -188,7 +208,7 @@ class Trainer:
                     with stage("collate"):
                         batch = self.collate(share) if share else None
                     with stage("backward"):
-                        self.recent.loss += self.step(batch)
+                        self.step(batch)
                 self.recent.words += sum(lengths)
                 progress.seconds = time.perf_counter() - start
                 self.schedule.advance(progress, len(batches))
@@ -205,7 +225,9 @@ class Trainer:
     def evaluate(self) -> None:
         """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
         progress, recent = self.progress, self.recent
-        if not all(bool(parameter.isfinite().all()) for parameter in self.parser.network.parameters()):
+        with recent.profile.recording(), stage("backward"):
+            self.settle()
+        if not torch.stack([own.isfinite().all() for own in self.parser.network.parameters()]).all():
             raise ValueError(f"{DIVERGED}: weights are no numbers after step {progress.step} ({AFTER_DIVERGENCE})")
         goes_back = self.settings.decay_from == "best"
         with self.average.applied():

@@ -60,6 +60,7 @@ def time_training(
         warm_up = max(1, steps // 10)
         for indices in order[:warm_up]:
             trainer.step(trainer.collate(indices))
+        trainer.settle()
         profile, words = Profile(), 0
         start = time.perf_counter()
         with profile.recording():
@@ -69,6 +70,8 @@ def time_training(
                 with stage("backward"):
                     trainer.step(batch)
                 words += len(batch.dependent)
+            with stage("backward"):
+                trainer.settle()
         seconds = time.perf_counter() - start
     return {"steps": steps} | _stages(words, seconds, profile.shares)
 
