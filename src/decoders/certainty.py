@@ -19,6 +19,7 @@ from .k_best import k_best_trees
 from .shared import LARGE, Group, exact, without_shared
 
 T = TypeVar("T")
+MARGINS_DECODES = 4  # what `margins` takes, in decodes
 
 
 def _holds_large(values: np.ndarray) -> bool:
@@ -81,15 +82,16 @@ class Certainty(ABC):
         """Both as arrays of the right shape and of that type; ValueError if they cannot be."""
 
     @abstractmethod
-    def _each(
+    def map_batch(
         self,
         ask: Callable[[np.ndarray, np.ndarray | None], T],
         scores: np.ndarray,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None,
-        threads: int | None,
+        arc_bonus: np.ndarray | None = None,
+        threads: int | None = None,
+        decodes: int = 1,
     ) -> list[T]:
-        """What ``ask`` answers to the scores and the arc bonus of each sentence of a padded batch."""
+        """See `Decoder.map_batch`."""
 
     def outside_bytes(self, n: int) -> int:
         """Bytes that the charts of `max_marginals` take for a sentence of n words, those of decoding included."""
@@ -165,7 +167,7 @@ class Certainty(ABC):
         threads: int | None = None,
     ) -> list[Margins]:
         """`margins` of a padded batch; see `Decoder.decode_batch`."""
-        return self._each(self.margins, scores, lengths, arc_bonus, threads)
+        return self.map_batch(self.margins, scores, lengths, arc_bonus, threads, decodes=MARGINS_DECODES)
 
     def k_best(self, scores: np.ndarray, k: int, arc_bonus: np.ndarray | None = None) -> list[Derivation]:
         """The k best trees, each once, best first; all of them if there are fewer.
@@ -270,7 +272,7 @@ class Certainty(ABC):
         threads: int | None = None,
     ) -> list[PartMarginals]:
         """`part_marginals` of a padded batch; see `Decoder.decode_batch`."""
-        return self._each(
+        return self.map_batch(
             lambda own, bonus: self.part_marginals(own, bonus, temperature), scores, lengths, arc_bonus, threads
         )
 

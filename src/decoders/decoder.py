@@ -292,16 +292,28 @@ class Decoder(Certainty):
         TypeError
             Lengths that are no integers.
         """
-        return self._each(self.decode, scores, lengths, arc_bonus, threads)
+        return self.map_batch(self.decode, scores, lengths, arc_bonus, threads)
 
-    def _each(
+    def map_batch(
         self,
         ask: Callable[[np.ndarray, np.ndarray | None], T],
         scores: np.ndarray,
         lengths: Iterable[int],
-        arc_bonus: np.ndarray | None,
-        threads: int | None,
+        arc_bonus: np.ndarray | None = None,
+        threads: int | None = None,
+        decodes: int = 1,
     ) -> list[T]:
+        """What ``ask`` answers to the scores and the arc bonus of each sentence of a padded batch, by several threads.
+
+        Parameters
+        ----------
+        ask
+            A method such as `decode`.
+        scores, lengths, arc_bonus, threads
+            See `decode_batch`.
+        decodes
+            How many times as long as `decode` it takes, about: what is quick is not worth a thread.
+        """
         counts = [operator.index(n) for n in lengths]
         scores = self._checked_batch(scores, counts)
         batch, size = len(scores), scores.shape[3]
@@ -318,7 +330,7 @@ class Decoder(Certainty):
         threads = available_threads() if threads is None else operator.index(threads)
         if threads < 1:
             raise ValueError(f"decoding takes one thread at least; got {threads}")
-        if threads == 1 or batch < 2 or sum(map(self.chart_bytes, counts)) < THREADED_BYTES * batch:
+        if threads == 1 or batch < 2 or decodes * sum(map(self.chart_bytes, counts)) < THREADED_BYTES * batch:
             return [one(b) for b in range(batch)]
         return list(_thread_pool(threads).map(one, range(batch)))
 

@@ -58,6 +58,8 @@ class Annotation:
         Of the tree, if it has one.
     confidence
         How sure the parser is of the tree.
+    next_best
+        Annotations with the next best trees, if they were asked for.
     """
 
     heads: np.ndarray | None = None
@@ -68,6 +70,7 @@ class Annotation:
     lemmas: tuple[str, ...] | None = None
     score: float | None = None
     confidence: Confidence | None = None
+    next_best: tuple[Annotation, ...] = ()
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Annotation):
@@ -340,7 +343,9 @@ class Sentence(Sequence[Word]):
 
     def annotated(self, annotation: Annotation) -> Sentence:
         """The sentence with what an annotation says; see `replace`."""
-        return self.replace(**{name: value for name, value in vars(annotation).items() if value is not None})
+        said = {name: value for name, value in vars(annotation).items() if value is not None}
+        del said["next_best"]
+        return self.replace(**said)
 
     def replace(
         self,

@@ -64,21 +64,30 @@ class TreebankParser(ABC):
         *,
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
+        **wishes: Unpack[Wishes],
     ) -> Sequence[Annotation | DataError]:
         """As `predict`; in place of an annotation the error of given heads that no tree has."""
-        return self._answer(sentences, self.check(predict, keep_heads, overwrite))
+        return self._answer(sentences, self.check(predict, keep_heads, overwrite, **wishes))
 
     def check(
-        self, predict: str | Iterable[str] | None = None, keep_heads: bool = False, overwrite: bool = False
+        self,
+        predict: str | Iterable[str] | None = None,
+        keep_heads: bool = False,
+        overwrite: bool = False,
+        **wishes: Unpack[Wishes],
     ) -> Request:
         """The request for some columns; see `parse`. A column that is named, and not predicted, is logged.
 
         Raises
         ------
         ValueError
-            An unknown column, or nothing that the parser predicts; or it cannot keep heads.
+            An unknown column, or nothing that the parser predicts; or it cannot keep heads, or do what else is wished.
         """
-        request = Request.of(predict, keep_heads, overwrite)
+        request = Request.of(predict, keep_heads, overwrite, **wishes)
+        if request.confidence or request.trees > 1:
+            self._check_certainty(request)
+        if request.unique:
+            self._check_relations(request.unique)
         if keep_heads and not self.can_keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         missing = request.columns - self.annotates - {HEADS}
@@ -94,6 +103,17 @@ class TreebankParser(ABC):
         """Why the parser does not predict some columns."""
         return "it was trained to predict heads and relations alone"
 
+    def _check_certainty(self, request: Request) -> None:
+        """ValueError unless the parser can say how sure it is, or what the next best trees are."""
+        raise ValueError(
+            "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree, nor which is the next best; "
+            "use a model that was trained with --decoder"
+        )
+
+    def _check_relations(self, unique: tuple[str, ...]) -> None:
+        """ValueError unless the parser can keep relations unique under each head."""
+        raise ValueError("only a single model with a network can keep relations unique")
+
     def predict(
         self,
         sentences: Sequence[Sentence],
@@ -101,6 +121,7 @@ class TreebankParser(ABC):
         *,
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
+        **wishes: Unpack[Wishes],
     ) -> list[Annotation]:
         """What `parse` writes to some sentences, in their order; None for a column that does not change.
 
@@ -112,7 +133,7 @@ class TreebankParser(ABC):
             As for `parse`.
         """
         predictions = []
-        for result in self.attempt(sentences, keep_heads, predict=predict, overwrite=overwrite):
+        for result in self.attempt(sentences, keep_heads, predict=predict, overwrite=overwrite, **wishes):
             if isinstance(result, DataError):
                 raise result
             predictions.append(result)
@@ -127,6 +148,7 @@ class TreebankParser(ABC):
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
         format: str = "conllu",
+        **wishes: Unpack[Wishes],
     ) -> Iterator[Sentence]:
         """Parse CoNLL-U or text; yields every sentence with its tree and what else was missing, in order.
 
@@ -146,6 +168,18 @@ class TreebankParser(ABC):
         format : {"conllu", "text", "horizontal", "vertical"}
             Of the file: raw text, one sentence a line (its words apart by blanks), one word a line (an empty line after
             each sentence).
+        confidence : bool or "all"
+            Say how sure the parser is of each word (`Word.confidence`, `margin`, `alternatives`); of the alternatives, the
+            best one, or with "all" all of them.
+        k_best : int
+            Yield each sentence with its k best trees, best first, each with its score, comments ``# rank`` and
+            ``# score``, and a sent_id of its own; with fewer if there are fewer trees.
+        unique : str or iterable of str, optional
+            Relations, such as "nsubj,obj", that a word has at most one dependent with; subtypes count as the whole. The
+            best relations under this limit are found exactly.
+        among : int
+            With ``unique``, look among so many of the best trees for the best ones together with their relations: the
+            scores of the tree and the logarithms of the relations' probabilities are added up.
 
         Raises
         ------
@@ -155,7 +189,7 @@ class TreebankParser(ABC):
             Text where a file is expected, or words where sentences are; an unknown column, or none that the parser
             predicts; or it cannot keep heads.
         """
-        request = self.check(predict, keep_heads, overwrite)
+        request = self.check(predict, keep_heads, overwrite, **wishes)
         report = Errors.of(errors)
         check_format(format)
         sentences: Iterable[Sentence | None] = (

@@ -11,14 +11,15 @@ import torch
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import Decoder, Derivation, InfeasibleError, get_decoder
+from mh4.decoders import ChartTooLargeError, Decoder, Derivation, InfeasibleError, Margins, get_decoder
+from mh4.decoders.certainty import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
 from mh4.models.devices import HostCopy
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
 from .config import ChartConfig
-from .network import NetworkParser, prediction_batches
+from .network import Found, NetworkParser, prediction_batches
 from .request import HEADS, Request
 from .vocabulary import Vocabulary
 
@@ -89,26 +90,72 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     def start_scores(self, encoded: Encoded) -> HostCopy:
         return HostCopy(self.network.scorer(encoded.roles))
 
+    def _check_certainty(self, request: Request) -> None:
+        if not self.decoder.exact:
+            raise ValueError(f"{self.decoder!r} has no exact decoder behind it, so it cannot say how sure it is of a tree")
+        if request.confidence and self.calibration is None:
+            where = "FOLDER" if self.folder is None else self.folder
+            raise ValueError(
+                f"{where}: the model does not know yet what its margins mean; run mh4 calibrate {where} DEV once, "
+                "with a treebank that it was not trained on"
+            )
+
     def find_heads(
-        self, scores: HostCopy, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> Sequence[Derivation | DataError]:
+        self, scores: HostCopy, sentences: Sequence[Sentence], request: Request
+    ) -> Sequence[Found | DataError]:
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
-        bonus = known_heads_bonus(sentences, matrices.shape[-1]) if keep_heads else None
+        bonus = known_heads_bonus(sentences, matrices.shape[-1]) if request.keep_heads else None
         for sentence in sentences:
             if instead := self.fallback.instead(len(sentence)):
                 warn_of_size(self.decoder, sentence, f"parsed with {instead}")
+        if not request.confidence and request.trees == 1:
+            try:
+                best = self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
+                return [Found([tree]) for tree in best]
+            except InfeasibleError:
+                if bonus is None:
+                    raise
+        # With an answer for each sentence, as some may have no tree with the given heads.
+        decodes = request.trees * MARGINS_DECODES
+        answers = self.fallback.map_batch(
+            lambda own, known: self._find(own, known, request), matrices, lengths, bonus, self.threads, decodes
+        )
+        return [
+            infeasible(sentence, answer, self.single_root) if isinstance(answer, InfeasibleError) else answer
+            for sentence, answer in zip(sentences, answers, strict=True)
+        ]
+
+    def _find(self, scores: np.ndarray, bonus: np.ndarray | None, request: Request) -> Found | InfeasibleError:
+        n = scores.shape[-1] - 2
         try:
-            return self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
-        except InfeasibleError:
+            if self.fallback.instead(n) or not (request.confidence or request.trees > 1):
+                return Found([self.fallback.decode(scores, bonus)])
+            try:
+                if request.confidence:
+                    margins = self.decoder.margins(scores, bonus)
+                    losses = self._losses(scores, bonus, margins) if request.alternatives else None
+                    return Found([margins.derivation], margins, losses)
+                trees = self.decoder.k_best(scores, request.trees, bonus)
+            except ChartTooLargeError as error:
+                log.warning("%s; of the sentence, the best tree is all that is known", error)
+                trees = []
+            return Found(trees or [self.decoder.decode(scores, bonus)])
+        except InfeasibleError as error:
             if bonus is None:
                 raise
-        # One by one, for the sentence that has no tree with the given heads.
-        cut = [(slice(len(sentence) + 2), sentence) for sentence in sentences]
-        return [
-            decode_sentence(self.fallback, own[:, size, size], known[size, size], sentence)
-            for own, known, (size, sentence) in zip(matrices, bonus, cut, strict=True)
-        ]
+            return error
+
+    def _losses(self, scores: np.ndarray, bonus: np.ndarray | None, margins: Margins) -> np.ndarray:
+        """See `Confidence.losses`; what the runner-up costs is the margin exactly."""
+        best, words = margins.derivation, np.arange(1, scores.shape[-1] - 1)
+        with_arc = self.decoder.max_marginals(scores, bonus)[:-1, :-1]
+        losses = np.maximum(np.float32(best.score) - with_arc, margins.values[None].astype(np.float32))
+        losses[with_arc == -np.inf] = np.inf
+        losses[best.heads[1:], words] = np.inf
+        known = margins.heads[1:] >= 0
+        losses[margins.heads[1:][known], words[known]] = margins.values[1:][known]
+        return losses
 
 
 def warn_of_size(decoder: Decoder, sentence: Sentence, instead: str) -> None:
@@ -128,9 +175,14 @@ def decode_sentence(
     except InfeasibleError as error:
         if bonus is None:
             raise
-        return _conflict(sentence, decoder.single_root) or sentence.error(
-            f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
-        )
+        return infeasible(sentence, error, decoder.single_root)
+
+
+def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:
+    """What is wrong with the given heads of a sentence, where no tree has them."""
+    return _conflict(sentence, single_root) or sentence.error(
+        f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
+    )
 
 
 def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:

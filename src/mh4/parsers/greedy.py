@@ -12,8 +12,9 @@ from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_
 
 from .base import check_greedy
 from .config import GreedyConfig
-from .network import NetworkParser
+from .network import Found, NetworkParser
 from .network_loops import parse_sentence
+from .request import Request
 from .systems import get_system
 from .vocabulary import Vocabulary
 
@@ -60,12 +61,12 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         return self.network.scorer.arrays(encoded.roles)
 
     def find_heads(
-        self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> list[Derivation]:
+        self, scores: ScorerArrays | BiaffineArrays, sentences: Sequence[Sentence], request: Request
+    ) -> list[Found]:
         trees = []
         room = self.new_room(max(map(len, sentences)))
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
             parse_sentence(self.system.code, scores, i, len(sentence), self.roles, *room, heads)
-            trees.append(Derivation(heads, _NO_PARTS, np.nan))
+            trees.append(Found([Derivation(heads, _NO_PARTS, np.nan)]))
         return trees

@@ -14,19 +14,22 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 import numpy as np
 import torch
 
+from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import Derivation
+from mh4.decoders import Derivation, Margins
 from mh4.models.bilstm_encoder import BiLSTMEncoder
 from mh4.models.devices import HostCopy, choose_device, send
 from mh4.models.encoder import Encoder
 from mh4.models.network import Encoded, ParserNetwork, S
 
-from .base import ROOT_RELATION, TreebankParser
+from .base import TreebankParser
+from .calibration import Calibration
 from .column_reader import ColumnReader, known_columns
 from .config import NetworkParserConfig
 from .folder import CONFIG, WEIGHTS, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
+from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
 from .vocabulary import Vocabulary
 
@@ -45,6 +48,24 @@ def _make_bilstm(config: NetworkParserConfig, vocabulary: Vocabulary) -> BiLSTME
 ENCODERS: dict[str, Callable[[NetworkParserConfig, Vocabulary], Encoder]] = {"bilstm": _make_bilstm}
 
 
+class Found(NamedTuple):
+    """What was found for a sentence of n words.
+
+    Attributes
+    ----------
+    trees : list of Derivation
+        The best ones, at least one; where trees have no score, it is NaN.
+    margins : Margins, optional
+        Of the first tree, if they were asked for and the decoder can tell.
+    losses : float32 (n + 1, n + 1), optional
+        See `Confidence`; if they were asked for.
+    """
+
+    trees: list[Derivation]
+    margins: Margins | None = None
+    losses: np.ndarray | None = None
+
+
 class ScoredBatch(NamedTuple):
     """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then.
 
@@ -54,20 +75,20 @@ class ScoredBatch(NamedTuple):
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
-    find_heads: Callable[[], Sequence[Derivation | DataError]] | None
+    find_heads: Callable[[], Sequence[Found | DataError]] | None
     columns: HostCopy | None
 
 
 class LabelledBatch(NamedTuple):
-    """Sentences with their trees, or errors; the best relation of each word of the trees may still be on its way.
+    """Sentences with their trees, or errors; the relations of all words of the trees may still be on their way.
 
     Without trees where none are asked for.
     """
 
     indices: list[int]
     sentences: list[Sentence]
-    trees: Sequence[Derivation | DataError] | None
-    relations: HostCopy | None
+    trees: Sequence[Found | DataError] | None
+    relations: ChosenRelations | None
     columns: HostCopy | None
 
 
@@ -81,6 +102,10 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     ahead : int
         Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
         thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
+    calibration : Calibration or None
+        What its margins mean.
+    folder : Path or None
+        Where it was loaded from.
     """
 
     config_type: type[C]
@@ -90,6 +115,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.vocabulary = vocabulary
         self.device = choose_device(device)
         self.threads: int | None = None
+        self.calibration: Calibration | None = None
+        self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
         self.network = ParserNetwork(
             config.network,
@@ -101,6 +128,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             len(vocabulary.features),
             None if vocabulary.columns is None else vocabulary.columns.classes,
         ).to(self.device)
+        self.relations = RelationReader(vocabulary.relations)
         self.reader = None if vocabulary.columns is None else ColumnReader(vocabulary.columns, self.device)
         self.annotates = known_columns(vocabulary.columns, self.network.annotator)
 
@@ -117,9 +145,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     @abstractmethod
     def find_heads(
-        self, scores: Any, sentences: Sequence[Sentence], keep_heads: bool
-    ) -> Sequence[Derivation | DataError]:
-        """The tree of each sentence of a batch, or its error; where trees have no score, it is NaN."""
+        self, scores: Any, sentences: Sequence[Sentence], request: Request
+    ) -> Sequence[Found | DataError]:
+        """The trees of each sentence of a batch, or its error."""
 
     @classmethod
     def load(cls, folder: str | Path, device: str = "auto", search: str = "exact", threads: int | None = None) -> Self:
@@ -147,6 +175,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
         parser.threads = threads
         parser.meta = read_meta(folder)
+        parser.calibration = Calibration.load(folder)
+        parser.folder = folder
         weights = read_tensors(folder / WEIGHTS)
         try:
             parser.network.load_state_dict(weights)
@@ -173,7 +203,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
         def settle(count: int) -> None:
             while len(scored) > count:
-                labelled.append(self._find_trees(scored.popleft()))
+                labelled.append(self._find_trees(scored.popleft(), request))
             while len(labelled) > count:
                 batch = labelled.popleft()
                 with stage("label"):
@@ -204,11 +234,11 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         with stage("score"):
             scores = self.start_scores(encoded)
 
-        def find_heads() -> Sequence[Derivation | DataError]:
+        def find_heads() -> Sequence[Found | DataError]:
             with stage("decode"):
                 if note is not None:
                     note(indices, scores)
-                return self.find_heads(scores, sentences, request.keep_heads)
+                return self.find_heads(scores, sentences, request)
 
         find = background.submit(booked_here(find_heads)).result if self.ahead else find_heads
         return ScoredBatch(indices, sentences, encoded, find, columns)
@@ -227,24 +257,26 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             return HostCopy(self.reader.choose(scores, sentences, request.overwrite))
 
     @torch.inference_mode()
-    def _find_trees(self, batch: ScoredBatch) -> LabelledBatch:
+    def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:
         if batch.find_heads is None:
             return LabelledBatch(batch.indices, batch.sentences, None, None, batch.columns)
-        trees = batch.find_heads()
+        found = batch.find_heads()
         with stage("label"):
-            found = [(b, tree.heads) for b, tree in enumerate(trees) if not isinstance(tree, DataError)]
+            trees = [
+                (b, tree.heads) for b, one in enumerate(found) if not isinstance(one, DataError) for tree in one.trees
+            ]
             arcs = (
-                np.repeat([b for b, _ in found], [len(heads) - 1 for _, heads in found]),
-                np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in found)]),
-                np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in found)]),
+                np.repeat([b for b, _ in trees], [len(heads) - 1 for _, heads in trees]),
+                np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in trees)]),
+                np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in trees)]),
             )
             indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
             label_scores = self.network.label_scores(batch.encoded.states, *indices)
-            relations = HostCopy(self._best_relations(label_scores, indices[1]))
-        return LabelledBatch(batch.indices, batch.sentences, trees, relations, batch.columns)
+            relations = self.relations.choose(label_scores, indices[1], request)
+        return LabelledBatch(batch.indices, batch.sentences, found, relations, batch.columns)
 
     def _read(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
-        found = self._read_trees(batch, request.keep_heads)
+        found = self._read_trees(batch, request)
         if batch.columns is None or self.reader is None:
             return found
         columns = self.reader.read(batch.columns.numpy(), batch.sentences, request, self.annotates)
@@ -253,29 +285,41 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             for one, values in zip(found, columns, strict=True)
         ]
 
-    def _read_trees(self, batch: LabelledBatch, keep_heads: bool) -> list[Annotation | DataError]:
+    def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
         if batch.trees is None or batch.relations is None:
             return [Annotation()] * len(batch.sentences)
-        names = np.array(self.vocabulary.relations, dtype=object)[batch.relations.numpy()]
         predictions: list[Annotation | DataError] = []
         start = 0
-        for sentence, tree in zip(batch.sentences, batch.trees, strict=True):
-            if isinstance(tree, DataError):
-                predictions.append(tree)
+        for sentence, found in zip(batch.sentences, batch.trees, strict=True):
+            if isinstance(found, DataError):
+                predictions.append(found)
                 continue
-            score = None if math.isnan(tree.score) else tree.score
-            prediction = Annotation(tree.heads, tuple(names[start : start + len(sentence)]), score=score)
-            predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
-            start += len(sentence)
+            candidates = []
+            for tree in found.trees:
+                arcs = slice(start, start + len(sentence))
+                relations = self.relations.read(batch.relations, arcs, tree.heads, sentence, request)
+                score = None if math.isnan(tree.score) else tree.score
+                confidence = self._confidence(found, relations) if request.confidence else None
+                candidates.append((relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence)))
+                start = arcs.stop
+            if request.unique and len(candidates) > 1:  # with the relations, another tree may be the best
+                candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - float(np.sum(pair[0].logs)))
+            first, *others = (annotation for _, annotation in candidates[: request.k_best])
+            predictions.append(replace(first, next_best=tuple(others)) if others else first)
         return predictions
 
-    def _best_relations(self, scores: torch.Tensor, heads: torch.Tensor) -> torch.Tensor:
-        """Best relation of each arc; in UD, ``root`` goes to children of the root and to nobody else."""
-        root = self.vocabulary.relation_index.get(ROOT_RELATION)
-        if root is not None and len(self.vocabulary.relations) > 1:
-            is_root_relation = torch.arange(scores.shape[1], device=scores.device) == root
-            scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
-        return scores.argmax(1)
+    def _confidence(self, found: Found, relations: TreeRelations) -> Confidence:
+        n = len(relations.names)
+        shares = np.full(n + 1, np.nan)
+        if relations.logs is not None:
+            shares[1:] = np.where(relations.given, np.inf, np.exp(relations.logs))
+        if found.margins is None:
+            return Confidence(np.full(n + 1, np.nan), np.full(n + 1, -1, np.int32), shares)
+        confidence = Confidence(found.margins.values, found.margins.heads, shares, losses=found.losses)
+        return confidence if self.calibration is None else self.calibration.applied(confidence)
+
+    def _check_relations(self, unique: tuple[str, ...]) -> None:
+        self.relations.check_limits(unique)
 
 
 def keep_relations(sentence: Sentence, prediction: Annotation) -> Annotation:

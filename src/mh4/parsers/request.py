@@ -4,12 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Literal, TypedDict
 
 HEADS = "heads"  # and relations
 TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
 GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
+
+
+class Wishes(TypedDict, total=False):
+    """What can be asked of trees, by the names that users give it; see `TreebankParser.parse`."""
+
+    confidence: bool | Literal["all"]
+    k_best: int
+    among: int
+    unique: str | Iterable[str] | None
 
 
 @dataclass(frozen=True)
@@ -24,23 +34,68 @@ class Request:
         Keep the heads that sentences have and predict the others around them.
     overwrite
         Predict columns other than heads also where they are given.
+    confidence
+        Say how sure the parser is of each head and relation.
+    alternatives
+        Say what every other head would cost.
+    k_best
+        How many trees to give for each sentence.
+    among
+        How many trees to look at for the best ones together with their relations.
+    unique
+        Relations that a head has at most one of, subtypes included.
     """
 
     columns: frozenset[str] = frozenset(GROUPS["all"])
     keep_heads: bool = False
     overwrite: bool = False
+    confidence: bool = False
+    alternatives: bool = False
+    k_best: int = 1
+    among: int = 1
+    unique: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.k_best < 1 or self.among < 1:
+            raise ValueError(f"a sentence has at least one tree; got k_best = {self.k_best}, among = {self.among}")
+        if self.among > 1 and not self.unique:
+            raise ValueError("among (--among) is for relations that are unique (--unique)")
+        if self.confidence and self.trees > 1:
+            raise ValueError("confidence is about the best tree; ask for it, or for several trees, not for both")
+        if (self.confidence or self.trees > 1 or self.unique) and not self.heads:
+            raise ValueError(f"confidence, several trees and unique relations need trees; predict {HEADS}")
+        if any(not name or ":" in name for name in self.unique):
+            raise ValueError("unique relations are given without subtypes, such as nsubj,obj")
 
     @classmethod
-    def of(cls, predict: str | Iterable[str] | None, keep_heads: bool = False, overwrite: bool = False) -> Request:
+    def of(
+        cls,
+        predict: str | Iterable[str] | None,
+        keep_heads: bool = False,
+        overwrite: bool = False,
+        *,
+        confidence: bool | Literal["all"] = False,
+        k_best: int = 1,
+        among: int = 1,
+        unique: str | Iterable[str] | None = None,
+    ) -> Request:
         """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
 
         Raises
         ------
         ValueError
-            An unknown name, or none.
+            An unknown name, or none; things that cannot be asked for together.
         """
+        limited = unique.split(",") if isinstance(unique, str) else list(unique or ())
+        more: dict[str, Any] = {
+            "confidence": bool(confidence),
+            "alternatives": confidence == "all",
+            "k_best": k_best,
+            "among": among,
+            "unique": tuple(dict.fromkeys(name.strip() for name in limited)),
+        }
         if predict is None:
-            return cls(keep_heads=keep_heads, overwrite=overwrite)
+            return cls(keep_heads=keep_heads, overwrite=overwrite, **more)
         names = predict.split(",") if isinstance(predict, str) else list(predict)
         columns: set[str] = set()
         for name in names:
@@ -49,9 +104,19 @@ class Request:
             columns.update(GROUPS.get(name.strip(), (name.strip(),)))
         if not columns:
             raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")
-        return cls(frozenset(columns), keep_heads, overwrite)
+        return cls(frozenset(columns), keep_heads, overwrite, **more)
 
     @property
     def heads(self) -> bool:
         """Whether trees are asked for."""
         return HEADS in self.columns
+
+    @property
+    def trees(self) -> int:
+        """How many of the best trees are looked for."""
+        return max(self.k_best, self.among)
+
+    @property
+    def weighs_relations(self) -> bool:
+        """Whether the scores of relations matter beyond which is the best."""
+        return self.confidence or bool(self.unique)

@@ -1,0 +1,171 @@
+"""The relations of a tree: the best of each arc, or the best together if a head may have some only once."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from mh4.data.sentence import Sentence
+from mh4.models.devices import HostCopy
+
+from .base import ROOT_RELATION
+from .request import Request
+
+NO_LIMIT = -1
+
+
+class ChosenRelations(NamedTuple):
+    """Relations of A arcs, on their way to the host: the best of each, and if need be what all R of them score.
+
+    Attributes
+    ----------
+    best : int64 (A,)
+    logs : float32 (A, R), optional
+        Logarithms of the softmax; −inf where a relation cannot be.
+    """
+
+    best: HostCopy
+    logs: HostCopy | None
+
+
+class TreeRelations(NamedTuple):
+    """Relations of the n words of a tree.
+
+    Attributes
+    ----------
+    names : tuple of str
+    logs : float64 (n,), optional
+        Logarithm of the softmax of each; 0 where the relation was given.
+    given : bool (n,)
+        Whether the relation was given.
+    """
+
+    names: tuple[str, ...]
+    logs: np.ndarray | None
+    given: np.ndarray
+
+
+class RelationReader:
+    """Chooses relations by their scores.
+
+    Parameters
+    ----------
+    names : sequence of str
+        The relations of the vocabulary.
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = np.array(names, dtype=object)
+        self._index = {name: r for r, name in enumerate(names)}
+        self._root = self._index.get(ROOT_RELATION) if len(names) > 1 else None
+
+    def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:
+        """The best relation of each arc, by scores (A, R); as in UD, ``root`` goes to children of the root alone."""
+        if self._root is not None:
+            is_root_relation = torch.arange(scores.shape[1], device=scores.device) == self._root
+            scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
+        logs = HostCopy(scores.log_softmax(1)) if request.weighs_relations else None
+        return ChosenRelations(HostCopy(scores.argmax(1)), logs)
+
+    def check_limits(self, unique: Collection[str]) -> None:
+        """ValueError unless the relations can be limited to one under each head."""
+        groups = self._groups(unique)
+        if (groups == NO_LIMIT).all():
+            raise ValueError(f"the model has none of the relations {', '.join(unique)}, so none can be kept unique")
+        free = groups == NO_LIMIT
+        if self._root is not None:
+            free[self._root] = False
+        if not free.any():
+            raise ValueError("no relation is left that several words under a head may have")
+
+    def _groups(self, unique: Collection[str]) -> np.ndarray:
+        """int (R,): number of the limited relation that each one is, subtypes included, or `NO_LIMIT`."""
+        numbers = {name: number for number, name in enumerate(unique)}
+        groups = [numbers.get(str(name).partition(":")[0], NO_LIMIT) for name in self._names]
+        return np.array(groups, np.int64)
+
+    def read(
+        self, chosen: ChosenRelations, arcs: slice, heads: np.ndarray, sentence: Sentence, request: Request
+    ) -> TreeRelations:
+        """The relations of a tree, whose arcs to the words 1…n are those of a slice of the chosen ones."""
+        best = chosen.best.numpy()[arcs]
+        given = np.zeros(len(best), bool)
+        names = self._names[best]
+        if request.keep_heads:
+            given = (sentence.heads[1:] >= 0) & np.array([name != "_" for name in sentence.relations])
+            names = np.where(given, np.array(sentence.relations, dtype=object), names)
+        if chosen.logs is None:
+            return TreeRelations(tuple(names.tolist()), None, given)
+        logs = chosen.logs.numpy()[arcs]
+        if request.unique:
+            best = best.copy()
+            taken = [str(name).partition(":")[0] if own else None for name, own in zip(names, given, strict=True)]
+            limit_relations(heads, best, logs, self._groups(request.unique), list(request.unique), taken)
+            names = np.where(given, names, self._names[best])
+        own = np.where(given, 0.0, logs[np.arange(len(best)), best].astype(np.float64))
+        return TreeRelations(tuple(names.tolist()), own, given)
+
+
+def limit_relations(
+    heads: np.ndarray,
+    best: np.ndarray,
+    logs: np.ndarray,
+    groups: np.ndarray,
+    limited: Sequence[str],
+    taken: Sequence[str | None],
+) -> None:
+    """Change the relations of a tree, in place, to the best ones with each limited relation at most once under a head.
+
+    An assignment problem for each head that breaks the limits: of its children, each gets one of the limited relations,
+    which one child can have, or the best of the others, which any number can have. Words below the root keep theirs.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+    best : int (n,)
+        The best relation of each word by itself.
+    logs : float (n, R)
+        What relations score; −inf where they cannot be.
+    groups : int (R,)
+        Number of the limited relation, in ``limited``, that each relation counts as, or `NO_LIMIT`.
+    limited : sequence of str
+    taken : n of str or None
+        Relations that words have and keep, without subtypes.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    open_words = np.array([name is None for name in taken], bool)
+    held: dict[int, set[str]] = {}
+    for head, name in zip(heads[1:].tolist(), taken, strict=True):
+        if name is not None:
+            held.setdefault(head, set()).add(name)
+    for h in range(1, len(heads)):
+        children = np.flatnonzero((heads[1:] == h) & open_words)
+        own = groups[best[children]]
+        counts = Counter(own[own != NO_LIMIT].tolist())
+        used = held.get(h, set())
+        if all(count == 1 and limited[g] not in used for g, count in counts.items()):
+            continue
+        left = [g for g, name in enumerate(limited) if name not in used]
+        # Columns: each limited relation that is left, then for each child what is not limited.
+        options = np.full((len(children), len(left)), -1)
+        gains = np.full((len(children), len(left) + len(children)), -np.inf)
+        free = _best_of(logs[children], groups == NO_LIMIT)
+        for column, g in enumerate(left):
+            options[:, column] = _best_of(logs[children], groups == g)
+            gains[:, column] = logs[children, options[:, column]] if (groups == g).any() else -np.inf
+        rows = np.arange(len(children))
+        gains[rows, len(left) + rows] = logs[children, free]
+        _, columns = linear_sum_assignment(-gains)
+        for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
+            best[children[row]] = options[row, column] if column < len(left) else free[row]
+
+
+def _best_of(logs: np.ndarray, allowed: np.ndarray) -> np.ndarray:
+    """int (rows,): the best of the allowed columns."""
+    return np.where(allowed, logs, -np.inf).argmax(1)
