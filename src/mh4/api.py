@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.document import Document
@@ -15,6 +15,7 @@ from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.registry import load_parser
+from mh4.parsers.request import Wishes
 from mh4.training.perceptron import train as train_perceptron
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
 from mh4.training.segmenter import segmenter_options
@@ -87,12 +88,13 @@ class Parser:
         keep_heads: bool = False,
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
+        **wishes: Unpack[Wishes],
     ) -> Sentence | Document:
         """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
         Every column that the model predicts is filled; see `parse` for the options.
         """
-        return self.inside(words, keep_heads=keep_heads, predict=predict, overwrite=overwrite)
+        return self.inside(words, keep_heads=keep_heads, predict=predict, overwrite=overwrite, **wishes)
 
     def parse(
         self,
@@ -103,11 +105,16 @@ class Parser:
         overwrite: bool = False,
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
+        **wishes: Unpack[Wishes],
     ) -> Iterator[Sentence]:
         """Parse a file of CoNLL-U or text, or sentences; see `mh4.parsers.base.TreebankParser.parse`."""
         return self.inside.parse(
-            source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite, format=format
+            source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite, format=format, **wishes
         )
+
+    def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
+        """The k best trees of a sentence, best first, each with its score."""
+        return self.inside.k_best(words, k, keep_heads=keep_heads)
 
     def parse_file(
         self,
@@ -119,7 +126,9 @@ class Parser:
         overwrite: bool = False,
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
+        min_confidence: float | None = None,
         on_progress: Callable[[Count], None] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> Count:
         """Parse a file into a CoNLL-U file, which appears when it is whole; returns the sentences and words."""
         return self.inside.parse_file(
@@ -130,7 +139,9 @@ class Parser:
             overwrite=overwrite,
             errors=errors,
             format=format,
+            min_confidence=min_confidence,
             on_progress=on_progress,
+            **wishes,
         )
 
     @property

@@ -1,4 +1,4 @@
-"""Command line: ``mh4 train | parse | eval | coverage | transform | oracle | sample | demo | bench``.
+"""Command line: ``mh4 train | parse | eval | calibrate | uncertain | coverage | transform | oracle | sample | …``.
 
 A module holds a group of commands. Heavy modules are imported by the command that needs them, so that ``mh4 --help``
 answers at once.
@@ -19,6 +19,7 @@ from mh4 import __version__
 from mh4.machine import Terminated
 
 from .bench.commands import bench_app
+from .calibration import calibrate, uncertain
 from .options import say
 from .parsing import evaluate, parse
 from .samples import demo, sample
@@ -54,6 +55,8 @@ def _program(
 app.command()(train)
 app.command()(parse)
 app.command(name="eval")(evaluate)
+app.command()(calibrate)
+app.command()(uncertain)
 app.command()(coverage)
 app.command()(transform)
 app.command()(oracle)

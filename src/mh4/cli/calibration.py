@@ -1,20 +1,91 @@
-"""``mh4 eval --calibration``: how far stated confidences hold."""
+"""``mh4 calibrate``, ``mh4 uncertain`` and ``mh4 eval --calibration``: how sure a parser is, and whether that holds."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from mh4.data.errors import require
 from mh4.data.files import atomic_output
 
-from .options import output
+from .options import (
+    Device,
+    DeviceOption,
+    SkipBadOption,
+    ThreadsOption,
+    error_policy,
+    output,
+    report_skipped,
+    say,
+    set_threads,
+)
 
 if TYPE_CHECKING:
     from mh4.trees.reliability import CalibrationReport
+
+
+def calibrate(
+    model: Annotated[Path, typer.Argument(help="Model folder, with an exact decoder.")],
+    treebank: Annotated[
+        Path, typer.Argument(help="CoNLL-U with gold trees that the model was not trained on.", metavar="DEV")
+    ],
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Learn what the margins of a model mean, for mh4 parse --confidence; mh4 train does so by itself."""
+    from mh4.training.calibrating import calibrate as run
+
+    set_threads(threads)
+    errors = error_policy(skip_bad)
+    calibration, report = run(model, treebank, device=device.value, threads=threads, errors=errors)
+    report_skipped(errors)
+    say(
+        f"{calibration.words} words; expected calibration error of heads {report.heads_before.ece:.2%} → "
+        f"{report.heads.ece:.2%}, of heads and relations {report.both.ece:.2%} (each half of the file by the other)"
+    )
+
+
+def uncertain(
+    model: Annotated[Path, typer.Argument(help="Model folder.")],
+    source: Annotated[str, typer.Argument(help="CoNLL-U to parse; - is standard input.", metavar="INPUT")] = "-",
+    count: Annotated[int, typer.Option("--number", "-n", min=1, help="How many words to list.")] = 100,
+    keep_heads: Annotated[
+        bool, typer.Option("--keep-heads", help="Keep the heads that the input has, and list only the others.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one word a line.")] = False,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """List the words that the parser is least sure of, the least certain first: what an annotator should look at."""
+    from rich.table import Table
+
+    from mh4.api import Parser
+    from mh4.data.confidence_columns import least_certain
+
+    set_threads(threads)
+    errors = error_policy(skip_bad)
+    parser = Parser(model, device=device.value, threads=threads)
+    parsed = parser.parse(source, keep_heads=keep_heads, predict="heads", errors=errors, confidence=True)
+    words = least_certain(parsed, count)
+    report_skipped(errors)
+    if as_json:
+        for word in words:
+            typer.echo(json.dumps(word.as_dict(), ensure_ascii=False))
+        return
+    table = Table(box=None, pad_edge=False)
+    for column in ("place", "sentence", "word", "form", "head", "relation", "confidence", "next head"):
+        table.add_column(column, justify="right" if column in ("word", "confidence") else "left", no_wrap=True)
+    for word in words:
+        table.add_row(
+            *(f"{word.source}:{word.line}", word.sentence, str(word.id), word.form, word.head, word.deprel),
+            *(f"{word.confidence:.3f}", word.next_head),
+        )
+    output.print(table)
 
 
 def evaluate_calibration(gold: Path, system: Path, as_json: bool, plot: Path | None) -> None:

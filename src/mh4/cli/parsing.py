@@ -6,7 +6,7 @@ import json
 import time
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,6 +25,9 @@ from .options import (
     set_threads,
 )
 from .progress import words_bar
+
+if TYPE_CHECKING:
+    from mh4.parsers.request import Wishes
 
 
 class InputFormat(StrEnum):
@@ -68,6 +71,31 @@ def parse(
     overwrite: Annotated[
         bool, typer.Option("--overwrite", help="Predict tags and lemmas also where the input has them.")
     ] = False,
+    confidence: Annotated[
+        bool,
+        typer.Option(
+            "--confidence",
+            help="Write how sure the parser is into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
+        ),
+    ] = False,
+    min_confidence: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_)."),
+    ] = None,
+    k_best: Annotated[int, typer.Option(min=1, help="Write each sentence with its K best trees.", metavar="K")] = 1,
+    unique: Annotated[
+        str | None,
+        typer.Option(
+            metavar="RELATION,...",
+            help="At most one dependent with each of these, subtypes included, e.g. nsubj,csubj,obj,iobj,expl.",
+        ),
+    ] = None,
+    among: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="K", help="With --unique: look among the K best trees for the best one with its relations."
+        ),
+    ] = 1,
     search: Annotated[
         str, typer.Option(help="exact, beam:K or greedy (the last two for mh3 and mh4 models only).")
     ] = "exact",
@@ -101,6 +129,7 @@ def parse(
     if cluster is None and len(sources) > 1:
         raise ValueError(f"one input at a time, not {', '.join(sources)} (--cluster local takes several)")
     errors = error_policy(skip_bad)
+    wishes: Wishes = {"confidence": confidence, "k_best": k_best, "unique": unique, "among": among}
     if cluster is not None:
         from mh4.service.cluster import parse_files
 
@@ -119,7 +148,9 @@ def parse(
                 overwrite=overwrite,
                 errors=errors,
                 form=form.value,
+                min_confidence=min_confidence,
                 on_progress=on_progress,
+                **wishes,
             )
     else:
         from mh4.api import Parser
@@ -136,7 +167,9 @@ def parse(
                 overwrite=overwrite,
                 errors=errors,
                 format=form.value,
+                min_confidence=min_confidence,
                 on_progress=on_progress,
+                **wishes,
             )
     seconds = time.perf_counter() - ready
     report_skipped(errors)

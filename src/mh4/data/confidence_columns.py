@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import heapq
+from collections.abc import Iterable
+from dataclasses import asdict, dataclass
 from math import isfinite, isnan
+from typing import Any
 
 import numpy as np
 
@@ -33,11 +36,6 @@ class Output:
     def __post_init__(self) -> None:
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
             raise ValueError(f"a confidence is a probability, in 0…1; got {self.min_confidence}")
-
-    @property
-    def needs_confidence(self) -> bool:
-        """Whether sentences must come with their confidence."""
-        return self.confidence or self.min_confidence is not None
 
     def __call__(self, sentence: Sentence) -> Sentence:
         """The sentence to be written."""
@@ -115,3 +113,57 @@ def read_confidence(misc: str) -> tuple[float, float, float]:
     entries = dict(entry.partition("=")[::2] for entry in misc.split("|"))
     word, head, margin = (float(entries.get(name, "nan")) for name in (WORD, HEAD, MARGIN))
     return word, head, margin
+
+
+@dataclass(frozen=True)
+class UncertainWord:
+    """A word to look at: where it stands, and what the parser says; heads as ``ID FORM``, or ``0``."""
+
+    source: str
+    line: int
+    sentence: str
+    id: int
+    form: str
+    head: str
+    deprel: str
+    confidence: float
+    next_head: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Ready for JSON."""
+        return asdict(self)
+
+
+def least_certain(sentences: Iterable[Sentence], count: int) -> list[UncertainWord]:
+    """The words with the least confidence of parsed sentences, the least certain first.
+
+    Words of which the parser says nothing, and those whose head and relation are certain, are left out.
+    """
+    certainties = (
+        (float(words[d]), float(sentence.confidence.margins[d]), number, d, sentence)
+        for number, sentence in enumerate(sentences)
+        if sentence.confidence is not None and (words := sentence.confidence.words) is not None
+        for d in range(1, len(words))
+        if words[d] < 1  # false for NaN
+    )
+    found = heapq.nsmallest(count, certainties, key=lambda one: one[:4])
+    return [_uncertain(sentence, d, confidence) for confidence, _, _, d, sentence in found]
+
+
+def _uncertain(sentence: Sentence, d: int, confidence: float) -> UncertainWord:
+    word = sentence[d - 1]
+
+    def named(head: int) -> str:
+        return "0" if head == 0 else f"{head} {sentence.forms[head - 1]}"
+
+    return UncertainWord(
+        sentence.source,
+        sentence.line_of(d),
+        sentence.label,
+        d,
+        word.form,
+        "_" if word.head is None else named(word.head),
+        word.deprel or "_",
+        round(confidence, DIGITS),
+        " ".join(named(head) for head, _ in word.alternatives[:1]),
+    )

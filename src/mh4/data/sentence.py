@@ -336,8 +336,11 @@ class Sentence(Sequence[Word]):
 
     def error(self, problem: str, word: int | None = None) -> DataError:
         """A `DataError` (to raise) about this sentence, located at `word` (from 1) or at its first line."""
-        row = 0 if word is None else word - 1 + sum(before < word for before, _ in self._others)
-        return located(self.source, self.first_line + row, self.name, problem)
+        return located(self.source, self.first_line if word is None else self.line_of(word), self.name, problem)
+
+    def line_of(self, word: int) -> int:
+        """The line of a word in its file, both from 1."""
+        return self.first_line + word - 1 + sum(before < word for before, _ in self._others)
 
     # New sentences from it.
 

@@ -5,18 +5,21 @@ from __future__ import annotations
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Unpack, overload
 
+from mh4.data.confidence_columns import Output, ranked
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
 
-from .request import ANNOTATED, HEADS, Request
+from .request import ANNOTATED, HEADS, Request, Wishes
 from .sources import as_sentences, check_format, read_file, require_segmenter, windows
 
 log = logging.getLogger("mh4")
@@ -106,8 +109,8 @@ class TreebankParser(ABC):
     def _check_certainty(self, request: Request) -> None:
         """ValueError unless the parser can say how sure it is, or what the next best trees are."""
         raise ValueError(
-            "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree, nor which is the next best; "
-            "use a model that was trained with --decoder"
+            "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree or which one is next best "
+            "(use a model that was trained with --decoder)"
         )
 
     def _check_relations(self, unique: tuple[str, ...]) -> None:
@@ -169,8 +172,8 @@ class TreebankParser(ABC):
             Of the file: raw text, one sentence a line (its words apart by blanks), one word a line (an empty line after
             each sentence).
         confidence : bool or "all"
-            Say how sure the parser is of each word (`Word.confidence`, `margin`, `alternatives`); of the alternatives, the
-            best one, or with "all" all of them.
+            Say how sure the parser is of each word: `Word.confidence`, `Word.margin`, and as `Word.alternatives` the
+            best other head or, with "all", all of them.
         k_best : int
             Yield each sentence with its k best trees, best first, each with its score, comments ``# rank`` and
             ``# score``, and a sent_id of its own; with fewer if there are fewer trees.
@@ -190,6 +193,16 @@ class TreebankParser(ABC):
             predicts; or it cannot keep heads.
         """
         request = self.check(predict, keep_heads, overwrite, **wishes)
+        return chain.from_iterable(self._open(source, request, errors, format))
+
+    def _open(
+        self,
+        source: str | Path | Iterable[Sentence | Sequence[str]],
+        request: Request,
+        errors: ErrorPolicy,
+        format: str,
+    ) -> Iterator[list[Sentence]]:
+        """Each sentence of a source with its tree, or with its best trees."""
         report = Errors.of(errors)
         check_format(format)
         sentences: Iterable[Sentence | None] = (
@@ -199,13 +212,25 @@ class TreebankParser(ABC):
         )
         return self._parse(sentences, request, report)
 
-    def _parse(self, sentences: Iterable[Sentence | None], request: Request, report: Errors) -> Iterator[Sentence]:
+    def _parse(
+        self, sentences: Iterable[Sentence | None], request: Request, report: Errors
+    ) -> Iterator[list[Sentence]]:
         for window in windows(sentences):
             for sentence, result in zip(window, self._answer(window, request), strict=True):
                 if isinstance(result, DataError):
                     report(result)
                 else:
-                    yield sentence.annotated(result)
+                    yield _with_trees(sentence, result, request.k_best)
+
+    def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
+        """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
+
+        Raises
+        ------
+        DataError, ValueError
+            See `parse`.
+        """
+        return list(self.parse([words], keep_heads, k_best=k))
 
     def parse_file(
         self,
@@ -217,19 +242,28 @@ class TreebankParser(ABC):
         predict: str | Iterable[str] | None = None,
         overwrite: bool = False,
         format: str = "conllu",
+        min_confidence: float | None = None,
         on_progress: Callable[[Count], object] | None = None,
+        **wishes: Unpack[Wishes],
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
 
-        ``on_progress`` is called after every sentence, with what was written so far.
+        With ``confidence``, it is in MISC and in the comment ``# tree_confidence``; with ``min_confidence``, words that
+        are less certain have ``_`` for HEAD and DEPREL. ``on_progress`` is called after every sentence, with what was
+        parsed so far.
         """
+        output = Output(bool(wishes.get("confidence")), min_confidence)
+        if min_confidence is not None:
+            wishes["confidence"] = True
+        request = self.check(predict, keep_heads, overwrite, **wishes)
         count = Count(0, 0)
         with atomic_output(target) as stream:
-            for sentence in self.parse(source, keep_heads, errors, predict=predict, overwrite=overwrite, format=format):
-                stream.write(sentence.to_bytes())
+            for trees in self._open(source, request, errors, format):
+                for sentence in trees:
+                    stream.write(output(sentence).to_bytes())
                 if str(source) == "-":
                     stream.flush()  # whoever waits for it sees it now
-                count = Count(count.sentences + 1, count.words + len(sentence))
+                count = Count(count.sentences + 1, count.words + len(trees[0]))
                 if on_progress is not None:
                     on_progress(count)
         return count
@@ -248,7 +282,7 @@ class TreebankParser(ABC):
     def __call__(self, words: Any, *, keep_heads: bool = False, **options: Any) -> Sentence | Document:
         """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
-        Options are ``predict`` and ``overwrite``, as for `parse`.
+        Options are ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for `parse`.
 
         Raises
         ------
@@ -258,6 +292,8 @@ class TreebankParser(ABC):
         ValueError
             Text, and a model without a segmenter; or a path.
         """
+        if "k_best" in options:
+            raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
         if isinstance(words, Path):
             raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
         if isinstance(words, str):
@@ -272,6 +308,17 @@ class TreebankParser(ABC):
     @cached_property
     def _segmenter(self) -> Segmenter:
         return Segmenter(require_segmenter(self.segmenter))
+
+
+def _with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
+    """The sentence with its best tree, or one for each of its best trees."""
+    if k == 1:
+        return [sentence.annotated(result)]
+    trees = [
+        replace(result, heads=tree.heads, relations=tree.relations, score=tree.score, next_best=())
+        for tree in (result, *result.next_best)
+    ]
+    return [ranked(sentence.annotated(tree), rank) for rank, tree in enumerate(trees, start=1)]
 
 
 def check_greedy(search: str) -> None:

@@ -81,6 +81,18 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         )
         return [one for one in found if isinstance(one, Annotation)], scores
 
+    def predict_with_margins(self, sentences: Sequence[Sentence]) -> list[Annotation]:
+        """The trees of some sentences with their margins, for which no calibration is needed.
+
+        Raises
+        ------
+        ValueError
+            The search is not exact.
+        """
+        self._check_exact()
+        found = self._answer(sentences, Request(frozenset((HEADS,)), confidence=True))
+        return [one for one in found if isinstance(one, Annotation)]
+
     @staticmethod
     def _cut(of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]) -> None:
         for own, i in zip(of_batch.numpy(), indices, strict=True):
@@ -90,9 +102,14 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     def start_scores(self, encoded: Encoded) -> HostCopy:
         return HostCopy(self.network.scorer(encoded.roles))
 
-    def _check_certainty(self, request: Request) -> None:
+    def _check_exact(self) -> None:
         if not self.decoder.exact:
-            raise ValueError(f"{self.decoder!r} has no exact decoder behind it, so it cannot say how sure it is of a tree")
+            raise ValueError(
+                f"{self.decoder!r} has no exact decoder behind it, so it cannot say how sure it is of a tree"
+            )
+
+    def _check_certainty(self, request: Request) -> None:
+        self._check_exact()
         if request.confidence and self.calibration is None:
             where = "FOLDER" if self.folder is None else self.folder
             raise ValueError(

@@ -100,6 +100,11 @@ class EnsembleParser(TreebankParser):
         members = [load_parser(folder, device=device, threads=threads) for folder in folders]
         return cls(members, decoder, combine, single_root)
 
+    def _check_certainty(self, request: Request) -> None:
+        raise ValueError(
+            "an ensemble counts votes and has no exact decoder with margins of its own (ask one of its models)"
+        )
+
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
         trees: Sequence[Annotation | DataError] = [Annotation()] * len(sentences)
         if request.heads:

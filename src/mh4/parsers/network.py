@@ -144,9 +144,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """The scores of a batch, for `find_heads`; they need not have arrived."""
 
     @abstractmethod
-    def find_heads(
-        self, scores: Any, sentences: Sequence[Sentence], request: Request
-    ) -> Sequence[Found | DataError]:
+    def find_heads(self, scores: Any, sentences: Sequence[Sentence], request: Request) -> Sequence[Found | DataError]:
         """The trees of each sentence of a batch, or its error."""
 
     @classmethod
@@ -300,7 +298,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 relations = self.relations.read(batch.relations, arcs, tree.heads, sentence, request)
                 score = None if math.isnan(tree.score) else tree.score
                 confidence = self._confidence(found, relations) if request.confidence else None
-                candidates.append((relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence)))
+                candidates.append(
+                    (relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence))
+                )
                 start = arcs.stop
             if request.unique and len(candidates) > 1:  # with the relations, another tree may be the best
                 candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - float(np.sum(pair[0].logs)))

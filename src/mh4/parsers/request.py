@@ -62,7 +62,7 @@ class Request:
             raise ValueError("among (--among) is for relations that are unique (--unique)")
         if self.confidence and self.trees > 1:
             raise ValueError("confidence is about the best tree; ask for it, or for several trees, not for both")
-        if (self.confidence or self.trees > 1 or self.unique) and not self.heads:
+        if self.asks_more and not self.heads:
             raise ValueError(f"confidence, several trees and unique relations need trees; predict {HEADS}")
         if any(not name or ":" in name for name in self.unique):
             raise ValueError("unique relations are given without subtypes, such as nsubj,obj")
@@ -120,3 +120,14 @@ class Request:
     def weighs_relations(self) -> bool:
         """Whether the scores of relations matter beyond which is the best."""
         return self.confidence or bool(self.unique)
+
+    @property
+    def asks_more(self) -> bool:
+        """Whether more is asked of trees than the best one."""
+        return self.weighs_relations or self.trees > 1
+
+    @property
+    def wishes(self) -> Wishes:
+        """What `of` made the request of, beside columns and given values."""
+        confidence: bool | Literal["all"] = "all" if self.alternatives else self.confidence
+        return {"confidence": confidence, "k_best": self.k_best, "among": self.among, "unique": self.unique or None}

@@ -20,7 +20,7 @@ from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import torch
 
@@ -31,7 +31,7 @@ from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import find_segmenter, read_config
 from mh4.parsers.registry import load_parser
-from mh4.parsers.request import HEADS, Request
+from mh4.parsers.request import HEADS, Request, Wishes
 from mh4.parsers.sources import read_file, require_segmenter
 
 if TYPE_CHECKING:
@@ -63,6 +63,8 @@ def parse_shard(
     *,
     predict: str | Iterable[str] | None = None,
     overwrite: bool = False,
+    min_confidence: float | None = None,
+    **wishes: Unpack[Wishes],
 ) -> ShardResult:
     """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
@@ -74,7 +76,14 @@ def parse_shard(
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
     sentences, words = parser.parse_file(
-        read_shard(shard, errors), output, keep_heads=keep_heads, predict=predict, overwrite=overwrite, errors=errors
+        read_shard(shard, errors),
+        output,
+        keep_heads=keep_heads,
+        predict=predict,
+        overwrite=overwrite,
+        errors=errors,
+        min_confidence=min_confidence,
+        **wishes,
     )
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
@@ -91,6 +100,7 @@ class _Job:
     search: str
     threads: int
     request: Request
+    min_confidence: float | None
     skip: bool
 
 
@@ -107,7 +117,17 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
         parser = _load(job)
     request = job.request
     columns = request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
-    return parse_shard(parser, shard, part, request.keep_heads, job.skip, predict=columns, overwrite=request.overwrite)
+    return parse_shard(
+        parser,
+        shard,
+        part,
+        request.keep_heads,
+        job.skip,
+        predict=columns,
+        overwrite=request.overwrite,
+        min_confidence=job.min_confidence,
+        **request.wishes,
+    )
 
 
 @contextmanager
@@ -194,8 +214,10 @@ def parse_files(
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
     form: str = "conllu",
+    min_confidence: float | None = None,
     on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
+    **wishes: Unpack[Wishes],
 ) -> Count:
     """Parse files into a folder, under their names, on a cluster.
 
@@ -217,8 +239,8 @@ def parse_files(
         See `mh4.parsers.registry.load_parser`.
     threads : int, optional
         For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
-    keep_heads, predict, overwrite, errors
-        See `TreebankParser.parse`; bad sentences come in the order of the input.
+    keep_heads, predict, overwrite, errors, min_confidence, **wishes
+        See `TreebankParser.parse_file`; bad sentences come in the order of the input.
     form : {"conllu", "text", "horizontal", "vertical"}
         See `TreebankParser.parse`; text is cut into words here, while workers parse what is cut.
     on_progress
@@ -240,8 +262,11 @@ def parse_files(
     count = Count(0, 0)
     targets = check_files(inputs, output_folder)
     read_config(Path(model))  # an error, if there is no model, before workers are started
-    if predict is not None:
-        load_parser(model, device, search).check(predict, keep_heads, overwrite)
+    if min_confidence is not None:
+        wishes["confidence"] = True
+    request = Request.of(predict, keep_heads, overwrite, **wishes)
+    if predict is not None or request.asks_more:  # an error here, once, and not in every worker
+        load_parser(model, device, search).check(predict, keep_heads, overwrite, **wishes)
     segmenter = find_segmenter(model)
     if form == "text":
         require_segmenter(segmenter)
@@ -258,8 +283,8 @@ def parse_files(
                 stream.write(sentence.to_bytes() if sentence else b"")
         return part
 
-    request = Request.of(predict, keep_heads, overwrite)
-    job = _Job(secrets.token_hex(8), str(Path(model).absolute()), device, search, threads or 1, request, report.skips)
+    where = str(Path(model).absolute())
+    job = _Job(secrets.token_hex(8), where, device, search, threads or 1, request, min_confidence, report.skips)
     try:
         with (
             connect(address, threads) as client,

@@ -26,6 +26,7 @@ from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig
 from mh4.parsers.folder import (
+    CALIBRATION,
     CONFIG,
     LOG,
     META,
@@ -45,6 +46,7 @@ from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
 
 from .batches import Example, TrainingBatch, collate, shuffled_batches
+from .calibrating import calibrate_best
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
 from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
@@ -378,7 +380,7 @@ def train(
         if continues:
             trainer.resume()
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
-            for name in (STATE, LOG) if resume else (STATE, LOG, WEIGHTS, META, SEGMENTER):
+            for name in (STATE, LOG, CALIBRATION) if resume else (STATE, LOG, CALIBRATION, WEIGHTS, META, SEGMENTER):
                 (folder / name).unlink(missing_ok=True)
         if workers.lead:
             write_definition(folder, config, vocabulary)
@@ -386,5 +388,7 @@ def train(
             segmenter = None
         with segmenter_beside(folder, train, dev, segmenter):
             progress = trainer.run()
+        if workers.lead:
+            calibrate_best(parser, dev_sentences, folder)
         del trainer  # it holds on to the other processes
         return progress

@@ -60,7 +60,19 @@ def commands(group, *path):
 
 def test_every_command_has_help():
     listed = dict(commands(typer.main.get_command(app)))
-    names = ["train", "parse", "eval", "coverage", "transform", "oracle", "sample", "demo", "bench"]
+    names = [
+        "train",
+        "parse",
+        "eval",
+        "calibrate",
+        "uncertain",
+        "coverage",
+        "transform",
+        "oracle",
+        "sample",
+        "demo",
+        "bench",
+    ]
     assert [words[0] for words in listed if len(words) == 1] == names
     assert all(listed.values())
     for words in ((), *listed):
@@ -356,3 +368,44 @@ def test_sigterm_leaves_no_half_of_an_output(small_model, tmp_path):
         assert process.wait(60) == 143
         assert "Traceback" not in process.stderr.read()
     assert list(tmp_path.iterdir()) == []
+
+
+def test_how_sure_a_parser_is(small_model, small_treebanks, tmp_path, run):
+    gold, sure = small_treebanks[1], tmp_path / "sure.conllu"
+    assert run("calibrate", small_model, gold).returncode == 0
+    assert run("parse", small_model, gold, "--confidence", "-o", sure).returncode == 0
+    plot = tmp_path / "plot.svg"
+    told = run("eval", "--calibration", gold, sure, "--plot", plot)
+    assert (told.returncode, told.stderr) == (0, b"")
+    assert b"heads and relations: ECE" in told.stdout
+    assert "Reliability" in plot.read_text(encoding="utf-8")
+    report = json.loads(run("eval", "--calibration", "--json", gold, sure).stdout)
+    assert report["heads"]["words"] == sum(map(len, read_conllu(gold)))
+    fails_with_one_line(run("eval", gold, sure, "--plot", plot), "--calibration")
+    fails_with_one_line(run("eval", "--calibration", gold, gold), "mh4 parse --confidence")
+    fails_with_one_line(run("eval", "--calibration", gold, sure, "--plot", tmp_path / "plot.doc"), ".svg")
+    listed = [json.loads(line) for line in run("uncertain", small_model, gold, "-n", 7, "--json").stdout.splitlines()]
+    assert len(listed) == 7
+    assert [word["confidence"] for word in listed] == sorted(word["confidence"] for word in listed)
+    line = gold.read_text(encoding="utf-8").splitlines()[listed[0]["line"] - 1].split("\t")
+    assert line[:2] == [str(listed[0]["id"]), listed[0]["form"]]
+    table = run("uncertain", small_model, gold, "-n", 7).stdout.decode().splitlines()
+    assert len(table) == 8
+    assert listed[0]["form"] in table[1]
+
+
+def test_several_trees_and_words_left_out(small_model, small_treebanks, tmp_path, run):
+    gold, out = small_treebanks[1], tmp_path / "out.conllu"
+    assert run("parse", small_model, gold, "--k-best", 3, "--unique", "nsubj,obj", "-o", out).returncode == 0
+    assert [one.comments[-2] for one in read_conllu(out)][:4] == [
+        "# rank = 1",
+        "# rank = 2",
+        "# rank = 3",
+        "# rank = 1",
+    ]
+    assert run("parse", small_model, gold, "--min-confidence", 1, "-o", out).returncode == 0
+    assert {word.head for one in read_conllu(out) for word in one} == {None}
+    again = run("parse", small_model, out, "--keep-heads", "--unique", "nsubj", "--among", 2)
+    assert again.returncode == 0
+    fails_with_one_line(run("parse", small_model, gold, "--confidence", "--k-best", 2), "not for both")
+    fails_with_one_line(run("parse", small_model, gold, "--unique", "nosuch"), "none of the relations nosuch")

@@ -1,0 +1,108 @@
+"""What the margins of a model mean, fitted on a treebank that it was not trained on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from mh4.data.errors import DataError, ErrorPolicy
+from mh4.data.sentence import Annotation, Sentence
+from mh4.parsers.calibration import Calibration
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.folder import WEIGHTS, read_tensors
+from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.registry import load_parser
+from mh4.trees.reliability import CalibrationReport, report_calibration
+
+from .treebanks import read_gold
+
+log = logging.getLogger("mh4")
+
+
+class Calibrated(NamedTuple):
+    """What `calibrate` did: the calibration that it wrote, and how well two, each of half the sentences, hold.
+
+    Attributes
+    ----------
+    calibration : Calibration
+    report : CalibrationReport
+        Of words whose confidence comes from the other half of the sentences.
+    """
+
+    calibration: Calibration
+    report: CalibrationReport
+
+
+def calibrate(
+    model: str | Path,
+    treebank: str | Path,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    errors: ErrorPolicy = "raise",
+) -> Calibrated:
+    """Fit the calibration of a model to a treebank that it was not trained on, and write it into the model's folder.
+
+    Parameters
+    ----------
+    model
+        The folder of a model with an exact decoder.
+    treebank
+        CoNLL-U with gold trees.
+    device, threads
+        See `mh4.parsers.registry.load_parser`.
+    errors : {"raise", "skip"} or callable
+        What happens at a sentence that is not valid.
+
+    Raises
+    ------
+    DataError
+        A bad treebank, or too few words in it; a damaged model.
+    ValueError
+        A model without an exact decoder.
+    """
+    parser = load_parser(model, device, threads=threads)
+    if not isinstance(parser, ChartParser):
+        raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
+    golds = read_gold(treebank, errors)
+    predictions = parser.predict_with_margins(golds)
+    calibration = Calibration.fit(predictions, golds)
+    report = cross_fitted(predictions, golds)
+    calibration.save(Path(model))
+    return Calibrated(calibration, report)
+
+
+def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
+    """How well confidences hold, those of every other sentence fitted on the rest."""
+    columns: list[tuple[np.ndarray, ...]] = []
+    for half in (0, 1):
+        calibration = Calibration.fit(predictions[1 - half :: 2], golds[1 - half :: 2])
+        for prediction, gold in zip(predictions[half::2], golds[half::2], strict=True):
+            columns.append(compared(calibration, prediction, gold))
+    return report_calibration(*(np.concatenate(column) for column in zip(*columns, strict=True)))
+
+
+def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -> tuple[np.ndarray, ...]:
+    """Of the words of a sentence: margin, confidence in the head and in the word, whether head and word are right."""
+    heads, relations = prediction.tree
+    if prediction.confidence is None:
+        raise ValueError("the prediction was made without confidence")
+    found = calibration.applied(prediction.confidence)
+    head_right = heads[1:] == gold.heads[1:]
+    same = np.array([one == other for one, other in zip(relations, gold.relations, strict=True)])
+    return found.margins[1:], found.heads[1:], found.words[1:], head_right, head_right & same  # type: ignore[index]
+
+
+def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:
+    """Fit the calibration of the model that training left in a folder, if it is exact and dev has enough words."""
+    if not isinstance(parser, ChartParser) or not (folder / WEIGHTS).exists():
+        return
+    parser.network.load_state_dict(read_tensors(folder / WEIGHTS))
+    try:
+        Calibration.fit(parser.predict_with_margins(dev), dev).save(folder)
+    except DataError as error:
+        log.warning("%s: no confidence yet: %s; see mh4 calibrate", folder, error)
