@@ -61,7 +61,7 @@ def with_confidence(sentence: Sentence) -> Sentence:
 
 def _entries(found: Confidence, word: int) -> dict[str, str]:
     margin, runner_up = float(found.margins[word]), int(found.runners_up[word])
-    entries = {}
+    entries: dict[str, str] = {}
     if found.words is not None and found.heads is not None and not isnan(found.words[word]):
         entries |= {WORD: shown(found.words[word]), HEAD: shown(found.heads[word])}
     if isfinite(margin) and runner_up >= 0:

@@ -303,7 +303,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 )
                 start = arcs.stop
             if request.unique and len(candidates) > 1:  # with the relations, another tree may be the best
-                candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - float(np.sum(pair[0].logs)))
+                candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - pair[0].log)
             first, *others = (annotation for _, annotation in candidates[: request.k_best])
             predictions.append(replace(first, next_best=tuple(others)) if others else first)
         return predictions

@@ -49,6 +49,11 @@ class TreeRelations(NamedTuple):
     logs: np.ndarray | None
     given: np.ndarray
 
+    @property
+    def log(self) -> float:
+        """Sum of the logarithms."""
+        return 0.0 if self.logs is None else float(self.logs.sum())
+
 
 class RelationReader:
     """Chooses relations by their scores.
