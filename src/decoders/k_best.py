@@ -39,6 +39,8 @@ class _Cell(NamedTuple):
         The arc bonus (N, N).
     word
         In whose head the second best tree differs; 0 if unopened.
+    rest
+        What ``loss`` would be if no tree differed in that word; +inf if unopened.
     """
 
     loss: float
@@ -47,6 +49,7 @@ class _Cell(NamedTuple):
     best: Derivation
     bonus: np.ndarray
     word: int
+    rest: float
 
 
 def k_best_trees(
@@ -68,7 +71,7 @@ def k_best_trees(
         From an arc bonus to the best tree under it.
     """
     found = [best]
-    cells = [_Cell(-best.score, True, 0, best, bonus, 0)]
+    cells = [_Cell(-best.score, True, 0, best, bonus, 0, np.inf)]
     order = 0
     while cells and len(found) < k:
         cell = heapq.heappop(cells)
@@ -76,8 +79,9 @@ def k_best_trees(
             values = margins(cell.bonus, cell.best)
             word = int(np.argmin(values))
             if values[word] < np.inf:
-                loss = float(values[word]) - cell.best.score
-                heapq.heappush(cells, cell._replace(loss=loss, unopened=False, word=word))
+                loss, values[word] = float(values[word]) - cell.best.score, np.inf
+                rest = float(values.min()) - cell.best.score
+                heapq.heappush(cells, cell._replace(loss=loss, unopened=False, word=word, rest=rest))
             continue
         word = cell.word
         old = cell.best.heads[word]
@@ -88,7 +92,9 @@ def k_best_trees(
         kept = np.full_like(cell.bonus[:, word], -np.inf)
         kept[old] = cell.bonus[old, word]
         cell.bonus[:, word] = kept  # nobody else looks at it
-        for tree, own in ((cell.best, cell.bonus), (second, without)):
+        # With its head kept, another word must change, and trees were not worth more when this one was free.
+        for tree, own, loss in ((cell.best, cell.bonus, max(cell.rest, cell.loss)), (second, without, -second.score)):
             order += 1
-            heapq.heappush(cells, _Cell(-second.score, True, order, tree, own, 0))
+            if loss < np.inf:
+                heapq.heappush(cells, _Cell(loss, True, order, tree, own, 0, np.inf))
     return found

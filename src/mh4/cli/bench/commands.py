@@ -1,4 +1,4 @@
-"""``mh4 bench``: decoders, read, train, parse, memory and all of them."""
+"""``mh4 bench``: decoders, certainty, read, train, parse, memory and all of them."""
 
 import json
 from collections.abc import Callable
@@ -68,6 +68,26 @@ def bench_decoders(
     names = [name.strip() for name in decoders.split(",")] if decoders else list(decoder_names())
     results = measure_decoders(names, _numbers("lengths", lengths), repeats, seconds)
     _print(results, as_json, decoder_table)
+
+
+@bench_app.command(name="certainty")
+def bench_certainty(
+    lengths: Annotated[str, typer.Option(help="Sentence lengths in words, separated by commas.")] = "20,40,60,100",
+    decoders: Annotated[str, typer.Option(help="Decoders, separated by commas.")] = "mst,eisner,mh3,mh4-two,mh4-hybrid",
+    repeats: Annotated[int, typer.Option(min=3, help="Most times to ask per decoder and length.")] = 31,
+    seconds: Annotated[
+        float, typer.Option(min=0, help="Ask no more after this many seconds (and at least three times).")
+    ] = 1.0,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure margins, the ten best trees and probabilities of one sentence of random scores, in decodes.
+
+    CPU time of one thread. Decoders without an outside pass have no max-marginals worth their price.
+    """
+    from .certainty import certainty_table, measure_certainty
+
+    names = [name.strip() for name in decoders.split(",")]
+    _print(measure_certainty(names, _numbers("lengths", lengths), repeats, seconds), as_json, certainty_table)
 
 
 @bench_app.command(name="read")

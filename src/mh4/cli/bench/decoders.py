@@ -66,12 +66,13 @@ def importable_peers(decoders: Sequence[str]) -> list[Peer]:
 
 
 @dataclass
-class _Timed:
-    """Decodes of one decoder at one length."""
+class Timed:
+    """Decodes of one decoder at one length, or anything else that is timed in turns."""
 
     name: str
     decode: Callable[[], Any]
     seconds: list[float] = field(default_factory=list)
+    clock: Callable[[], float] = time.perf_counter
 
     def run_block(self, repeats: int, budget: float) -> None:
         """Up to `BLOCK` timed decodes, after one that is not, as long as repeats and budget last."""
@@ -81,9 +82,9 @@ class _Timed:
         for _ in range(BLOCK):
             if self.done(repeats, budget):
                 return
-            start = time.perf_counter()
+            start = self.clock()
             self.decode()
-            self.seconds.append(time.perf_counter() - start)
+            self.seconds.append(self.clock() - start)
 
     def done(self, repeats: int, budget: float) -> bool:
         """Nothing more to time."""
@@ -144,8 +145,8 @@ def measure_decoders(
             for name, decoder in decoders.items()
             if decoder.fits(n)
         }
-        timed = [_Timed(name, partial(decoders[name].decode, matrices)) for name, matrices in scores.items()]
-        timed += [_Timed(peer.name, peer.prepare(scores[peer.decoder])) for peer in peers if peer.decoder in scores]
+        timed = [Timed(name, partial(decoders[name].decode, matrices)) for name, matrices in scores.items()]
+        timed += [Timed(peer.name, peer.prepare(scores[peer.decoder])) for peer in peers if peer.decoder in scores]
         for _ in range(0, repeats, BLOCK):
             for one in timed:
                 one.run_block(repeats, budget)

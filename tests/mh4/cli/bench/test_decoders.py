@@ -10,7 +10,7 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from mh4.cli import app
-from mh4.cli.bench.decoders import _Timed, decoder_table, growth_exponent, importable_peers, measure_decoders
+from mh4.cli.bench.decoders import Timed, decoder_table, growth_exponent, importable_peers, measure_decoders
 from mh4.decoders import get_decoder
 
 LENGTHS = [20, 25, 30]
@@ -52,7 +52,7 @@ def test_no_exponent_of_a_single_length():
 @pytest.mark.parametrize(("repeats", "budget", "decodes"), [(25, 9.0, 25), (25, 0.0, 3), (3, 0.0, 3)])
 def test_repeats_and_seconds_bound_the_decodes(repeats, budget, decodes):
     calls = []
-    one = _Timed("counted", lambda: calls.append(None))
+    one = Timed("counted", lambda: calls.append(None))
     for _ in range(4):
         one.run_block(repeats, budget)
     assert len(one.seconds) == decodes

@@ -1,0 +1,38 @@
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from mh4.cli import app
+from mh4.decoders import get_decoder
+
+
+def bench(*options):
+    result = CliRunner().invoke(app, ["bench", "certainty", "--lengths", "3,6", "--repeats", "3", *options])
+    assert result.exit_code == 0, result.output
+    return result.output
+
+
+def test_what_is_asked_is_what_a_decoder_has():
+    results = json.loads(bench("--decoders", "mst,eisner,1ec-first-order", "--json"))
+    assert list(results) == ["mst", "eisner", "1ec-first-order"]
+    asked = {name: set(row["6"]["ratios"]) for name, row in results.items()}
+    assert asked["eisner"] == {"max_marginals", "margins", "k_best", "part_marginals", "log_partition"}
+    assert asked["mst"] == asked["eisner"] - {"max_marginals"}
+    assert asked["1ec-first-order"] == {"margins", "k_best"}
+    assert all(ratio > 0 for row in results.values() for ratio in row["6"]["ratios"].values())
+    eisner = get_decoder("eisner")
+    assert results["eisner"]["6"]["memory"] == pytest.approx(eisner.outside_bytes(6) / eisner.chart_bytes(6))
+    assert results["mst"]["3"]["memory"] is None
+
+
+def test_the_table_says_what_is_not_there():
+    lines = bench("--decoders", "mh3,mst").splitlines()
+    assert [line.split()[:2] for line in lines[2:]] == [
+        ["mh3", "3"],
+        ["mh3", "6"],
+        ["mst", "3"],
+        ["mst", "6"],
+    ]
+    assert "–" not in lines[2]
+    assert "–" in lines[-1]
