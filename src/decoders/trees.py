@@ -1,5 +1,7 @@
 """Dependency trees as arrays of heads: ``heads[d]`` is the head of word d, 0 the root, ``heads[0] == -1``."""
 
+from collections.abc import Sequence
+
 import numpy as np
 from numba import njit
 
@@ -76,6 +78,24 @@ def arc_matrix(heads: np.ndarray) -> np.ndarray:
     matrix = np.zeros((len(heads) + 1, len(heads) + 1), np.float32)
     mark_arcs(matrix, heads, 1.0)
     return matrix
+
+
+def given_heads_bonus(given: Sequence[np.ndarray], size: int) -> np.ndarray:
+    """float32 (B, size, size): −inf on every arc that contradicts a given head, else 0.
+
+    Parameters
+    ----------
+    given : B arrays int (n + 1,)
+        Heads; −1 for words without a given one.
+    size : int
+        n + 2 of the longest, or more.
+    """
+    bonus = np.zeros((len(given), size, size), np.float32)
+    for matrix, heads in zip(bonus, given, strict=True):
+        known = np.flatnonzero(heads[1:] >= 0) + 1
+        matrix[:, known] = -np.inf
+        matrix[heads[known], known] = 0.0
+    return bonus
 
 
 def checked_tree(heads: np.ndarray) -> np.ndarray:

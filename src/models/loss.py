@@ -1,4 +1,7 @@
-"""Structured and multiclass hinge losses."""
+"""Structured losses, by the best derivation or by all of them, and the multiclass hinge loss.
+
+Gold heads of −1 are unknown: then the gold side is the best of all trees, or all trees, that have the known ones.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +14,7 @@ from numba import njit
 from torch import Tensor
 
 from mh4.decoders import Decoder, Derivation
+from mh4.decoders.trees import given_heads_bonus
 
 
 class PartDifference(NamedTuple):
@@ -22,7 +26,7 @@ class PartDifference(NamedTuple):
     parts : int64 (P, 3), rows (channel, row, column), sorted by channel
     weights : float32 (P,), times predicted minus times gold
     cost : float
-        Wrong heads in all predictions together.
+        Wrong heads in all predictions together, among those that are known.
     """
 
     sentences: np.ndarray
@@ -36,12 +40,15 @@ def _mark_gold(bonus, heads, ends):
     start = 0
     for b in range(ends.shape[0]):
         for d in range(1, ends[b] - start):
-            bonus[b, heads[start + d], d] = 0.0
+            if heads[start + d] < 0:
+                bonus[b, :, d] = 0.0
+            else:
+                bonus[b, heads[start + d], d] = 0.0
         start = ends[b]
 
 
 def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """Cost augmentation: float32 (B, size, size), 1 on every arc that is not one of the B trees, 0 on those of them."""
+    """Cost augmentation: float32 (B, size, size), 1 on arcs to words with another known head, 0 on all others."""
     bonus = np.ones((len(gold_heads), size, size), np.float32)
     _mark_gold(bonus, np.concatenate(gold_heads), np.cumsum([len(heads) for heads in gold_heads]))
     return bonus
@@ -86,7 +93,9 @@ def _cancel(parts, ends, counts, sentences, left, weights):
     return total
 
 
-def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation]) -> PartDifference:
+def _part_difference(
+    predicted: Sequence[Derivation], gold: Sequence[Derivation], gold_heads: Sequence[np.ndarray]
+) -> PartDifference:
     """The bag of parts through which the gradient flows."""
     pairs = list(zip(predicted, gold, strict=True))
     all_parts = [derivation.parts for pair in pairs for derivation in pair]
@@ -96,8 +105,8 @@ def part_difference(predicted: Sequence[Derivation], gold: Sequence[Derivation])
     sentences, left = np.empty(len(parts), np.int64), np.empty((len(parts), 3), np.int64)
     weights = np.empty(len(parts), np.float32)
     count = _cancel(parts, np.cumsum([len(own) for own in all_parts]), counts, sentences, left, weights)
-    heads = (np.concatenate([derivation.heads for derivation in own]) for own in (predicted, gold))
-    cost = float(np.count_nonzero(np.not_equal(*heads)))
+    found, known = np.concatenate([derivation.heads for derivation in predicted]), np.concatenate(gold_heads)
+    cost = float(np.count_nonzero((found != known) & (known >= 0)))
     return PartDifference(sentences[:count], left[:count], weights[:count], cost)
 
 
@@ -109,13 +118,53 @@ def find_violations(
     Parameters
     ----------
     scores : float32 (B, C, N, N)
-    gold_heads : B arrays int (n + 1,), trees of the decoder's class
+    gold_heads : B arrays int (n + 1,), trees of the decoder's class, or parts of such trees
     """
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
-    gold = decoder.derive_batch(scores, gold_heads)
+    if all((heads[1:] >= 0).all() for heads in gold_heads):
+        gold = decoder.derive_batch(scores, gold_heads)
+    else:
+        gold = decoder.decode_batch(scores, lengths, given_heads_bonus(gold_heads, size), threads)
     predicted = decoder.decode_batch(scores, lengths, cost_bonus(gold_heads, size), threads)
-    return part_difference(predicted, gold)
+    return _part_difference(predicted, gold, gold_heads)
+
+
+def log_loss(
+    decoder: Decoder,
+    scores: np.ndarray,
+    gold_heads: Sequence[np.ndarray],
+    cost_augmented: bool,
+    threads: int | None = None,
+) -> tuple[float, np.ndarray]:
+    """Minus the log-probability of the gold trees, over all their derivations, and its gradient.
+
+    Parameters
+    ----------
+    scores : float32 (B, C, N, N)
+    gold_heads : B arrays int (n + 1,), trees of the decoder's class, or parts of such trees
+    cost_augmented : bool
+        Add the number of wrong heads to the score of every tree: the softmax-margin of Gimpel and Smith (2010); without
+        it this is the loss of a conditional random field.
+
+    Returns
+    -------
+    loss : float
+        Summed over the batch.
+    gradient : float32 (B, C, N, N)
+        Its derivative with respect to each score: how often all trees have a part, on average, minus how often the gold
+        trees have it.
+    """
+    lengths = [len(heads) - 1 for heads in gold_heads]
+    size = scores.shape[-1]
+    cost = cost_bonus(gold_heads, size) if cost_augmented else None
+    everything = decoder.part_marginals_batch(scores, lengths, cost, threads=threads)
+    gold = decoder.part_marginals_batch(scores, lengths, given_heads_bonus(gold_heads, size), threads=threads)
+    loss, gradient = 0.0, np.zeros_like(scores)
+    for all_trees, gold_trees, matrices, n in zip(everything, gold, gradient, lengths, strict=True):
+        loss += all_trees.log_partition - gold_trees.log_partition
+        matrices[:, : n + 2, : n + 2] = all_trees.parts - gold_trees.parts
+    return loss, gradient
 
 
 def multiclass_hinge(scores: Tensor, gold: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mh4.decoders import get_decoder
-from mh4.models.loss import cost_bonus, find_violations, multiclass_hinge
+from mh4.models.loss import cost_bonus, find_violations, log_loss, multiclass_hinge
 
 
 def single_root_trees(n):
@@ -49,6 +49,65 @@ def test_structured_hinge_by_enumeration(seed):
     assert set(difference.weights.tolist()) <= {1.0, -1.0}
 
 
+@pytest.mark.parametrize("seed", range(5))
+def test_structured_hinge_of_known_heads_by_enumeration(seed):
+    """The gold side is the best tree with the known heads, and wrong heads cost only where the right one is known."""
+    n = 4
+    generator = np.random.default_rng(seed)
+    scores = generator.normal(size=(2, 1, n + 2, n + 2)).astype(np.float32)
+    trees = list(single_root_trees(n))
+    golds = [trees[generator.integers(len(trees))] for _ in range(2)]  # the first one is whole
+    golds[1] = np.where([True, *generator.permutation([True, True, False, False])], golds[1], -1)
+    words = np.arange(1, n + 1)
+    expected = 0.0
+    for matrix, gold in zip(scores[:, 0], golds, strict=True):
+        score = {tuple(tree): float(matrix[tree[1:], words].sum()) for tree in trees}
+        wrong = {key: sum(g not in (h, -1) for h, g in zip(key, gold, strict=True)) for key in score}
+        expected += max(score[key] + wrong[key] for key in score)
+        expected -= max(score[key] for key in score if not wrong[key])
+    difference = find_violations(get_decoder("mst"), scores, golds, threads=1)
+    of_parts = scores[(difference.sentences, *difference.parts.T)] * difference.weights
+    assert float(of_parts.sum()) + difference.cost == pytest.approx(expected, abs=1e-4)
+
+
+@pytest.mark.parametrize("cost_augmented", [False, True])
+def test_log_loss_by_enumeration(cost_augmented):
+    """Of a whole tree and of one with two unknown heads, in one batch."""
+    n = 4
+    generator = np.random.default_rng(3)
+    scores = generator.normal(size=(2, 1, n + 2, n + 2)).astype(np.float32)
+    trees = list(single_root_trees(n))
+    golds = [trees[5], np.array([-1, trees[9][1], -1, -1, trees[9][4]])]
+    words = np.arange(1, n + 1)
+    expected, gradient = 0.0, np.zeros_like(scores)
+    for b, gold in enumerate(golds):
+        totals = np.array([scores[b, 0, tree[1:], words].sum() for tree in trees], np.float64)
+        wrong = np.array([((tree != gold) & (gold >= 0)).sum() for tree in trees])
+        for weights, sign in ((np.exp(totals + cost_augmented * wrong), 1), (np.exp(totals) * (wrong == 0), -1)):
+            expected += sign * np.log(weights.sum())
+            for tree, probability in zip(trees, weights / weights.sum(), strict=True):
+                gradient[b, 0, tree[1:], words] += sign * probability
+    loss, found = log_loss(get_decoder("mst"), scores, golds, cost_augmented, threads=1)
+    assert loss == pytest.approx(expected, abs=1e-5)
+    np.testing.assert_allclose(found, gradient, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["mst", "eisner", "mh3", "mh4-two", "mh4-hybrid"])
+def test_log_loss_has_the_gradient_of_its_values(name):
+    """Sentences of two lengths in one batch, the shorter one padded; finite differences in single precision scores."""
+    decoder = get_decoder(name)
+    generator = np.random.default_rng(8)
+    golds = [np.array([-1, 2, 0, 2]), np.array([-1, 0, -1, 1, 3, 1])]
+    scores = generator.normal(size=(2, len(decoder.channels), 7, 7)).astype(np.float32)
+    direction = generator.normal(size=scores.shape).astype(np.float32)
+    _, gradient = log_loss(decoder, scores, golds, True)
+    step = 2.0**-9
+    values = [log_loss(decoder, scores + sign * step * direction, golds, True)[0] for sign in (1, -1)]
+    assert (values[0] - values[1]) / (2 * step) == pytest.approx(float((gradient * direction).sum()), abs=2e-3)
+    assert not gradient[0, :, 5:].any()
+    assert not gradient[0, :, :, 5:].any()
+
+
 @pytest.mark.parametrize("name", ["eisner", "mh3", "mh4-two", "mh4-hybrid"])
 def test_no_violation_where_gold_wins_by_the_margin(name):
     """With scores that favour the gold derivation by far, both decodes agree and no part is left."""
@@ -78,6 +137,15 @@ def test_parts_are_sorted_by_channel_and_batches_add_up():
     for b, difference in enumerate(alone):
         np.testing.assert_array_equal(both.parts[both.sentences == b], difference.parts)
         np.testing.assert_array_equal(both.weights[both.sentences == b], difference.weights)
+
+
+def test_unknown_heads_cost_nothing():
+    assert cost_bonus([np.array([-1, -1, 0])], 4)[0].tolist() == [
+        [1, 0, 0, 1],
+        [1, 0, 1, 1],
+        [1, 0, 1, 1],
+        [1, 0, 1, 1],
+    ]
 
 
 def test_cost_bonus():

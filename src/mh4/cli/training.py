@@ -41,8 +41,21 @@ class Scorer(StrEnum):
     perceptron = "perceptron"
 
 
+class Loss(StrEnum):
+    """What the trees of a chart parser are learnt by."""
+
+    hinge = "hinge"
+    softmax_margin = "softmax-margin"
+    crf = "crf"
+
+
 def train(
-    treebank: Annotated[Path, typer.Argument(help="Training treebank: CoNLL-U with gold trees.", metavar="TRAIN")],
+    treebank: Annotated[
+        Path,
+        typer.Argument(
+            help="Training treebank: CoNLL-U with gold trees, or, for --decoder, parts of them.", metavar="TRAIN"
+        ),
+    ],
     dev: Annotated[Path, typer.Option(help="Development treebank for model selection and early stopping.")],
     decoder: Annotated[
         DecoderName | None,
@@ -81,6 +94,13 @@ def train(
     ] = None,
     max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")] = None,
     preset: Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)] = None,
+    loss: Annotated[
+        Loss | None,
+        typer.Option(
+            help="With --decoder: how trees are learnt. crf and softmax-margin sum over all trees (not with 1ec).",
+            show_default="hinge",
+        ),
+    ] = None,
     setting: SettingOption = None,
     segmenter: Annotated[
         bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
@@ -112,7 +132,10 @@ def train(
         raise ValueError("--many-roots cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or device is Device.cuda):
         raise ValueError("--max-steps, --resume and --device cuda cannot be used with --scorer perceptron")
+    if system is not None and loss:
+        raise ValueError("--loss cannot be used with --system")
     limits = {"max_steps": max_steps} if max_steps else {}
+    losses = {"loss": loss.value} if loss else {}
     roots = {"single_root": False} if many_roots else {}
     config = configure(
         decoder=decoder and decoder.value,
@@ -122,7 +145,7 @@ def train(
         preset=preset and preset.value,
         seed=seed,
         epochs=epochs,
-        settings=limits | roots | parse_settings(setting or []),
+        settings=limits | roots | losses | parse_settings(setting or []),
     )
     options = segmenter_options(segmenter and (segmenter_settings or True))
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"

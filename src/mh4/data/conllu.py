@@ -12,19 +12,21 @@ sentence are not kept: a sentence is handed on as soon as its blank line is read
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
+
+import numpy as np
 
 from .blocks import blocks
 from .errors import DataError, ErrorPolicy, Errors, quote
 from .files import STDIN_NAME, atomic_output, open_input
 from .sentence import Sentence
 
+Trees = Literal["any", "partial", "required"]
+
 __all__ = ["check_no_cycle", "check_tree", "read_conllu", "write_conllu"]
 
 
-def read_conllu(
-    path: str | Path, *, trees: Literal["any", "required"] = "any", errors: ErrorPolicy = "raise"
-) -> Iterator[Sentence]:
+def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy = "raise") -> Iterator[Sentence]:
     """Read the sentences of a CoNLL-U file one by one, in memory that does not grow with the file.
 
     Every sentence is checked: UTF-8; ten columns; word ids 1…n in order, multiword tokens and empty nodes at their
@@ -37,40 +39,48 @@ def read_conllu(
         A file, or ``-`` for standard input.
     trees
         "required" for training and evaluation: every HEAD must be filled, no word may be its own head, there may be no
-        cycle, and a file without sentences is an error. "any" takes whatever heads there are.
+        cycle, and a file without sentences is an error. "partial" checks the heads that are there, of which the file
+        must have some. "any" takes whatever heads there are.
     errors
         What happens at a bad sentence: "raise", "skip" or a function that takes the error; see `Errors.of`.
 
     Raises
     ------
     DataError
-        The file cannot be read or, unless `errors` says otherwise, at the first bad sentence. With required trees,
-        also when the file holds no (good) sentences. Raised while iterating, as everything is read on demand.
+        The file cannot be read or, unless `errors` says otherwise, at the first bad sentence. With required or partial
+        trees, also when the file holds no (good) sentences. Raised while iterating, as everything is read on demand.
     ValueError
         `trees` or `errors` is none of the above.
     """
-    if trees not in ("any", "required"):
-        raise ValueError(f'trees must be "any" or "required", not {trees!r}')
-    return _read(path, trees == "required", Errors.of(errors))
+    if trees not in get_args(Trees):
+        raise ValueError(f"trees must be one of {', '.join(get_args(Trees))}; not {trees!r}")
+    return _read(path, trees, Errors.of(errors))
 
 
-def _read(path: str | Path, trees: bool, report: Errors) -> Iterator[Sentence]:
+def _read(path: str | Path, trees: Trees, report: Errors) -> Iterator[Sentence]:
     source = STDIN_NAME if str(path) == "-" else os.fspath(path)
-    good = number = 0
+    good = number = heads = 0
     with open_input(path) as stream:
         for number, block in enumerate(blocks(stream), start=1):
             try:
                 sentence = Sentence.from_block(block, source, number)
-                if trees:
+                if trees == "required":
                     check_tree(sentence)
+                elif trees == "partial":
+                    check_no_cycle(sentence)
             except DataError as error:
                 report(error)
                 continue
             good += 1
+            heads += int(np.count_nonzero(sentence.heads[1:] >= 0))
             yield sentence
-    if trees and not good:
+    if trees == "any":
+        return
+    if not good:
         what = f"all of its {number} sentences are bad" if number else "holds no sentences"
         raise DataError(f"{source}: {what} (a CoNLL-U file with trees is needed)")
+    if not heads:
+        raise DataError(f"{source}: no word has a HEAD (a CoNLL-U file with trees, or parts of trees, is needed)")
 
 
 def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:

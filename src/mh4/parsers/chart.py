@@ -14,6 +14,7 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import ChartTooLargeError, Decoder, Derivation, InfeasibleError, Margins, get_decoder
 from mh4.decoders.certainty import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
+from mh4.decoders.trees import given_heads_bonus
 from mh4.models.devices import HostCopy
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
@@ -122,7 +123,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     ) -> Sequence[Found | DataError]:
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
-        bonus = known_heads_bonus(sentences, matrices.shape[-1]) if request.keep_heads else None
+        heads = [sentence.heads for sentence in sentences]
+        bonus = given_heads_bonus(heads, matrices.shape[-1]) if request.keep_heads else None
         for sentence in sentences:
             if instead := self.fallback.instead(len(sentence)):
                 warn_of_size(self.decoder, sentence, f"parsed with {instead}")
@@ -212,13 +214,3 @@ def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:
         first, second = sentence.roots[:2]
         return sentence.error(f"words {first} and {second} both have HEAD 0, and trees have one root child", second)
     return None
-
-
-def known_heads_bonus(sentences: Sequence[Sentence], size: int) -> np.ndarray:
-    """float32 (B, size, size): −inf on every arc that contradicts a head given in the input, else 0."""
-    bonus = np.zeros((len(sentences), size, size), np.float32)
-    for matrix, sentence in zip(bonus, sentences, strict=True):
-        known = np.flatnonzero(sentence.heads[1:] >= 0) + 1
-        matrix[:, known] = -np.inf
-        matrix[sentence.heads[known], known] = 0.0
-    return bonus

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, Field, model_validator
 from pydantic.dataclasses import dataclass
 
-from mh4.decoders import get_decoder
+from mh4.decoders import decoder_names, get_decoder
 from mh4.models.network_config import STRICT, NetworkConfig, Positive, Share, Weight
 from mh4.models.transition_scorer import FORMS
 from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES
@@ -23,6 +23,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 TagColumn = Literal["upos", "xpos"]
+Loss = Literal["hinge", "softmax-margin", "crf"]
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -85,14 +86,31 @@ def _check_decoder(name: str) -> str:
 
 @dataclass(frozen=True, config=STRICT)
 class ChartConfig:
-    """Everything that defines a parser with an exact decoder apart from its vocabulary and weights."""
+    """Everything that defines a parser with an exact decoder apart from its vocabulary and weights.
+
+    Attributes
+    ----------
+    loss : {"hinge", "softmax-margin", "crf"}
+        Structured hinge with cost augmentation, as published; or minus the log-probability of the gold tree, with cost
+        augmentation (Gimpel and Smith 2010) or without it. The last two need a decoder with marginals.
+    """
 
     kind: ClassVar[str] = "chart"
 
     decoder: Annotated[str, AfterValidator(_check_decoder)] = "mh4-hybrid"
     single_root: bool = True
+    loss: Loss = "hinge"
     network: NetworkConfig = NetworkConfig()
     training: TrainingConfig = TrainingConfig()
+
+    @model_validator(mode="after")
+    def _check_loss(self) -> Self:
+        if self.loss != "hinge" and not get_decoder(self.decoder).has_marginals:
+            able = [name for name in decoder_names() if get_decoder(name).has_marginals]
+            raise ValueError(
+                f"loss {self.loss} sums over all trees, which {self.decoder} cannot; {', '.join(able)} can"
+            )
+        return self
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -20,10 +20,10 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation, get_decoder
 from mh4.decoders.fallback import Fallback
-from mh4.decoders.trees import arc_matrix
+from mh4.decoders.trees import arc_matrix, given_heads_bonus
 
 from .base import ROOT_RELATION, TreebankParser
-from .chart import ChartParser, decode_sentence, known_heads_bonus, warn_of_size
+from .chart import ChartParser, decode_sentence, warn_of_size
 from .network import keep_relations
 from .registry import load_parser
 from .request import ANNOTATED, HEADS, Request
@@ -138,7 +138,7 @@ class EnsembleParser(TreebankParser):
             trees = [tree for tree, _ in cast]
             bonus = self._arc_weights(trees, [votes for _, votes in cast])
             if keep_heads:
-                bonus += known_heads_bonus([sentence], len(sentence) + 2)[0]
+                bonus += given_heads_bonus([sentence.heads], len(sentence) + 2)[0]
             found = self._decode(bonus, sentence)
             if isinstance(found, DataError):
                 predictions.append(found)

@@ -72,10 +72,14 @@ class Vocabulary:
             words.update(map(normalise, sentence.forms))
             for form in sentence.forms:
                 characters.update(form)
-            relations.update(sentence.relations)
+            relations.update(
+                name for head, name in zip(sentence.heads[1:].tolist(), sentence.relations, strict=True) if head >= 0
+            )
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
             features.update(name for names in feature_names(sentence) for name in names)
+        if len(relations) > 1:
+            del relations["_"]  # of arcs that are not labelled
         frequent = Counter({word: count for word, count in words.items() if count >= min_word_count})
         return cls(
             _by_frequency(frequent),

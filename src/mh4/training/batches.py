@@ -15,6 +15,7 @@ from mh4.models.devices import send_together
 from mh4.models.encoder import Batch, Encoder
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
+UNLABELLED = -1
 WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
 WINDOW_BATCHES = 8  # so many batches; else as many as do
 
@@ -24,8 +25,9 @@ class Example:
     """A training sentence: what the losses need, as arrays.
 
     `words` is what the encoder sees; `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest
-    one that it can; `relations`, `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without
-    columns where they are not learnt; `columns` is int64 (n, 3 + attributes), see `Columns.targets`, or (n, 0).
+    one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown), `tags` and `tag_pairs` are int64
+    (n,), `features` is bool (n, features), without columns where they are not learnt; `columns` is int64
+    (n, 3 + attributes), see `Columns.targets`, or (n, 0).
     """
 
     sentence: Sentence
@@ -51,7 +53,7 @@ class Example:
             sentence,
             vocabulary.ids(sentence),
             heads,
-            np.array([vocabulary.relation_index[name] for name in sentence.relations]),
+            np.array([vocabulary.relation_index.get(name, UNLABELLED) for name in sentence.relations]),
             np.array([vocabulary.tag_index[name] for name in sentence.upos]),
             np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
             features,
@@ -61,13 +63,18 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch:
-    """Words, trees and the classes of all M words, these as tensors on the device."""
+    """Words, trees, the relations of all L labelled arcs and the classes of all M words, as tensors on the device.
+
+    Where heads and relations are known all arcs are labelled.
+    """
 
     words: Batch
     heads: list[np.ndarray]
     sentence_of: Tensor
-    head_of: Tensor
     dependent: Tensor
+    arc_sentence: Tensor
+    arc_head: Tensor
+    arc_dependent: Tensor
     relations: Tensor
     tags: Tensor
     tag_pairs: Tensor
@@ -110,15 +117,22 @@ def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[in
 def collate(examples: Sequence[Example], encoder: Encoder, device: torch.device) -> TrainingBatch:
     """Tensors of one batch."""
     lengths = [len(example.sentence) for example in examples]
+    sentence_of = np.repeat(np.arange(len(examples)), lengths)
+    dependent = np.concatenate([np.arange(1, n + 1) for n in lengths])
+    head_of = np.concatenate([example.sentence.heads[1:] for example in examples])
+    relations = np.concatenate([example.relations for example in examples])
+    labelled = np.flatnonzero((relations != UNLABELLED) & (head_of >= 0))
     parts = (
-        [np.repeat(np.arange(len(examples)), lengths)],
-        [example.sentence.heads[1:] for example in examples],
-        [np.arange(1, n + 1) for n in lengths],
-        [example.relations for example in examples],
-        [example.tags for example in examples],
-        [example.tag_pairs for example in examples],
+        sentence_of,
+        dependent,
+        sentence_of[labelled],
+        head_of[labelled],
+        dependent[labelled],
+        relations[labelled],
+        np.concatenate([example.tags for example in examples]),
+        np.concatenate([example.tag_pairs for example in examples]),
     )
-    joined = [torch.from_numpy(np.concatenate(arrays).astype(np.int64)) for arrays in parts]
+    joined = [torch.from_numpy(array.astype(np.int64)) for array in parts]
     features = torch.from_numpy(np.concatenate([example.features for example in examples]))
     columns = torch.from_numpy(np.concatenate([example.columns for example in examples]).astype(np.int64))
     words = encoder.collate([example.words for example in examples]).to(device)

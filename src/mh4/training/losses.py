@@ -34,7 +34,7 @@ class BatchLoss(nn.Module):
         with stage("encode"):
             encoded = network.encode(batch.words)
         tree_loss = self.objective.loss(encoded, batch.heads, epoch)
-        labels = network.label_scores(encoded.states, batch.sentence_of, batch.head_of, batch.dependent)
+        labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
         labeled = multiclass_hinge(labels, batch.relations)
         tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
         tagged = sum(

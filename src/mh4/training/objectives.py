@@ -1,7 +1,8 @@
-"""Losses of trees, beside those of labels and tags: structured hinge for charts, hinge for single transitions."""
+"""Losses of trees, beside those of labels and tags: structured losses for charts, hinge for single transitions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import torch
@@ -10,7 +11,7 @@ from torch import Tensor
 from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import LARGEST_SUM
 from mh4.models.devices import HostCopy, send, send_together
-from mh4.models.loss import find_violations
+from mh4.models.loss import find_violations, log_loss
 from mh4.models.network import Encoded
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 from mh4.oracles.costs import ORACLE_NAMES
@@ -19,7 +20,7 @@ from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network_loops import Decisions, note_decisions
 from mh4.parsers.profiling import stage
 from mh4.transitions.arrays.state import Candidates, State
-from mh4.trees.closest import training_tree
+from mh4.trees.closest import known_part, training_tree
 
 DIVERGED = "training diverged"
 AFTER_DIVERGENCE = "lower learning_rate; the model that was best before is kept"
@@ -33,15 +34,18 @@ class Objective(ABC):
 
     @abstractmethod
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it."""
+        """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it.
+
+        Unknown heads, −1, stay unknown.
+        """
 
     @abstractmethod
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
         """Sum over a batch; scoring and decoding are stages of their own."""
 
 
-class StructuredHinge(Objective):
-    """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
+class ChartObjective(Objective):
+    """A loss over all trees of the decoder's class."""
 
     def __init__(self, parser: ChartParser) -> None:
         self.parser = parser
@@ -50,7 +54,27 @@ class StructuredHinge(Objective):
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
         """See `Objective`; a chart may be too large."""
         decoder = self.parser.decoder
-        return decoder.closest_tree(sentence.heads) if decoder.fits(len(sentence)) else None
+        if not self._fits(len(sentence)):
+            return None
+        whole = (sentence.heads[1:] >= 0).all()
+        return decoder.closest_tree(sentence.heads) if whole else known_part(sentence.heads, decoder)
+
+    def _fits(self, n: int) -> bool:
+        return self.parser.decoder.fits(n)
+
+    @contextmanager
+    def _decoding(self, scores: np.ndarray) -> Iterator[None]:
+        try:
+            with stage("decode"):
+                yield
+        except ValueError as error:
+            if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
+                raise
+            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})") from error
+
+
+class StructuredHinge(ChartObjective):
+    """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
         """See `Objective`; the same in every epoch."""
@@ -58,16 +82,34 @@ class StructuredHinge(Objective):
         with stage("score"), torch.no_grad():
             products, all_scores = scorer.products_and_scores(encoded.roles)
             scores = HostCopy(all_scores).numpy()
-        try:
-            with stage("decode"):
-                violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
-        except ValueError as error:
-            if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
-                raise
-            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})") from error
+        with self._decoding(scores):
+            violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
         sentences, parts, weights = map(torch.from_numpy, violations[:3])
         weights = send(weights, self.parser.device)
         return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
+
+
+class LogLoss(ChartObjective):
+    """Minus the log-probability of the gold tree, perhaps augmented by the cost; see `log_loss`."""
+
+    def __init__(self, parser: ChartParser, cost_augmented: bool) -> None:
+        super().__init__(parser)
+        self.cost_augmented = cost_augmented
+
+    def _fits(self, n: int) -> bool:
+        decoder = self.parser.decoder
+        return super()._fits(n) and decoder.sums_bytes(n) <= decoder.memory_limit
+
+    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
+        """See `Objective`; the same in every epoch."""
+        with stage("score"):
+            all_scores = self.parser.network.scorer(encoded.roles)
+            scores = HostCopy(all_scores).numpy()
+        with self._decoding(scores):
+            value, gradient = log_loss(self.parser.decoder, scores, trees, self.cost_augmented, self.parser.threads)
+        # Linear in the scores: its gradient is that of the loss, and its value is put right.
+        surrogate = (all_scores * send(torch.from_numpy(gradient), self.parser.device)).sum()
+        return surrogate - surrogate.detach() + value
 
 
 class TransitionHinge(Objective):
@@ -151,4 +193,8 @@ class TransitionHinge(Objective):
 
 def make_objective(parser: ChartParser | GreedyParser) -> Objective:
     """The objective of a parser."""
-    return TransitionHinge(parser) if isinstance(parser, GreedyParser) else StructuredHinge(parser)
+    if isinstance(parser, GreedyParser):
+        return TransitionHinge(parser)
+    if parser.config.loss == "hinge":
+        return StructuredHinge(parser)
+    return LogLoss(parser, cost_augmented=parser.config.loss == "softmax-margin")

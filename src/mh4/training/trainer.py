@@ -18,6 +18,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
+from mh4.data.conllu import Trees
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.machine import Terminated
@@ -319,7 +320,7 @@ def train(
     Parameters
     ----------
     train, dev
-        CoNLL-U files with gold trees.
+        CoNLL-U files with gold trees. With an exact decoder, words of ``train`` may lack their heads.
     config : ChartConfig or GreedyConfig, optional
         Decoder or transition system, sizes and schedule; on resumption it must equal the saved one, up to the limits
         ``max_steps`` and ``max_epochs``. By default it has the published settings.
@@ -353,7 +354,8 @@ def train(
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
         torch.manual_seed(config.training.seed)
-        sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
+        trees: Trees = "partial" if isinstance(config, ChartConfig) else "required"
+        sentences, dev_sentences = read_gold(train, errors, trees), read_gold(dev, errors)
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates)
         if resume and exists:
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)

@@ -9,9 +9,10 @@ import numpy as np
 from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.decoder import Decoder
+from mh4.decoders.derivation import InfeasibleError
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.projectivization import projectivize
-from mh4.decoders.trees import is_projective
+from mh4.decoders.trees import given_heads_bonus, is_projective
 from mh4.oracles.mh4 import closest_derivable
 
 # For each class of trees the decoder that finds the closest one at the least cost.
@@ -85,6 +86,30 @@ def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.nd
         return decoder.decode(scores, _tie_bonus(heads)).heads
     with _one_large_chart:
         return decoder.decode(scores, _tie_bonus(heads)).heads
+
+
+def known_part(heads: np.ndarray, decoder: Decoder) -> np.ndarray:
+    """Heads of which some are unknown, −1, int (n + 1,), if a tree of the decoder's class has the others.
+
+    Else the known ones become those of a tree that has most of them.
+
+    Raises
+    ------
+    ChartTooLargeError
+        A chart beyond the memory limit.
+    """
+    size = len(heads) + 1
+    scores = np.zeros((len(decoder.channels), size, size), np.float32)
+    known = np.flatnonzero(heads[1:] >= 0) + 1
+    try:
+        decoder.decode(scores, given_heads_bonus([heads], size)[0])
+    except InfeasibleError:
+        bonus = np.zeros((size, size), np.float32)
+        bonus[heads[known], known] = 1.0
+        closest = heads.copy()
+        closest[known] = decoder.decode(scores, bonus).heads[known]
+        return closest
+    return heads
 
 
 class TreeBuilder(Protocol):

@@ -328,6 +328,8 @@ def test_options_that_do_not_go_together(run, small_treebanks):
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "preset")
     fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
     fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
+    fails_with_one_line(run(*train, "--system", "mh4", "--loss", "crf"), "--loss")
+    fails_with_one_line(run(*train, "--decoder", "1ec", "--loss", "crf"), "which 1ec cannot")
 
 
 def test_oracle_writes_sequences(run, small_treebanks):

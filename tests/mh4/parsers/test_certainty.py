@@ -12,6 +12,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
+from mh4.decoders.trees import given_heads_bonus
 from mh4.parsers import chart
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.ensemble import EnsembleParser
@@ -69,7 +70,7 @@ def test_given_heads_are_certain_and_the_others_are_so_given_them(parser, dev):
     (found,) = parser.parse([given], keep_heads=True, confidence=True)
     assert [word.confidence for word in found[:2]] == [1, 1]
     assert [word.alternatives for word in found[:2]] == [[], []]
-    bonus = chart.known_heads_bonus([given], len(given) + 2)[0]
+    bonus = given_heads_bonus([given.heads], len(given) + 2)[0]
     margins = parser.decoder.margins(parser.score([sentence])[0], bonus)
     np.testing.assert_allclose(found.confidence.margins[3:], margins.values[3:], atol=1e-3)
 

@@ -16,11 +16,11 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
-from mh4.decoders.trees import is_tree
+from mh4.decoders.trees import given_heads_bonus, is_tree
 from mh4.models.bilstm_encoder import WordBatch
 from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
-from mh4.parsers.chart import ChartParser, known_heads_bonus
+from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import CONFIG, VOCABULARY, WEIGHTS
 from mh4.parsers.network import prediction_batches
 from mh4.parsers.vocabulary import Vocabulary
@@ -257,7 +257,7 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
         partial = sentence.replace(heads=exact.decoder.closest_tree(sentence.heads))
         scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
         try:
-            parser.decoder.decode(scores, known_heads_bonus([partial], len(sentence) + 2)[0])
+            parser.decoder.decode(scores, given_heads_bonus([partial.heads], len(sentence) + 2)[0])
         except InfeasibleError:
             lost += 1
         assert (parser.predict([partial], keep_heads=True)[0].heads == partial.heads).all()

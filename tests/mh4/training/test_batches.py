@@ -24,7 +24,9 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     assert batch.heads[0].tolist() == [-1, 2, 0]
     assert batch.heads[1].tolist() == parser.decoder.closest_tree(sentences[0].heads).tolist()
     assert batch.heads[1].tolist() != sentences[0].heads.tolist()
-    assert batch.head_of.tolist() == [2, 0, *NOT_PROJECTIVE]
+    assert batch.arc_sentence.tolist() == batch.sentence_of.tolist()
+    assert batch.arc_dependent.tolist() == batch.dependent.tolist()
+    assert batch.arc_head.tolist() == [2, 0, *NOT_PROJECTIVE]
     assert batch.sentence_of.tolist() == [0, 0, 1, 1, 1, 1]
     assert batch.dependent.tolist() == [1, 2, 1, 2, 3, 4]
     assert [vocabulary.relations[i] for i in batch.relations] == ["r1", "r2", "r1", "r2", "r3", "r4"]
@@ -32,6 +34,25 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     assert batch.tags.tolist() == batch.tag_pairs.tolist() == [0] * 6
     assert batch.features.shape == (6, 0)
     assert batch.features.dtype == torch.bool
+
+
+def test_only_known_arcs_with_relations_are_labelled(tmp_path):
+    path = tmp_path / "t.conllu"
+    columns = [("_", "_"), ("0", "root"), ("2", "_"), ("3", "r4")]
+    rows = [f"{d}\tw\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n" for d, (head, name) in enumerate(columns, start=1)]
+    path.write_text("".join([*rows, "\n"]), encoding="utf-8")
+    sentences = read_gold(path, trees="partial")
+    vocabulary = Vocabulary.from_sentences(sentences)
+    assert sorted(vocabulary.relations) == ["r4", "root"]
+    parser = ChartParser(small_config("eisner"), vocabulary, device="cpu")
+    batch = Trainer(parser, sentences, [], tmp_path).collate([0, 0])
+    assert batch.heads[0].tolist() == [-1, -1, 0, 2, 3]
+    assert batch.arc_sentence.tolist() == [0, 0, 1, 1]
+    assert batch.arc_head.tolist() == [0, 3, 0, 3]
+    assert batch.arc_dependent.tolist() == [2, 4, 2, 4]
+    assert [vocabulary.relations[i] for i in batch.relations] == ["root", "r4"] * 2
+    assert batch.dependent.tolist() == [1, 2, 3, 4] * 2
+    assert len(batch.tags) == 8
 
 
 def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):

@@ -1,5 +1,8 @@
 """Losses of trees, beside what the naive trainer of `test_losses` shows."""
 
+from dataclasses import replace
+
+import numpy as np
 import pytest
 import torch
 from small import SMALL_NETWORK, small_config
@@ -7,7 +10,7 @@ from small import SMALL_NETWORK, small_config
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import GreedyConfig, TransitionConfig
+from mh4.parsers.config import ChartConfig, GreedyConfig, TransitionConfig, make_config
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.objectives import make_objective
@@ -26,6 +29,36 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
     assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
 
 
+@pytest.mark.parametrize("loss", ["crf", "softmax-margin"])
+@pytest.mark.parametrize("decoder", ["mst", "mh4-hybrid"])
+def test_the_gradient_of_losses_over_all_trees_reaches_the_scorer(decoder, loss):
+    """By finite differences in a direction of its weights; the labels have no part in it."""
+    sentences = [Sentence.from_words(["a", "b", "a"]), Sentence.from_words(["b", "a"])]
+    config = replace(small_config(decoder), loss=loss)
+    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    parser.network.eval()
+    objective, weights = make_objective(parser), parser.network.scorer.matrices
+    trees = [np.array([-1, 2, 0, 2]), np.array([-1, 2, -1])]
+
+    def value():
+        return objective.loss(parser.encode(sentences), trees, 0)
+
+    value().backward()
+    with torch.no_grad():
+        direction = torch.randn_like(weights, generator=torch.Generator().manual_seed(1))
+        values = []
+        for step in (2.0**-6, -(2.0**-5)):
+            weights += step * direction
+            values.append(value().item())
+    slope = (weights.grad * direction).sum().item()
+    assert (values[0] - values[1]) * 2.0**5 == pytest.approx(slope, rel=2e-2, abs=1e-3)
+
+
+def test_losses_over_all_trees_need_a_decoder_that_sums():
+    with pytest.raises(ValueError, match="loss crf sums over all trees, which 1ec cannot; mst, eisner, mh3"):
+        make_config(ChartConfig, {"decoder": "1ec", "loss": "crf"})
+
+
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, 1e36])
 def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     sentence = Sentence.from_words(["a", "b"])
@@ -33,7 +66,7 @@ def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     encoded = parser.encode([sentence])
     objective = make_objective(parser)
     with pytest.raises(InfeasibleError, match="no eisner derivation"):  # no numbers to blame
-        objective.loss(encoded, [[-1, 0, 0]], 0)
+        objective.loss(encoded, [np.array([-1, 0, 0])], 0)
     with torch.no_grad():
         parser.network.scorer.matrices.fill_(value)
     with pytest.raises(ValueError, match="training diverged: scores are no numbers"):

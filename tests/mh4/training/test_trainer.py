@@ -10,10 +10,14 @@ import torch
 from safetensors.torch import load_file
 from small import log_of, same_weights, small_config
 
+from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import GreedyConfig
 from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.objectives import make_objective
 from mh4.training.trainer import Trainer, train
 from mh4.training.treebanks import read_gold
 
@@ -173,6 +177,34 @@ def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
     assert changed
     for example in changed:
         np.testing.assert_array_equal(example.heads, parser.decoder.closest_tree(example.sentence.heads))
+
+
+def test_half_of_the_heads_are_learnt_from(small_treebanks, tmp_path):
+    """A parser that sees every other head learns to attach the words; a greedy one refuses."""
+    sentences = list(read_conllu(small_treebanks[0]))
+    partial = [s.replace(heads=np.where(np.arange(len(s) + 1) % 2, -1, s.heads)) for s in sentences]
+    write_conllu(partial, tmp_path / "partial.conllu")
+    config = small_config("mh4-hybrid", max_steps=40)
+    start = small_config("mh4-hybrid", max_steps=1)
+    before = train(tmp_path / "partial.conllu", small_treebanks[1], tmp_path / "1", start, device="cpu")
+    after = train(tmp_path / "partial.conllu", small_treebanks[1], tmp_path / "40", config, device="cpu")
+    assert after.best_uas > before.best_uas + 10
+    with pytest.raises(DataError, match="HEAD of word 1 is missing"):
+        train(tmp_path / "partial.conllu", small_treebanks[1], tmp_path / "greedy", GreedyConfig())
+
+
+def test_known_heads_outside_the_class_are_replaced_and_unknown_ones_stay(small_treebanks):
+    vocabulary = Vocabulary.from_sentences(read_conllu(small_treebanks[0]))
+    objective = make_objective(ChartParser(small_config("eisner"), vocabulary, device="cpu"))
+
+    def learnt(*heads):
+        sentence = Sentence.from_words(["w"] * len(heads)).replace(heads=[-1, *heads])
+        return objective.training_tree(sentence).tolist()[1:]
+
+    assert learnt(2, 0, -1, 3) == [2, 0, -1, 3]
+    kept = learnt(3, 4, 0, -1)  # 1 ← 3 and 2 ← 4 cross, and the root's arc to 3 crosses the second, too
+    assert kept in ([3, 1, 0, -1], [3, 3, 0, -1])
+    assert sum(head == 0 for head in learnt(0, 0, -1)) == 1  # one root child
 
 
 def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_treebanks, caplog):

@@ -7,6 +7,23 @@ from mh4.data.errors import DataError
 from mh4.training.treebanks import read_gold
 
 
+def test_heads_may_be_missing_where_that_is_said(tmp_path, caplog):
+    caplog.set_level("INFO")
+    path = tmp_path / "t.conllu"
+    word = "{0}\ta\ta\tX\t_\t_\t{1}\tdep\t_\t_\n".format
+    path.write_text(word(1, "_") + word(2, 1) + "\n" + word(1, "_") + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="HEAD of word 1 is missing"):
+        read_gold(path)
+    assert [sentence.heads.tolist() for sentence in read_gold(path, trees="partial")] == [[-1, -1, 1], [-1, -1]]
+    assert "1 of 3 words have a head" in caplog.text
+    path.write_text(word(1, "_") + word(2, 3) + word(3, 2) + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="cycle"):
+        read_gold(path, trees="partial")
+    path.write_text(word(1, "_") + "\n", encoding="utf-8")
+    with pytest.raises(DataError, match="no word has a HEAD"):
+        read_gold(path, trees="partial")
+
+
 def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, caplog):
     good = small_treebanks[0].read_text(encoding="utf-8")
     two_roots = "1\ta\ta\tX\t_\t_\t0\troot\t_\t_\n2\tb\tb\tX\t_\t_\t0\troot\t_\t_\n\n"
