@@ -49,7 +49,7 @@ def _stays(heads: np.ndarray, single_root: bool) -> bool:
 
 
 def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
-    """A projective tree that keeps as many arcs of a tree as any does; O(n³).
+    """A projective tree that keeps as many arcs of a tree as any does (Nederhof 2019, end of section 3); O(n³).
 
     Parameters
     ----------
@@ -69,10 +69,6 @@ def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
         One root child and no word.
     ValueError
         ``heads`` is not a tree.
-
-    References
-    ----------
-    Nederhof (2019), end of section 3.
     """
     heads = checked_tree(heads)
     if _stays(heads, single_root):
@@ -83,16 +79,8 @@ def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
 def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[int, int]:
     """How many arcs of a tree the closest projective trees keep, and how many closest projective trees there are.
 
-    For parameters and errors see `projectivize`.
-
-    Returns
-    -------
-    (int, int)
-        Kept arcs, those from the root included, and the exact number of trees that keep so many.
-
-    References
-    ----------
-    Nederhof (2019), end of section 3 and Figure 8.
+    Arcs from the root are counted, and the number is exact (Nederhof 2019, end of section 3 and Figure 8). For
+    parameters and errors see `projectivize`.
     """
     heads = checked_tree(heads)
     n = len(heads) - 1

@@ -200,10 +200,7 @@ def _replay(moves, reduces, heads, parts):
 def beam_width(search: str) -> int | None:
     """Beam width that a search is asked for by name: None for "exact", 1 for "greedy", K for "beam:K".
 
-    Raises
-    ------
-    ValueError
-        Anything else; the message lists the forms.
+    A ValueError for anything else lists the forms.
     """
     if search == "exact":
         return None
@@ -224,19 +221,10 @@ class BeamSearch(Decoder):
     Parameters
     ----------
     chart : type of Decoder
-        `MH3`, `MH4Two` or `MH4Hybrid`; name and channels are taken over.
+        `MH3`, `MH4Two` or `MH4Hybrid`; name and channels are taken over. Others have no transition system, and are a
+        ValueError. The attribute ``chart`` is the exact decoder.
     width : int
         Configurations kept after each move, ranked by their score so far; 1 is greedy search.
-
-    Raises
-    ------
-    ValueError
-        A decoder without a transition system.
-
-    Attributes
-    ----------
-    chart : Decoder
-        The exact decoder.
     """
 
     exact = False

@@ -1,8 +1,5 @@
 """Split grammars: context-free grammars that say which dependency trees over a string of symbols are allowed.
 
-API: ``SplitGrammar(rules, start)`` with ``.terminals``, ``.encode(symbols)``, ``.code(symbol)`` and ``.arrays``, which
-the kernels of `mh4.decoders.tabular` read.
-
 A grammar is written as in the papers, rules separated by semicolons or line ends::
 
     grammar = SplitGrammar("(S, S) → a ; S → (S, S) ; (_, S) → (_, S) S ; (S, _) → S (S, _)", start="S")
@@ -91,12 +88,10 @@ class SplitGrammar:
 
     Attributes
     ----------
-    rules : tuple of str
-        As given, without the space around them.
-    start : str
-    terminals : tuple of str
-        In the order of their codes, which is that of their rules.
+    rules, terminals : tuple of str
+        Rules as given, without the space around them; terminals in the order of their codes, that of their rules.
     arrays : SplitArrays
+        For the kernels of `mh4.decoders.tabular`.
 
     Raises
     ------
@@ -119,30 +114,13 @@ class SplitGrammar:
         return f"<split grammar, {len(self.rules)} rules, terminals {', '.join(self.terminals)}>"
 
     def code(self, symbol: str) -> int:
-        """The code of a terminal.
-
-        Raises
-        ------
-        ValueError
-            The grammar has no such terminal.
-        """
+        """The code of a terminal; ValueError, listing those of the grammar, if it has no such terminal."""
         if symbol not in self._codes:
             raise ValueError(f"unknown terminal {symbol!r}; known: {', '.join(self.terminals)}")
         return self._codes[symbol]
 
     def encode(self, symbols: str | Iterable[str]) -> np.ndarray:
-        """Codes of terminals, int8 (m,).
-
-        Parameters
-        ----------
-        symbols
-            The terminals, or one string of them with spaces between.
-
-        Raises
-        ------
-        ValueError
-            The grammar has no such terminal.
-        """
+        """Codes of terminals, int8 (m,), given one by one or in one string with spaces between; errors as in `code`."""
         symbols = symbols.split() if isinstance(symbols, str) else symbols
         return np.array([self.code(symbol) for symbol in symbols], np.int8)
 

@@ -1,19 +1,8 @@
 """Tabular parsing with split grammars: the cubic algorithm of Nederhof (2019), Table 2, over two semirings.
 
-API, for a `SplitGrammar`, a string of m codes and a matrix of integer weights::
-
-    best_score(grammar, string, weights) -> int or None       largest total weight of a tree; None: there is no tree
-    best_tree(grammar, string, weights) -> heads              a tree with that weight
-    count_best(grammar, string, weights) -> (score, count)    how many trees have it, exactly
-
-and for kernels, without Python objects, checks or exceptions (``grammar`` stands for ``grammar.arrays``)::
-
-    inside_score(grammar, string, weights) -> int             FORBIDDEN: there is no tree
-    inside_tree(grammar, string, weights, heads) -> int       fills ``heads``, int32 (m,)
-    inside_count(grammar, string, weights, modulus) -> (int, int)
-
-``string`` is int8 (m,), ``weights`` an integer (m, m) array, ``weights[i, j]`` the weight of the edge from i, the
-parent, to j, the child; `FORBIDDEN` rules an edge out. Position 0 is the root; column 0 and the diagonal are not read.
+`best_score`, `best_tree` and `count_best` take a `SplitGrammar`, a string of m codes and a matrix of integer weights;
+`inside_score`, `inside_tree` and `inside_count` are the same for kernels, without Python objects, checks or exceptions,
+and take the ``arrays`` of the grammar.
 
 How Table 2 is laid out. At a position only those states are possible that the position's own symbol can reach, one to
 three of the dozen of a large grammar. So a row of a table is not indexed by (state, position) but by *slots*, one for
@@ -230,10 +219,7 @@ def inside_score(grammar, string, weights):
 
 @njit(cache=True, nogil=True)
 def inside_count(grammar, string, weights, modulus):
-    """Largest total weight of a tree (`FORBIDDEN`: there is none), and how many derivations have it, up to a modulus.
-
-    For the arguments, unchecked, see `count_best`; the count is the remainder for ``modulus`` (≤ `LARGEST_MODULUS`).
-    """
+    """`inside_score`, and how many derivations have it, modulo ``modulus`` (≤ `LARGEST_MODULUS`)."""
     left_slots = _slots(grammar.left_states, string)
     right_slots = _slots(grammar.right_states, string)
     m, p, q = string.shape[0], left_slots[-1], right_slots[-1]
@@ -264,10 +250,7 @@ def _position(slots, slot):
 
 @njit(cache=True, nogil=True)
 def inside_tree(grammar, string, weights, heads):
-    """Fill heads, int32 (m,), with a tree of largest total weight; return that, or `FORBIDDEN` if there is none.
-
-    For the arguments, unchecked, see `best_tree`.
-    """
+    """Fill heads, int32 (m,), with a tree of largest total weight; return that, or `FORBIDDEN` if there is none."""
     score, left_slots, right_slots, scores = _filled(grammar, string, weights)
     if score == -np.inf:
         return FORBIDDEN
@@ -351,7 +334,7 @@ def _checked(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> 
 
 
 def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> int | None:
-    """The largest total weight of a tree that the grammar allows; O(m³) time, O(m²) space.
+    """The largest total weight of a tree that the grammar allows, None if there is none; O(m³) time, O(m²) space.
 
     Parameters
     ----------
@@ -359,12 +342,8 @@ def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -
     string : int8 (m,)
         Codes of the symbols of positions 0, the root, to m − 1.
     weights : int (m, m)
-        ``weights[i, j]`` of the edge from parent i to child j; `FORBIDDEN` rules it out.
-
-    Returns
-    -------
-    int or None
-        None if there is no tree.
+        ``weights[i, j]`` of the edge from parent i to child j; `FORBIDDEN` rules it out. Column 0 and the diagonal are
+        not read.
 
     Raises
     ------
@@ -376,17 +355,9 @@ def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -
 
 
 def best_tree(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A tree of largest total weight; for parameters and errors see `best_score`.
+    """A tree of largest total weight: the parent of every position, int32 (m,), −1 at 0.
 
-    Returns
-    -------
-    int32 (m,)
-        The parent of every position, −1 at 0.
-
-    Raises
-    ------
-    InfeasibleError
-        There is no tree.
+    For arguments and errors see `best_score`; an `InfeasibleError` says that there is no tree.
     """
     string, weights = _checked(grammar, string, weights)
     heads = np.empty(len(string), np.int32)
@@ -398,27 +369,12 @@ def best_tree(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) ->
 def count_best(
     grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray, bound: int | None = None
 ) -> tuple[int | None, int]:
-    """The largest total weight, and the exact number of derivations that have it.
+    """The largest total weight, and the exact number of derivations that have it; (None, 0) if there is no tree.
 
     Where the grammar has one derivation for each tree, as that of projectivisation has, this is the number of trees.
-    The count, an integer of any size, is put together from its remainders for as many primes as an upper bound asks.
-
-    Parameters
-    ----------
-    grammar, string, weights
-        See `best_score`.
-    bound : int, optional
-        A number that the count cannot exceed. A small one saves time; by default a number that holds for all weights.
-
-    Returns
-    -------
-    (int or None, int)
-        (None, 0) if there is no tree.
-
-    Raises
-    ------
-    ValueError
-        As `best_score`.
+    The count, an integer of any size, is put together from its remainders for as many primes as an upper bound asks:
+    ``bound``, a small one saves time, or by default a number that holds for all weights. For the other arguments and
+    errors see `best_score`.
     """
     string, weights = _checked(grammar, string, weights)
     if bound is None:

@@ -1,4 +1,7 @@
-"""Dependency trees as arrays of heads: ``heads[d]`` is the head of word d, 0 the root, ``heads[0] == -1``."""
+"""Dependency trees as arrays of heads: ``heads[d]`` is the head of word d, 0 the root, ``heads[0] == -1``.
+
+Functions that take a tree raise a ValueError for heads that are none.
+"""
 
 from collections.abc import Sequence
 
@@ -56,12 +59,7 @@ def _as_array(heads: np.ndarray) -> np.ndarray:
 
 
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
-    """Whether every word leads to the root; with ``single_root``, whether moreover just one word is attached to it.
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-    """
+    """Whether every word leads to the root of heads, int (n + 1,); ``single_root``: and just one is attached to it."""
     heads = _as_array(heads)
     if heads.ndim != 1 or heads.dtype.kind not in "iu" or not all_reach_the_root(heads):
         return False
@@ -99,13 +97,7 @@ def given_heads_bonus(given: Sequence[np.ndarray], size: int) -> np.ndarray:
 
 
 def checked_tree(heads: np.ndarray) -> np.ndarray:
-    """The heads, int (n + 1,), as an array of native byte order, if they are a tree, with any number of root children.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
-    """
+    """The heads, int (n + 1,), in native byte order; ValueError unless they are a tree, with any number of roots."""
     heads = _as_array(heads)
     if not is_tree(heads):
         raise ValueError(f"these heads are not a tree: {heads.tolist()}")
@@ -113,49 +105,26 @@ def checked_tree(heads: np.ndarray) -> np.ndarray:
 
 
 def crossed_arcs(heads: np.ndarray) -> np.ndarray:
-    """Which arcs are crossed by another arc; O(n + the total length of the arcs).
+    """Which arcs of a tree, int (n + 1,), are crossed by another arc; O(n + the total length of the arcs).
 
     Arcs are chords over the positions 0…n, arcs from the root included. Two arcs cross if exactly one end of the one
     lies strictly between the ends of the other and its other end strictly outside.
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree.
 
     Returns
     -------
     bool (n + 1,)
         True at d if the arc heads[d] → d is crossed; False at 0.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
     """
-    heads = checked_tree(heads)
-    return crossings(heads)
+    return crossings(checked_tree(heads))
 
 
 def is_projective(heads: np.ndarray) -> bool:
-    """Whether no two arcs of the tree cross, arcs from the root included.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
-    """
+    """Whether no two arcs of the tree cross, arcs from the root included."""
     return not crossed_arcs(heads).any()
 
 
 def is_planar(heads: np.ndarray) -> bool:
-    """Whether no two arcs between words cross; arcs from the root do not count (Kuhlmann and Nivre 2006).
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
-    """
+    """Whether no two arcs between words cross; arcs from the root do not count (Kuhlmann and Nivre 2006)."""
     heads = checked_tree(heads)
     without_root = np.where(heads == 0, np.arange(len(heads)), heads)  # an arc to oneself crosses nothing
     return not crossings(without_root).any()
@@ -174,13 +143,7 @@ def _yields(heads: np.ndarray) -> list[int]:
 
 
 def gap_degree(heads: np.ndarray) -> int:
-    """The largest number of gaps in the yield of a word: the words at or below it (Kuhlmann and Nivre 2006).
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
-    """
+    """The largest number of gaps in the yield of a word: the words at or below it (Kuhlmann and Nivre 2006)."""
     # A block of the yield begins at a member whose left neighbour is none.
     return max((words & ~(words << 1)).bit_count() - 1 for words in _yields(np.asarray(heads)))
 
@@ -189,11 +152,6 @@ def is_well_nested(heads: np.ndarray) -> bool:
     """Whether no two disjoint subtrees interleave (Kuhlmann and Nivre 2006).
 
     Two subtrees interleave if words i < j < k < l exist with i, k in the one and j, l in the other.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
     """
     heads = np.asarray(heads)
     yields = _yields(heads)

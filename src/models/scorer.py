@@ -25,17 +25,9 @@ def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
 class ChannelScorer(nn.Module):
     """Scores of every channel of a decoder.
 
-    Each role (head, dependent, s0, b0, …) has its MLP, each channel a matrix U, and part (c, i, j) scores
-    [xᵢ; 1]ᵀ U_c [yⱼ; 1] with x and y the vectors of i and j in the roles of the channel's rows and columns.
-
-    Parameters
-    ----------
-    size : int
-        Size of the context vectors.
-    roles : sequence of (row role, column role)
-        One pair a channel: `mh4.decoders.Decoder.roles`.
-    hidden, dropout
-        Size and dropout of the role MLPs.
+    Each role (head, dependent, s0, b0, …) has its MLP of size ``hidden``, each channel a matrix U, and part (c, i, j)
+    scores [xᵢ; 1]ᵀ U_c [yⱼ; 1] with x and y the vectors of i and j in the roles of the channel's rows and columns,
+    pairs in ``roles`` (`mh4.decoders.Decoder.roles`). ``size`` is that of the context vectors.
     """
 
     def __init__(self, size: int, roles: Sequence[tuple[str, str]], hidden: int, dropout: float) -> None:
@@ -59,17 +51,10 @@ class ChannelScorer(nn.Module):
                 self.groups.append((pair, (channel, channel)))
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors of every position in every role, a constant 1 appended.
+        """Vectors (B, N, R, hidden + 1) of every position in every role, a constant 1 appended.
 
-        Parameters
-        ----------
-        states : (B, T + 1, size)
-            Context vectors of the root and the words.
-        lengths : int64 (B,), on the host
-
-        Returns
-        -------
-        (B, N, R, hidden + 1) with N = T + 2; position ``lengths[b] + 1`` is the learned end position.
+        ``states`` (B, T + 1, size) are the context vectors of the root and the words, ``lengths`` int64 (B,), on the
+        host. N = T + 2; position ``lengths[b] + 1`` is the learned end position.
         """
         padded = append_end(states, lengths, self.end)
         hidden = self.mlp(padded).view(*padded.shape[:2], -1, self.hidden)
@@ -97,17 +82,10 @@ class ChannelScorer(nn.Module):
     def score_parts(self, vectors: Tensor, products: Tensor, sentences: Tensor, parts: Tensor) -> Tensor:
         """Scores (P,) of single parts: ``forward(vectors)[sentences, *parts.T]``, up to rounding.
 
-        The gradient of the structured loss touches a few parts only; this spares the backward pass through the
-        full matrices.
-
-        Parameters
-        ----------
-        vectors : (B, N, R, hidden + 1)
-        products
-            Theirs, as they are now; the gradient flows through ``vectors`` and ``matrices`` alone.
-        sentences : int64 (P,), on the host
-        parts : int64 (P, 3), on the host
-            Rows (channel, row, column), sorted by channel.
+        The gradient of the structured loss touches a few parts only; this spares the backward pass through the full
+        matrices. ``products`` are those of the vectors as they are now; the gradient flows through ``vectors`` and
+        ``matrices`` alone. ``sentences``, int64 (P,), and ``parts``, int64 (P, 3) with rows (channel, row, column),
+        sorted by channel, are on the host.
         """
         _, size, roles, _ = vectors.shape
         channels, rows, columns = parts.unbind(1)

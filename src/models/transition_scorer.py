@@ -15,36 +15,22 @@ FORMS = ("concatenated", "biaffine")  # how a score depends on the vectors of th
 
 
 class ScorerArrays(NamedTuple):
-    """A `TransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32.
+    """A `TransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32."""
 
-    Attributes
-    ----------
-    vectors : (B, N, R, H)
-        See `TransitionScorer.role_vectors`.
-    bias : (H,)
-    output : (H, T)
-    output_bias : (T,)
-    """
-
-    vectors: np.ndarray
-    bias: np.ndarray
-    output: np.ndarray
-    output_bias: np.ndarray
+    vectors: np.ndarray  # (B, N, R, H), see `TransitionScorer.role_vectors`
+    bias: np.ndarray  # (H,)
+    output: np.ndarray  # (H, T)
+    output_bias: np.ndarray  # (T,)
 
 
 class BiaffineArrays(NamedTuple):
     """A `BiaffineTransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32.
 
-    Attributes
-    ----------
-    products : (B, N, T, H + 1)
-        [x; 1]ᵀ U_t, x being the vector of a position in the first role.
-    vectors : (B, N, H + 1)
-        [y; 1], y being the vector of a position in the second role.
+    x and y being the vectors of a position in the first and in the second role.
     """
 
-    products: np.ndarray
-    vectors: np.ndarray
+    products: np.ndarray  # (B, N, T, H + 1): [x; 1]ᵀ U_t
+    vectors: np.ndarray  # (B, N, H + 1): [y; 1]
 
 
 class TransitionScorer(nn.Module):
@@ -53,14 +39,7 @@ class TransitionScorer(nn.Module):
     The hidden layer is a sum of R linear maps, one for each role that a token can have (s1, s0, b0, …). A token has the
     same vector in a role all along a computation, so that each is mapped once, and a configuration costs R additions of
     vectors, the tanh and the output layer (Gómez-Rodríguez, Shi & Lee 2018, section 3.1, give the feature sets).
-
-    Parameters
-    ----------
-    size : int
-        Size of the context vectors.
-    roles, transitions : int
-    hidden, dropout
-        Size and dropout of the hidden layer.
+    ``size`` is that of the context vectors, ``hidden`` and ``dropout`` are those of the hidden layer.
     """
 
     def __init__(self, size: int, roles: int, transitions: int, hidden: int, dropout: float) -> None:
@@ -74,31 +53,17 @@ class TransitionScorer(nn.Module):
         self.output = Linear(hidden, transitions)
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """What every position adds to the hidden layer in every role.
+        """What every position adds to the hidden layer in every role, (B, N, R, hidden), as by a `ChannelScorer`.
 
-        Parameters
-        ----------
-        states : (B, T + 1, size)
-            Context vectors of the root and the words.
-        lengths : int64 (B,)
-
-        Returns
-        -------
-        (B, N, R, hidden) with N = T + 2; position ``lengths[b] + 1`` stands for "no such token", a learned vector.
+        Position ``lengths[b] + 1`` stands for "no such token", a learned vector.
         """
         padded = append_end(states, lengths, self.end)
         return (padded @ self.input.t()).view(*padded.shape[:2], self.roles, self.hidden)
 
     def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
-        """Scores (M, T) of the transitions in M configurations.
+        """Scores (M, T) of the transitions in M configurations, from `role_vectors`.
 
-        Parameters
-        ----------
-        vectors : (B, N, R, hidden)
-            From `role_vectors`.
-        sentences : int64 (M,)
-        positions : int64 (M, R)
-            The token in each role.
+        ``positions``, int64 (M, R), has the token in each role, ``sentences``, int64 (M,), its sentence.
         """
         batch, size = vectors.shape[:2]
         flat = vectors.reshape(batch * size, self.roles, self.hidden)
@@ -116,15 +81,8 @@ class BiaffineTransitionScorer(nn.Module):
     """A biaffine form of the vectors of two tokens for each of T transitions.
 
     These are the scores of a chart decoder, its channels being the transitions; what the published toolkit has for
-    arc-hybrid parsing, where the paper (Gómez-Rodríguez, Shi & Lee 2018) speaks of concatenated vectors.
-
-    Parameters
-    ----------
-    size : int
-        Size of the context vectors.
-    transitions : int
-    hidden, dropout
-        Size and dropout of the role MLPs.
+    arc-hybrid parsing, where the paper (Gómez-Rodríguez, Shi & Lee 2018) speaks of concatenated vectors. For the
+    parameters see `ChannelScorer`.
     """
 
     def __init__(self, size: int, transitions: int, hidden: int, dropout: float) -> None:
@@ -142,16 +100,7 @@ class BiaffineTransitionScorer(nn.Module):
         return (vectors @ matrices.transpose(0, 1).flatten(1)).unflatten(-1, (len(matrices), -1))
 
     def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
-        """Scores (M, T) of the transitions in M configurations.
-
-        Parameters
-        ----------
-        vectors : (B, N, 2, hidden + 1)
-            From `role_vectors`.
-        sentences : int64 (M,)
-        positions : int64 (M, 2)
-            The token in each role.
-        """
+        """As `TransitionScorer.forward`, for vectors (B, N, 2, hidden + 1) and positions (M, 2)."""
         rows = sentences[:, None] * vectors.shape[1] + positions
         first, second = (vectors[:, :, role].flatten(0, 1).index_select(0, rows[:, role]) for role in range(2))
         return (self._products(first) @ second[:, :, None]).squeeze(2)
@@ -171,14 +120,8 @@ def _on_host(*tensors: Tensor) -> list[np.ndarray]:
 def step_hinge(scores: Tensor, steps: Tensor, optimal: Tensor, count: int) -> Tensor:
     """Sum over steps of max(0, 1 + best candidate that is not optimal − best optimal candidate).
 
-    Parameters
-    ----------
-    scores : (K,)
-        Of all candidates of all steps.
-    steps : int64 (K,)
-        The step of each, below ``count``.
-    optimal : bool (K,)
-        Each step has an optimal one; where all are, the loss is 0.
+    Of all candidates of all steps: ``scores`` (K,), ``steps``, int64 (K,) below ``count``, and whether they are
+    ``optimal``, bool (K,). Each step has an optimal one; where all are, the loss is 0.
     """
     lowest = scores.new_full((2, count), float("-inf")).flatten()
     best = lowest.scatter_reduce(0, steps + count * optimal, scores, "amax").view(2, count)

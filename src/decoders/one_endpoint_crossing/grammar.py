@@ -69,23 +69,10 @@ def parse_grammar(
     symmetric: set[str],
     empty: set[str],
 ) -> Grammar:
-    """Read rules, one or several alternatives per line.
+    """Read rules, one or several alternatives per line; ValueError for what is no rule, or for an unknown name.
 
-    Parameters
-    ----------
-    text : str
-        The rules; empty lines do not count.
-    kinds : tuple of str
-        Every name that may occur.
-    channels : dict
-        The names that are scores, with their channel.
-    arcs, symmetric, empty : set of str
-        See `Grammar`.
-
-    Raises
-    ------
-    ValueError
-        A line that is not a rule, or an unknown name in it.
+    ``kinds`` is every name that may occur, ``channels`` the names that are scores, with their channel; for the others
+    see `Grammar`.
     """
     rows = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -156,17 +143,9 @@ def walk_back(memory, places, rules, first, symmetric, empty, channel, arc, goal
     """Follow the best derivation from the goal; fill heads and parts, return the number of parts, −1 if there is none.
 
     No rule was recorded when the chart was filled: the rules of each item are tried again, the first best is taken.
-
-    Parameters
-    ----------
-    memory : float32 (size,)
-        All charts and scores; item or score t with the positions i, j and x stands at
-        ``places[t, 0] + places[t, 1] i + places[t, 2] j + places[t, 3] x``.
-    places : int64 (number of kinds, 4)
-    rules, first, symmetric, empty, channel, arc
-        See `Grammar`.
-    goal : int64 (4,)
-        Kind and three positions of the item that spans the sentence.
+    ``memory``, float32, holds all charts and scores: item or score t with the positions i, j and x stands at
+    ``places[t, 0] + places[t, 1] i + places[t, 2] j + places[t, 3] x``. ``goal`` is kind and positions of the item that
+    spans the sentence; for the rules see `Grammar`.
     """
     n = heads.shape[0] - 1
     # Waiting items have no word in common, but for those worth 0, at most one of which is pushed with each other item.

@@ -63,20 +63,10 @@ def _parts_of_tree(heads, crossed, parts):
 def is_one_endpoint_crossing(heads: np.ndarray) -> bool:
     """Whether, for each arc, all arcs that cross it have an end in common (Pitler, Kannan and Marcus 2013).
 
-    Arcs are chords over the positions 0…n, arcs from the root included; see `trees.crossed_arcs`.
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree.
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree.
+    Arcs are chords over the positions 0…n, arcs from the root included; see `trees.crossed_arcs`. ValueError if the
+    heads, int (n + 1,), are no tree.
     """
-    heads = checked_tree(heads)
-    return bool(_crossings(heads)[1])
+    return bool(_crossings(checked_tree(heads))[1])
 
 
 def checked_one_endpoint_crossing(heads: np.ndarray) -> np.ndarray:
@@ -88,29 +78,17 @@ def checked_one_endpoint_crossing(heads: np.ndarray) -> np.ndarray:
 
 
 def parts_of_tree(heads: np.ndarray) -> np.ndarray:
-    """The parts that `OneEndpointCrossing` scores in a tree; they do not depend on a derivation. O(n²).
+    """The parts (channel, row, column), int32 (P, 3), that `OneEndpointCrossing` scores in a tree, int (n + 1,); O(n²).
 
-    A crossed arc h → m is one part, crossed[h, m]. An uncrossed one is arc[h, m] and
+    They do not depend on a derivation. A crossed arc h → m is one part, crossed[h, m]. An uncrossed one is arc[h, m]
+    and
 
     - sibling[u, m], u the child of h nearest to m strictly between them ("none" if there is none), unless h → u is
       crossed;
     - grandparent[g, m], g the head of h ("none" if h is the root), unless g → h is crossed, or a crossed arc of h ends
       on the way from m to g. That is the way that avoids h when the positions 0, …, n and "none" stand in a circle.
 
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A 1-endpoint-crossing tree.
-
-    Returns
-    -------
-    int32 (P, 3)
-        Rows (channel, row, column).
-
-    Raises
-    ------
-    ValueError
-        ``heads`` is not a tree, or not 1-endpoint-crossing.
+    ValueError: ``heads`` is not a tree, or not 1-endpoint-crossing.
     """
     heads = checked_one_endpoint_crossing(heads)
     parts = np.empty((3 * (len(heads) - 1), 3), np.int32)

@@ -178,16 +178,10 @@ def _excerpt(text: str, position: int) -> str:
 
 
 def align_words(gold: Analysis, system: Analysis) -> np.ndarray:
-    """Match the words of two analyses of the same text.
+    """The gold word of each system word, int64, or `UNALIGNED`, of two analyses of the same text.
 
-    Returns
-    -------
-    int64 (words of the system,)
-        The gold word of each system word, or `UNALIGNED`. No gold word occurs twice, and the order of words is kept.
-
-    Notes
-    -----
-    Linear in the length of the text, except for the longest common subsequence, quadratic in the words of a stretch.
+    No gold word occurs twice, and the order of words is kept. Linear in the length of the text, except for the longest
+    common subsequence, quadratic in the words of a stretch.
     """
     gold_word = np.full(len(system), UNALIGNED, np.int64)
     g = s = 0

@@ -49,30 +49,18 @@ def _tie_bonus(heads: np.ndarray) -> np.ndarray:
 
 
 def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.ndarray:
-    """The tree of a class that keeps most arcs of a tree.
+    """The tree of a class, "projective", "mh4" or "1ec", that keeps most arcs of a tree, arcs from the root included.
 
     Among several such trees it is one that attaches most of the changed words to a word above their old head, as
-    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is.
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree.
-    tree_class : str
-        "projective", "mh4" or "1ec"; arcs from the root count in all of them.
-    single_root : bool
-        The result has exactly one word attached to the root, or at least one.
-
-    Returns
-    -------
-    int (n + 1,)
+    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is. With ``single_root`` the result has
+    exactly one word attached to the root, or else at least one.
 
     Raises
     ------
     ChartTooLargeError
         The tree is not in the class, and the chart would take more than the decoder's memory limit.
     ValueError
-        ``heads`` is not a tree, or the class is unknown.
+        ``heads``, int (n + 1,), is not a tree, or the class is unknown.
     """
     heads = np.asarray(heads)
     decoder = _decoder(tree_class, single_root)

@@ -28,26 +28,14 @@ _Result = TypeVar("_Result")
 
 @dataclass
 class TransformTotals:
-    """What `transform_file` did.
-
-    Attributes
-    ----------
-    sentences, words
-        Written.
-    changed_sentences, changed_arcs
-        How many of these sentences and of their arcs are not as they were.
-    ambiguous_sentences
-        How many of them have several closest trees, if these were counted.
-    log_trees
-        Sum over the sentences of the natural logarithm of the number of closest trees, if these were counted.
-    """
+    """What `transform_file` did."""
 
     sentences: int = 0
     words: int = 0
     changed_sentences: int = 0
     changed_arcs: int = 0
-    ambiguous_sentences: int = 0
-    log_trees: float = 0.0
+    ambiguous_sentences: int = 0  # with several closest trees, if these were counted
+    log_trees: float = 0.0  # sum of the natural logarithms of the numbers of closest trees, if these were counted
 
     @property
     def log_mean_trees(self) -> float:
@@ -56,21 +44,11 @@ class TransformTotals:
 
 
 class Transformed(NamedTuple):
-    """A sentence with the closest tree of a class.
+    """A sentence with the closest tree of a class."""
 
-    Attributes
-    ----------
-    text : bytes
-        CoNLL-U.
-    changed : int
-        Words whose head changed.
-    trees : int or None
-        How many closest trees there are, if they were counted.
-    """
-
-    text: bytes
-    changed: int
-    trees: int | None
+    text: bytes  # CoNLL-U
+    changed: int  # words whose head changed
+    trees: int | None  # how many closest trees there are, if they were counted
 
 
 def map_in_order(
@@ -94,7 +72,7 @@ def map_in_order(
 def transform_sentence(
     sentence: Sentence, tree_class: str, mark_arcs: bool = False, count_trees: bool = False
 ) -> Transformed:
-    """Change the tree of a sentence into the closest one of a class.
+    """Change the tree of a sentence into the closest one of a class: "projective", "mh4" or "1ec".
 
     - One root stays one root; a tree with several roots may get any number of them.
     - A sentence that has a changed arc gets the comment ``# changed_arcs = N`` after its other comments (in place of
@@ -178,12 +156,8 @@ def transform_file(
     ----------
     source, target
         CoNLL-U files with gold trees; ``-`` is standard input or output. The target is complete or not there at all.
-    tree_class
-        "projective", "mh4" or "1ec".
-    mark_arcs
-        Mark the changed words in MISC.
-    count_trees
-        Say in a comment of every sentence how many closest projective trees it has.
+    tree_class, mark_arcs, count_trees
+        See `transform_sentence`.
     threads
         By default one per core; the result does not depend on it.
     errors
@@ -194,7 +168,7 @@ def transform_file(
     DataError
         As `read_conllu` and `atomic_output`; or, with ``errors="raise"``, a tree outside the class is too long.
     ValueError
-        The class is unknown, or trees of a class that is not "projective" are to be counted.
+        As `transform_sentence`.
     """
 
     def transformed(sentence: Sentence) -> tuple[int, Transformed] | DataError:
