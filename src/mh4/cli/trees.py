@@ -67,13 +67,7 @@ def transform(
 
     errors = error_policy(skip_bad)
     totals = transform_file(
-        source,
-        target,
-        tree_class.value,
-        mark_arcs=mark_arcs,
-        count_trees=count,
-        threads=threads,
-        errors=errors,
+        source, target, tree_class.value, mark_arcs=mark_arcs, count_trees=count, threads=threads, errors=errors
     )
     report_skipped(errors)
     say(

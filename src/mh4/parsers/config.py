@@ -267,14 +267,7 @@ def from_dict(data: Mapping[str, Any]) -> Config:
 
 
 def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
-    """A configuration with some settings that are not the defaults.
-
-    Parameters
-    ----------
-    config_type : type
-        `ChartConfig`, `GreedyConfig` or `PerceptronConfig`.
-    settings : mapping
-        By their names alone, such as ``learning_rate`` or ``decoder``; numbers may be strings.
+    """A configuration with some settings, by their names alone, that are not the defaults; numbers may be strings.
 
     Raises
     ------

@@ -19,31 +19,20 @@ from .systems import apply, find_costs, finish, follow, initialize, list_candida
 
 
 class Decisions(NamedTuple):
-    """Room for the decisions of a computation; U contexts, K candidates.
+    """Room for the decisions of a computation; U contexts, K candidates."""
 
-    Attributes
-    ----------
-    positions : int32 (U, R)
-        Of each context, the token in each role; n + 1 where there is none.
-    contexts, transitions, steps : int32 (K,)
-        Of each candidate; the step is the number of its decision.
-    optimal : bool (K,)
-    """
-
-    positions: np.ndarray
-    contexts: np.ndarray
-    transitions: np.ndarray
-    steps: np.ndarray
-    optimal: np.ndarray
+    positions: np.ndarray  # int32 (U, R): of each context, the token in each role; n + 1 where there is none
+    contexts: np.ndarray  # int32 (K,), of each candidate
+    transitions: np.ndarray  # int32 (K,)
+    steps: np.ndarray  # int32 (K,): the number of its decision
+    optimal: np.ndarray  # bool (K,)
 
     @classmethod
     def empty(cls, contexts: int, candidates: int, roles: int) -> Decisions:
         """Room for so many."""
         return cls(
             np.empty((contexts, roles), np.int32),
-            np.empty(candidates, np.int32),
-            np.empty(candidates, np.int32),
-            np.empty(candidates, np.int32),
+            *(np.empty(candidates, np.int32) for _ in range(3)),
             np.empty(candidates, np.bool_),
         )
 
@@ -150,12 +139,8 @@ def note_decisions(
 
     The computation goes on with the optimal candidate that has the best score, or leaves the optimal ones for the best
     of the others: with the first probability of ``exploration`` if that has a better score, with the second if its
-    score is not worse by more than the margin of 1. The hidden layer has dropout, as in training.
-
-    Returns
-    -------
-    contexts, candidates, steps : int
-        How many were noted; −1 each if there is too little room.
+    score is not worse by more than the margin of 1. The hidden layer has dropout, as in training. Returns how many
+    contexts, candidates and steps were noted; −1 each if there is too little room.
     """
     n = gold.shape[0] - 1
     np.random.seed(seed)

@@ -33,31 +33,15 @@ MOST_ATOMS = 4  # of one template
 
 
 class Templates(NamedTuple):
-    """F templates over M atoms, as the kernels take them.
+    """F templates over M atoms, as the kernels take them."""
 
-    Attributes
-    ----------
-    atoms : int32 (M, 2)
-        Slot of the token in a context, attribute.
-    conjunctions : int32 (F, MOST_ATOMS)
-        Rows of `atoms`, then −1.
-    tokens : int64 (F,)
-        Bit i: the template has an atom of slot i.
-    """
-
-    atoms: np.ndarray
-    conjunctions: np.ndarray
-    tokens: np.ndarray
+    atoms: np.ndarray  # int32 (M, 2): slot of the token in a context, attribute
+    conjunctions: np.ndarray  # int32 (F, MOST_ATOMS): rows of `atoms`, then −1
+    tokens: np.ndarray  # int64 (F,); bit i: the template has an atom of slot i
 
 
 def compile_templates(templates: Sequence[str], tokens: Sequence[str]) -> Templates:
-    """Arrays for some templates.
-
-    Raises
-    ------
-    ValueError
-        An unknown token or attribute, too many atoms, the same template twice.
-    """
+    """Arrays for some templates; ValueError: an unknown token or attribute, too many atoms, the same one twice."""
     atoms: dict[tuple[int, int], int] = {}
     conjunctions = np.full((len(templates), MOST_ATOMS), -1, np.int32)
     masks = np.zeros(len(templates), np.int64)
@@ -115,19 +99,8 @@ def _value(attribute, token, words, base, state):
 def feature_keys(templates, words, base, state, tokens, group, values, keys):
     """Write the hashed features of one context to ``keys``, int64 (F,), none of them 0; returns how many.
 
-    Parameters
-    ----------
-    templates : Templates
-    words : int32 (2, P)
-        Form and part of speech of all positions of a treebank; those of the sentence begin at ``base``.
-    state : State
-    tokens : int32 (S,)
-        The context.
-    group : int
-        Its group.
-    values : int64 (M,)
-        Room for the values of the atoms.
-    keys : int64 (F,)
+    ``words``, int32 (2, P), are form and part of speech of all positions of a treebank; those of the sentence begin at
+    ``base``. ``tokens``, int32 (S,), are the context; ``values``, int64 (M,), is room for the values of the atoms.
     """
     present = np.int64(0)
     for slot in range(tokens.shape[0]):

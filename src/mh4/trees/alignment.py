@@ -32,42 +32,24 @@ UNALIGNED = -2  # in place of a gold word: there is none for this system word
 
 @dataclass(eq=False)
 class Analysis:
-    """Tokens, words and annotation of a whole file of W words and S sentences; words are numbered from 0.
+    """Tokens, words and annotation of a whole file of W words and S sentences; words are numbered from 0."""
 
-    Attributes
-    ----------
-    text : str
-        The characters of all tokens, without any space.
-    tokens, sentences : list of (int, int)
-        Half-open spans of ``text``.
-    spans : list of (int, int) of length W
-        Span of each word; the words of a multiword token all have the span of the token.
-    in_multiword : list of bool of length W
-        Whether the word is part of a multiword token.
-    forms : list of str of length W
-        Lower-cased forms; a word that is a token of its own has lost its spaces.
-    lemmas, upos, xpos, feats, relations, misc : list of str of length W
-        Columns as written.
-    trees : list of int arrays (n + 1,)
-        ``heads`` of each sentence, as in `mh4.data.sentence.Sentence`; empty if there are no trees.
-    token_places : list of str
-        ``FILE:LINE: sentence ID`` of each token, for messages.
-    """
-
-    text: str = ""
-    tokens: list[tuple[int, int]] = field(default_factory=list)
+    text: str = ""  # the characters of all tokens, without any space
+    tokens: list[tuple[int, int]] = field(default_factory=list)  # half-open spans of the text
     sentences: list[tuple[int, int]] = field(default_factory=list)
+    # Of W words; those of a multiword token all have its span.
     spans: list[tuple[int, int]] = field(default_factory=list)
-    in_multiword: list[bool] = field(default_factory=list)
-    forms: list[str] = field(default_factory=list)
+    in_multiword: list[bool] = field(default_factory=list)  # whether a word is part of a multiword token
+    forms: list[str] = field(default_factory=list)  # lower-cased; a word that is a token of its own has lost its spaces
+    # Columns as written.
     lemmas: list[str] = field(default_factory=list)
     upos: list[str] = field(default_factory=list)
     xpos: list[str] = field(default_factory=list)
     feats: list[str] = field(default_factory=list)
     relations: list[str] = field(default_factory=list)
     misc: list[str] = field(default_factory=list)
-    trees: list[np.ndarray] = field(default_factory=list)
-    token_places: list[str] = field(default_factory=list)
+    trees: list[np.ndarray] = field(default_factory=list)  # int (n + 1,): heads of each sentence, if there are trees
+    token_places: list[str] = field(default_factory=list)  # ``FILE:LINE: sentence ID`` of each token, for messages
 
     def __len__(self) -> int:
         return len(self.forms)

@@ -62,20 +62,11 @@ class SentenceCoverage:
 
 @dataclass
 class Coverage:
-    """A treebank; sentences left out do not count.
-
-    Attributes
-    ----------
-    sentences, words
-        Words are syntactic words: no multiword tokens, no empty nodes.
-    covered : dict
-        Sentences whose tree is of the class, for each of `TREE_CLASSES` and `STRUCTURES`.
-    kept : dict
-        Arcs that the closest trees keep, for each of `TREE_CLASSES`.
-    """
+    """A treebank; sentences left out do not count. Words are syntactic words: no multiword tokens, no empty nodes."""
 
     sentences: int = 0
     words: int = 0
+    # Sentences whose tree is of each class, and arcs that the closest trees of the class keep.
     covered: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*TREE_CLASSES, *STRUCTURES), 0))
     kept: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TREE_CLASSES, 0))
 
@@ -112,17 +103,7 @@ class Coverage:
 def kept_arcs(heads: np.ndarray) -> dict[str, int]:
     """For each of `TREE_CLASSES` how many arcs the closest tree keeps, with any number of words below the root.
 
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        A tree.
-
-    Raises
-    ------
-    ChartTooLargeError
-        The tree is outside a class, and the chart would take more than the decoder's memory limit.
-    ValueError
-        ``heads`` is not a tree.
+    ``heads`` is int (n + 1,); for errors see `closest_tree`.
     """
     heads = np.asarray(heads)
     if is_projective(heads):
@@ -145,10 +126,7 @@ def _sentence_coverage(sentence: Sentence) -> SentenceCoverage | DataError:
 
 
 def iterate_coverage(
-    path: str | Path,
-    *,
-    threads: int | None = None,
-    errors: ErrorPolicy = "raise",
+    path: str | Path, *, threads: int | None = None, errors: ErrorPolicy = "raise"
 ) -> Iterator[SentenceCoverage]:
     """The coverage of each sentence of a treebank with gold trees, in order.
 
@@ -175,12 +153,7 @@ def iterate_coverage(
             yield result
 
 
-def measure_coverage(
-    path: str | Path,
-    *,
-    threads: int | None = None,
-    errors: ErrorPolicy = "raise",
-) -> Coverage:
+def measure_coverage(path: str | Path, *, threads: int | None = None, errors: ErrorPolicy = "raise") -> Coverage:
     """The coverage of a treebank; arguments and errors as for `iterate_coverage`."""
     coverage = Coverage()
     for sentence in iterate_coverage(path, threads=threads, errors=errors):

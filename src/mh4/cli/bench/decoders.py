@@ -25,19 +25,12 @@ FEWEST = 3  # decodes behind a median
 class Peer:
     """A decoder of another package.
 
-    Attributes
-    ----------
-    name
-        Its module.
-    decoder
-        Ours for the same trees.
-    prepare
-        From float32 scores (1, n + 2, n + 2), arcs [h, d], to a call that decodes them and returns the score of the
-        best tree; several children of the root are allowed. What it lays out beforehand is not timed.
+    ``prepare`` leads from float32 scores (1, n + 2, n + 2), arcs [h, d], to a call that decodes them and returns the
+    score of the best tree; several children of the root are allowed. What it lays out beforehand is not timed.
     """
 
-    name: str
-    decoder: str
+    name: str  # its module
+    decoder: str  # ours for the same trees
     prepare: Callable[[np.ndarray], Callable[[], float]]
 
 
@@ -94,10 +87,7 @@ class Timed:
 def growth_exponent(values: Mapping[str, float]) -> float | None:
     """Exponent b of the least-squares fit value = a · lengthᵇ over 20 to 200 words, in logarithms.
 
-    Parameters
-    ----------
-    values
-        By length in words, as text; all positive. None is returned for fewer than two lengths in that range.
+    Values are positive, by length in words, as text; fewer than two lengths in that range have no exponent.
     """
     points = [(int(length), value) for length, value in values.items() if FITTED[0] <= int(length) <= FITTED[1]]
     if len(points) < 2:
@@ -112,18 +102,8 @@ def measure_decoders(
     """Time and memory of decoding one sentence of random normal scores with one thread.
 
     The decoders, and the peers that are installed, take turns, `BLOCK` decodes each, so that a drift in the machine's
-    speed touches all of them. A length whose exact chart does not fit into memory is left out.
-
-    Parameters
-    ----------
-    names
-        Our decoders.
-    lengths
-        Words.
-    repeats : int
-        Timed decodes of each decoder and length, at most.
-    budget : float
-        Seconds after which a decoder gets no more of them at one length (but three at least).
+    speed touches all of them. A length whose exact chart does not fit into memory is left out. There are ``repeats``
+    timed decodes of each decoder and length, but no more after ``budget`` seconds (and at least three).
 
     Returns
     -------

@@ -53,21 +53,9 @@ def run_all(
 ) -> dict[str, Any]:
     """Run every benchmark in a process of its own, so that none pays for another's memory, and write the report.
 
-    Parameters
-    ----------
-    folder
-        Made if need be; gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``.
-    options
-        Command-line options of each benchmark to run: ``decoders``, ``read``, ``train``, ``parse``, ``memory``.
-    threads : int, optional
-        Noted in the report.
-    on_start
-        Called with the name of each benchmark.
-
-    Raises
-    ------
-    ValueError
-        matplotlib is missing, or a benchmark fails.
+    ``folder`` is made if need be, and gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``. ``options`` are
+    those of the command line, for each benchmark to run; ``threads`` are noted in the report. ValueError: matplotlib is
+    missing, or a benchmark fails.
     """
     require("matplotlib", "plots")
     folder = Path(folder)

@@ -24,26 +24,15 @@ _FIRST_BLOCK = 4  # cells of a new block, the header among them
 class Weights(NamedTuple):
     """Weights of actions given features; a *cell* is a pair of 32-bit numbers.
 
-    Attributes
-    ----------
-    table : int64 (2^k, 2)
-        Key (0: none) and first cell of the block; that of unknown features is 0, where no actions follow.
-    actions : int32 (2 E,)
-        Cell e is ``actions[2 e], values[2 e + 1]``: action and weight. A block begins with a header cell, of which both
-        numbers are integers in `actions`: how many cells with weights follow, and how many cells the block has.
-    values : float32 (2 E,)
-        The same memory as `actions`.
-    totals : float64 (E,)
-        u of each cell; empty in weights that are not to be trained.
-    sizes : int64 (2,)
-        Features known, cells in use.
+    Cell e is ``actions[2 e], values[2 e + 1]``: action and weight. A block begins with a header cell, of which both
+    numbers are integers in `actions`: how many cells with weights follow, and how many cells the block has.
     """
 
-    table: np.ndarray
-    actions: np.ndarray
-    values: np.ndarray
-    totals: np.ndarray
-    sizes: np.ndarray
+    table: np.ndarray  # int64 (2^k, 2): key (0: none) and first cell of the block; that of unknown features is 0, empty
+    actions: np.ndarray  # int32 (2 E,)
+    values: np.ndarray  # float32 (2 E,), the same memory as `actions`
+    totals: np.ndarray  # float64 (E,): u of each cell; empty in weights that are not to be trained
+    sizes: np.ndarray  # int64 (2,): features known, cells in use
 
 
 @njit(cache=True, nogil=True)
@@ -201,15 +190,9 @@ def from_lists(keys, offsets, actions, values):
 
 
 def averaged_lists(weights: Weights, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The mean of the weights after each of so many steps.
+    """The mean of the weights after each of so many steps: keys, int64 (F,), offsets, int64 (F + 1,), actions, values.
 
-    Returns
-    -------
-    keys : int64 (F,)
-        Features with any weight but 0, as hashed by `templates.feature_keys`.
-    offsets : int64 (F + 1,)
-    actions : int32 (offsets[F],)
-    values : float32 (offsets[F],)
-        Those of feature f are at ``offsets[f]`` to ``offsets[f + 1] - 1``.
+    The keys are those of features with any weight but 0, as hashed by `templates.feature_keys`; actions, int32, and
+    values, float32, of feature f are at ``offsets[f]`` to ``offsets[f + 1] - 1``.
     """
     return _lists(weights, max(steps, 1))

@@ -25,58 +25,30 @@ _MOST_TRANSITIONS = 8  # without an argument
 
 
 class State(NamedTuple):
-    """A configuration; N is at least n + 2.
+    """A configuration; N is at least n + 2. ``own`` and ``oracle`` are not reset."""
 
-    Attributes
-    ----------
-    counters : int32 (COUNTERS,)
-        Words, elements of the stack, first word of the remaining input (n + 1 if none remains), then the system's own.
-    stack, labels : int32 (N,)
-        The stack from the bottom, and labels of its elements in systems that have them.
-    heads, relations : int32 (N,)
-        The arc to each word, `NONE` while there is none.
-    dependents : int32 (6, N)
-        Dependents of each position, by `LEFTMOST` … `NEAREST_RIGHT`, or `NONE`.
-    valencies : int32 (2, N)
-        How many dependents there are on either side.
-    relation_sets : int64 (2, N)
-        Relations of the dependents on either side; exact up to 63 relations, those beyond share bits.
-    own : int32 (OWN_ROWS, N)
-        For the system; not reset.
-    oracle : int32 (ORACLE_ROWS, N)
-        For whoever knows the gold tree; not reset.
-    """
-
+    # int32 (COUNTERS,): words, elements of the stack, first word of the remaining input (n + 1), then the system's own
     counters: np.ndarray
-    stack: np.ndarray
-    labels: np.ndarray
-    heads: np.ndarray
-    relations: np.ndarray
-    dependents: np.ndarray
-    valencies: np.ndarray
-    relation_sets: np.ndarray
-    own: np.ndarray
-    oracle: np.ndarray
+    stack: np.ndarray  # int32 (N,), from the bottom
+    labels: np.ndarray  # int32 (N,), of the stack's elements in systems that have them
+    heads: np.ndarray  # int32 (N,): of the arc to each word, `NONE` while there is none
+    relations: np.ndarray  # int32 (N,), likewise
+    dependents: np.ndarray  # int32 (6, N): of each position, by `LEFTMOST` … `NEAREST_RIGHT`, or `NONE`
+    valencies: np.ndarray  # int32 (2, N): how many dependents there are on either side
+    relation_sets: np.ndarray  # int64 (2, N): theirs; exact up to 63 relations, those beyond share bits
+    own: np.ndarray  # int32 (OWN_ROWS, N), for the system
+    oracle: np.ndarray  # int32 (ORACLE_ROWS, N), for whoever knows the gold tree
 
 
 class Candidates(NamedTuple):
-    """The legal transitions of a configuration, and where their features come from; C is 2N or more.
+    """The legal transitions of a configuration, and where their features come from; C is 2N or more."""
 
-    Attributes
-    ----------
-    rows : int32 (C, 5)
-        Context, transition, argument, head and dependent of each.
-    costs : int32 (C,)
-    tokens : int32 (C, S)
-        Of each context, the positions that the system's token names stand for, or `NONE`.
-    groups : int32 (C,)
-        Of each context; weights are shared within a group only.
-    """
-
-    rows: np.ndarray
-    costs: np.ndarray
-    tokens: np.ndarray
-    groups: np.ndarray
+    rows: np.ndarray  # int32 (C, 5): context, transition, argument, head and dependent of each
+    costs: np.ndarray  # int32 (C,)
+    tokens: (
+        np.ndarray
+    )  # int32 (C, S): of each context, the positions that the system's token names stand for, or `NONE`
+    groups: np.ndarray  # int32 (C,): of each context; weights are shared within a group only
 
 
 def new_state(longest: int) -> State:
