@@ -27,15 +27,11 @@ def without_root_arcs(heads):
 
 @njit(cache=True, nogil=True)
 def items_of_tree(heads):
-    """The items that can be of use, for n words with these heads, −1 where no arc may be made yet.
+    """The items that can be of use, for n words with these heads, −1 where no arc may be made yet: kept and pairs.
 
-    Returns
-    -------
-    kept : int32 (n + 2, n + 2)
-        ``kept[l, i]`` is 0 if all words between i and l can be gone, so that there may be an item [i, l] and items
-        [i, j, l] for children j of i and l; it is j if only [i, j, l] can be; else `NO_ITEM`.
-    pairs : int32 (P, 2)
-        The (i, l) with items, l ascending and i descending.
+    ``kept[l, i]``, int32 (n + 2, n + 2), is 0 if all words between i and l can be gone, so that there may be an item
+    [i, l] and items [i, j, l] for children j of i and l; it is j if only [i, j, l] can be; else `NO_ITEM`. ``pairs``,
+    int32 (P, 2), are the (i, l) with items, l ascending and i descending.
     """
     end = heads.shape[0]
     # What is gone, with i and l, has to reach from `low` to `high` of each of its words.

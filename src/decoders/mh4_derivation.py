@@ -29,19 +29,9 @@ def _add(rows, count, first, second, third):
 def follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count):
     """Go back over the last move that made [i, j, l], or [i, l] where j = 0: on to the items it was made from.
 
-    Parameters
-    ----------
-    move, gone
-        The reduce and the head it removed; −1 if [i, j, l] is [i, j] + [j, l].
-    left
-        Of four heads: whether they were [s2, s1, s0] + [s0, b0], else [s2, s1] + [s1, s0, b0].
-    stack : int64 (n + 3, 3)
-        Items (i, j, l) still to be followed; ``size`` is their number.
-
-    Returns
-    -------
-    size, count
-        Items on the stack and parts, by now.
+    ``move`` and ``gone`` are the reduce and the head it removed, −1 if [i, j, l] is [i, j] + [j, l]; ``left`` says, of
+    four heads, whether they were [s2, s1, s0] + [s0, b0], else [s2, s1] + [s1, s0, b0]. ``stack``, int64 (n + 3, 3),
+    holds the items still to be followed. Returns how many these, and the parts, are by now.
     """
     if move < 0:
         size = _add(stack, size, i, 0, j)
@@ -94,14 +84,9 @@ def _places(kept, pairs):
 def _fill(scores, hybrid, heads, kept, pairs, first, two, three, last_two, last_three):
     """Fill the items of a tree, those of smaller intervals first, and note the last move of each.
 
-    The sums, and what wins among equal ones, are those of `mh4`: j, k and y in ascending order.
-
-    Parameters
-    ----------
-    two, last_two : (n + 2, n + 2), −inf and any
-        [i, l], and the j that a reduce removed.
-    three, last_three : (items,) and (items, 3), −inf and any
-        [i, j, l], and what `follow` has to know of it.
+    The sums, and what wins among equal ones, are those of `mh4`: j, k and y in ascending order. ``two`` and
+    ``last_two``, (n + 2, n + 2), are [i, l], −inf at first, and the j that a reduce removed; ``three`` (items,) and
+    ``last_three`` (items, 3) are [i, j, l], −inf at first, and what `follow` has to know of it.
     """
     end = heads.shape[0]
     for p in range(pairs.shape[0]):

@@ -20,22 +20,12 @@ BEGIN, END = 1, 2  # characters around every word
 
 
 class WordIds(NamedTuple):
-    """The words of a sentence as a `WordEncoder` sees them.
-
-    Attributes
-    ----------
-    forms : sequence of str
-    words : int64 (n,)
-        Vocabulary index of each word, `UNKNOWN` for unknown words.
-    characters : int64 (M,)
-        Characters of the words one after the other, `BEGIN` and `END` included.
-    character_lengths : int64 (n,), of sum M
-    """
+    """The words of a sentence as a `WordEncoder` sees them."""
 
     forms: Sequence[str]
-    words: np.ndarray
-    characters: np.ndarray
-    character_lengths: np.ndarray
+    words: np.ndarray  # int64 (n,): vocabulary index of each word, `UNKNOWN` for unknown words
+    characters: np.ndarray  # int64 (M,): those of the words one after the other, `BEGIN` and `END` included
+    character_lengths: np.ndarray  # int64 (n,), of sum M
 
 
 @dataclass(frozen=True)
@@ -44,28 +34,14 @@ class WordBatch:
 
     What is looked up, and where it comes to lie, is worked out there, too: a GPU would have to be waited for until it
     has counted.
-
-    Attributes
-    ----------
-    lengths : int64 (B,)
-        Words of each sentence.
-    words : int64 (B, T)
-        Vocabulary index of each word, `UNKNOWN` for unknown words and padding.
-    forms : int64 (B, T)
-        Index of each word's form among the F distinct forms of the batch; 0 at padding.
-    characters : int64 (M,)
-        Characters of the distinct forms one after the other, `BEGIN` and `END` included.
-    character_lengths : int64 (F,), of sum M
-    device : torch.device
-        Where vectors are to be computed.
     """
 
-    lengths: Tensor
-    words: Tensor
-    forms: Tensor
-    characters: Tensor
-    character_lengths: Tensor
-    device: torch.device = HOST
+    lengths: Tensor  # int64 (B,): words of each sentence
+    words: Tensor  # int64 (B, T): vocabulary index of each word, `UNKNOWN` for unknown words and padding
+    forms: Tensor  # int64 (B, T): index of each word's form among the F distinct forms of the batch; 0 at padding
+    characters: Tensor  # int64 (M,): those of the distinct forms one after the other, `BEGIN` and `END` included
+    character_lengths: Tensor  # int64 (F,), of sum M
+    device: torch.device = HOST  # where vectors are to be computed
 
     @classmethod
     def of(cls, sentences: Sequence[WordIds]) -> WordBatch:

@@ -152,18 +152,12 @@ class BiLSTM(nn.Module):
         self.layers = nn.ModuleList(BiLSTMLayer(size, hidden_size, dropout) for size in sizes)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[list[Tensor], Tensor]:
-        """States of both directions, of every layer.
+        """States of both directions, of every layer, and the last ones.
 
-        Parameters
-        ----------
-        x : (P, input_size)
-            The steps of all sequences, one sequence after the other.
-        lengths : int64 (B,), of sum P, each at least 1, on the host
-
-        Returns
-        -------
-        states : a (P, 2 · hidden_size) for every layer, one row per step
-        last : (B, 2 · hidden_size), the state of the last layer, either direction, after it has read the whole sequence
+        ``x`` (P, input_size) holds the steps of all sequences, one sequence after the other, ``lengths``, int64 (B,),
+        how many each has, 1 at least, on the host. There are states (P, 2 · hidden_size) for every layer, one row per
+        step; the last ones, (B, 2 · hidden_size), are those of the last layer, either direction, after it has read the
+        whole sequence.
         """
         steps = Steps.one_after_the_other(lengths, x.device)
         states = []

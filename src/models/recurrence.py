@@ -28,18 +28,10 @@ _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
 
 class Sequences(NamedTuple):
-    """Where B sequences lie among P rows, one row per step; the longest sequence comes first.
+    """Where B sequences lie among P rows, one row per step; the longest sequence comes first."""
 
-    Attributes
-    ----------
-    first : int64 (B,)
-        The row of the first step.
-    lengths : int64 (B,)
-        Steps, descending.
-    """
-
-    first: np.ndarray
-    lengths: np.ndarray
+    first: np.ndarray  # int64 (B,): the row of the first step
+    lengths: np.ndarray  # int64 (B,): steps, descending
 
     @classmethod
     def one_after_the_other(cls, lengths: np.ndarray) -> Sequences:

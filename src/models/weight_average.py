@@ -10,17 +10,9 @@ from torch import nn
 class WeightAverage:
     """Exponential moving average of what a network learns (Polyak and Juditsky 1992).
 
-    Parameters
-    ----------
-    network : nn.Module
-    decay : float
-        What the average keeps of itself at each update, 0 to 1; about 1 / (1 − decay) steps count. The first steps
-        keep less, so that the random start is soon forgotten. With 0 nothing is averaged, and nothing kept.
-
-    Attributes
-    ----------
-    averages : dict
-        By the names of the parameters, without those that are frozen.
+    ``decay``, 0 to 1, is what the average keeps of itself at each update; about 1 / (1 − decay) steps count. The first
+    steps keep less, so that the random start is soon forgotten. With 0 nothing is averaged, and nothing kept.
+    ``averages`` are by the names of the parameters, without those that are frozen.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:

@@ -36,24 +36,15 @@ class Block(NamedTuple):
 class Content(NamedTuple):
     """What the lines of a sentence of n words hold.
 
-    Attributes
-    ----------
-    fields
-        The lines of the words, cut at their tabs alone: 9 n + 1 fields. The first is "1", the ID of the first word;
-        ``fields[FORM::9]`` … ``fields[DEPS::9]`` are columns; ``fields[MISC::9]`` is MISC, with the line break and the
-        ID of the next word behind it.
-    heads
-        int32 (n+1,), -1 where HEAD is "_", and at 0.
-    others
-        The lines that are no words (comments, multiword tokens, empty nodes), each with the number of words before it.
-    newline
-        The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
+    The ``fields`` are the lines of the words, cut at their tabs alone: 9 n + 1 fields. The first is "1", the ID of the
+    first word; ``fields[FORM::9]`` … ``fields[DEPS::9]`` are columns; ``fields[MISC::9]`` is MISC, with the line break
+    and the ID of the next word behind it.
     """
 
     fields: list[str]
-    heads: np.ndarray
-    others: tuple[tuple[int, str], ...]
-    newline: str
+    heads: np.ndarray  # int32 (n+1,), -1 where HEAD is "_", and at 0
+    others: tuple[tuple[int, str], ...]  # lines that are no words, each with the number of words before it
+    newline: str  # "\n" or "\r\n"; where a sentence mixes both, "\n", and the lines keep their "\r"
 
 
 def blocks(stream: Iterable[bytes]) -> Iterator[Block]:

@@ -67,8 +67,8 @@ def draw_text(
     labels = [""] * len(words) if relations is None else [_printable(relation) for relation in relations]
     lanes, spans = _lanes(heads)
     count = max(lanes.values()) + 1  # lane 0 is next to the words; the root has the outermost
-    label_space = max(map(_columns, labels)) + 2 if any(labels) else 0
-    word_space = max(map(_columns, words))
+    label_space = max(map(cell_len, labels)) + 2 if any(labels) else 0
+    word_space = max(map(cell_len, words))
     spacing = 2
     if width is not None:
         if 2 * count + 2 + word_space + label_space > width:
@@ -78,7 +78,7 @@ def draw_text(
     for d, (word, label) in enumerate(zip(words, labels, strict=True), 1):
         arc = _text_arc(d, heads, crossed, lanes, spans, count, spacing)
         word = _cut(word, word_space)
-        padding = " " * (word_space - _columns(word) + 2) if label else ""
+        padding = " " * (word_space - cell_len(word) + 2) if label else ""
         if markup:
             from rich.markup import escape as escape_markup
 
@@ -183,19 +183,7 @@ def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations:
     """A tree as a stand-alone SVG picture, arcs above the words, for 1 to about 60 words.
 
     Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks those that
-    another arc crosses. A legend explains them where there are any.
-
-    Parameters
-    ----------
-    forms : n words
-    heads : int (n + 1,)
-        ``heads[0] == -1``, 0 is the root.
-    relations : n relations, optional
-
-    Raises
-    ------
-    ValueError
-        The heads are not a tree, or the numbers of words, heads and relations differ.
+    another arc crosses. A legend explains them where there are any. For arguments and errors see `draw_text`.
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
@@ -349,15 +337,10 @@ def _printable(text: str) -> str:
     return "".join(map(shown, text))
 
 
-def _columns(text: str) -> int:
-    """Columns of a terminal that the text takes."""
-    return cell_len(text)
-
-
 def _cut(text: str, columns: int) -> str:
-    if _columns(text) <= columns:
+    if cell_len(text) <= columns:
         return text
-    while _columns(text) > columns - 1:
+    while cell_len(text) > columns - 1:
         text = text[:-1]
     return text + "…"
 

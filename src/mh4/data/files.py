@@ -175,8 +175,6 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
 def lock(descriptor: int) -> bool | None:
     """Lock an open file or folder until it is closed, at the latest by the system when the process ends.
 
-    Returns
-    -------
     False if somebody else has it locked; None where the system (Windows) or the file system has no such locks.
     """
     if fcntl is None:

@@ -50,19 +50,10 @@ class Node:
 
 
 def write_sample(directory: str | Path, seed: int = 1) -> dict[str, Path]:
-    """Write ``sample-train.conllu``, ``sample-dev.conllu`` and ``sample-test.conllu``.
+    """Write ``sample-train.conllu``, ``sample-dev.conllu`` and ``sample-test.conllu`` into a folder, made if need be.
 
-    Parameters
-    ----------
-    directory : str or Path
-        Created if it does not exist; files of these names are replaced.
-    seed : int
-        Seed of the sentences. The language does not depend on it: all seeds share grammar and stems.
-
-    Returns
-    -------
-    dict
-        Path of the file of each split: "train" (600 sentences), "dev" and "test" (100 each). Same seed, same bytes.
+    Returns the path of the file of each split: "train" (600 sentences), "dev" and "test" (100 each). Same seed, same
+    bytes; the language does not depend on it: all seeds share grammar and stems.
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

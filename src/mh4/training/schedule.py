@@ -8,32 +8,20 @@ from mh4.parsers.config import TrainingConfig
 
 @dataclass
 class Progress:
-    """Where training stands; saved with every checkpoint.
+    """Where training stands; saved with every checkpoint."""
 
-    Attributes
-    ----------
-    step, epoch, batch : int
-        Minibatches and epochs that are done, and minibatches of the present epoch.
-    best_uas, best_las, best_step
-        The best evaluation on dev; −1 and step 0 before the first.
-    waited : int
-        Evaluations since the last improvement or decay.
-    fewest_left, most_left : int
-        Steps until training is over if nothing improves any more, and at the latest.
-    """
-
-    step: int = 0
-    epoch: int = 0
-    batch: int = 0
+    step: int = 0  # minibatches that are done
+    epoch: int = 0  # epochs that are done
+    batch: int = 0  # minibatches of the present epoch
     learning_rate: float = 0.0
-    best_uas: float = -1.0
+    best_uas: float = -1.0  # in the best evaluation on dev; before the first, −1 and step 0
     best_las: float = -1.0
     best_step: int = 0
-    waited: int = 0
+    waited: int = 0  # evaluations since the last improvement or decay
     decays: int = 0
     seconds: float = 0.0
-    fewest_left: int = 0
-    most_left: int = 0
+    fewest_left: int = 0  # steps until training is over if nothing improves any more
+    most_left: int = 0  # steps at the latest
     finished: bool = False
 
     @property
@@ -46,19 +34,7 @@ class Progress:
 
 
 class Schedule:
-    """The settings of training that depend on how far it has come.
-
-    Parameters
-    ----------
-    settings : TrainingConfig
-    epoch_steps : int
-        Minibatches of an epoch.
-
-    Attributes
-    ----------
-    interval : int
-        Steps between evaluations.
-    """
+    """The settings of training that depend on how far it has come; ``interval`` is the steps between evaluations."""
 
     def __init__(self, settings: TrainingConfig, epoch_steps: int) -> None:
         self.settings = settings

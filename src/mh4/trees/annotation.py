@@ -39,25 +39,11 @@ def annotate_file(
     """Write a treebank with the optimal computation of every gold tree in comments.
 
     Every sentence gets ``# transitions = shift shift reduce_right …`` and ``# attainable_arcs = N``, the gold arcs that
-    these transitions build, after its other comments; all else stays byte for byte.
+    these transitions build, after its other comments; all else stays byte for byte. With ``sequences_only`` there is
+    one line per sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
 
-    Parameters
-    ----------
-    source, target
-        CoNLL-U files with gold trees; ``-`` is standard input or output. The target is complete or not there at all.
-    system, policy
-        As for `optimal_computation`.
-    sequences_only : bool
-        Write one line per sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
-    errors
-        As for `read_conllu`.
-
-    Raises
-    ------
-    DataError
-        As `read_conllu` and `atomic_output`.
-    ValueError
-        An unknown system or policy.
+    ``source`` and ``target`` are CoNLL-U files, ``-`` is standard input or output; the target is complete or not there
+    at all. A DataError is as of `read_conllu` and `atomic_output`, a ValueError an unknown system or policy.
     """
     get_oracle(system, policy)
     totals = OracleTotals()
