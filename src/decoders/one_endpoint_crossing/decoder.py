@@ -86,16 +86,5 @@ class CrossingDecoder(Decoder):
         """Fill the charts and walk back; the number of parts."""
         rules, places, goal = self._walk(scores.shape[1] - 2)
         self._fill(scores, arc_bonus, np.float32(penalty), memory)
-        return walk_back(
-            memory,
-            places,
-            rules.rules,
-            rules.first,
-            rules.symmetric,
-            rules.empty,
-            rules.channel,
-            rules.arc,
-            goal,
-            heads,
-            parts,
-        )
+        _, *arrays = rules
+        return walk_back(memory, places, *arrays, goal, heads, parts)

@@ -17,33 +17,7 @@ from ..arc_factored import derive_arcs
 from ..decoder import GivenTrees
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from . import charts
-from .charts import (
-    C_TO,
-    CLOSED_F0,
-    CLOSED_FX,
-    CLOSED_FX_A,
-    CLOSED_N0,
-    E0,
-    E1,
-    FA,
-    FB,
-    FB_A,
-    FB_X,
-    FBX,
-    G0,
-    H0,
-    H1,
-    LR0,
-    LR1,
-    M1,
-    NEG,
-    Q0,
-    C,
-    D,
-    W,
-    X,
-    Z,
-)
+from .charts import E0, E1, G0, H0, H1, M1, NEG, Q0, C, D, W, X, Z
 from .decoder import CrossingDecoder
 from .grammar import Grammar, parse_grammar
 from .trees import checked_one_endpoint_crossing
@@ -96,9 +70,9 @@ def _fill_z(i, j, pairs, closed, far, blocks):
         z_kj = broadcast(pairs, (Z, k, j), W)
         for x in range((i + 1) // W * W, k, W):
             c_jx = load(pairs, (C, j, x), W)
-            n0, f0 = load(closed, (k, j, CLOSED_N0, x), W), load(closed, (k, j, CLOSED_F0, x), W)
+            n0, f0 = load(closed, (k, j, charts.CLOSED_N0, x), W), load(closed, (k, j, charts.CLOSED_F0, x), W)
             after_e0 = vmax(load(far, (j, k, FAR_NX, x), W), c_jx + vmax(z_kj, n0))
-            after_g0 = vmax(load(closed, (k, j, CLOSED_FX, x), W), c_jx + vmax(z_kj, f0))
+            after_g0 = vmax(load(closed, (k, j, charts.CLOSED_FX, x), W), c_jx + vmax(z_kj, f0))
             lanes = vmax(lanes, load(blocks, (i, k, E1, x), W) + n0)
             lanes = vmax(lanes, load(blocks, (i, k, E0, x), W) + after_e0)
             lanes = vmax(lanes, load(blocks, (i, k, M1, x), W) + f0)
@@ -125,10 +99,10 @@ def _fill_nx(i, j, starts, count, pairs, closed, far):
         best = splat(NEG, W)
         for k in range(i + 1, j):
             left = broadcast(pairs, (D, i, k), W) + vmax(
-                broadcast(pairs, (Z, k, j), W), load(closed, (j, k, CLOSED_N0, x), W)
+                broadcast(pairs, (Z, k, j), W), load(closed, (j, k, charts.CLOSED_N0, x), W)
             )
             right = broadcast(pairs, (D, j, k), W) + vmax(
-                broadcast(pairs, (Z, i, k), W), load(closed, (i, k, CLOSED_N0, x), W)
+                broadcast(pairs, (Z, i, k), W), load(closed, (i, k, charts.CLOSED_N0, x), W)
             )
             best = vmax(best, load(pairs, (C, k, x), W) + vmax(left, right))
         store(far, (j, i, FAR_NX, x), best)
@@ -139,18 +113,19 @@ def _fill_lr(i, j, starts, count, closed, rows):
     """LR0 and LR1 of (i,j,x) for all x, into ``rows``."""
     for v in range(count):
         x = starts[v]
-        lr0 = vmax(load(closed, (i, j, CLOSED_F0, x), W), load(closed, (j, i, CLOSED_F0, x), W))
-        lr1 = vmax(load(closed, (i, j, CLOSED_FX, x), W), load(closed, (j, i, CLOSED_FX, x), W))
+        lr0 = vmax(load(closed, (i, j, charts.CLOSED_F0, x), W), load(closed, (j, i, charts.CLOSED_F0, x), W))
+        lr1 = vmax(load(closed, (i, j, charts.CLOSED_FX, x), W), load(closed, (j, i, charts.CLOSED_FX, x), W))
         for k in range(i + 1, j):
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
-                f0 = load(closed, (b, k, CLOSED_F0, x), W)
+                f0 = load(closed, (b, k, charts.CLOSED_F0, x), W)
                 lr0 = vmax(lr0, load(closed, (a, k, CLOSED_FB, x), W) + f0)
                 lr1 = vmax(lr1, load(closed, (a, k, CLOSED_FBX, x), W) + f0)
-                lr1 = vmax(lr1, load(closed, (a, k, CLOSED_FB_A, x), W) + load(closed, (b, k, CLOSED_FX, x), W))
-                lr1 = vmax(lr1, load(closed, (a, k, CLOSED_FB_X, x), W) + load(closed, (b, k, CLOSED_FX_A, x), W))
-        store(rows, (LR0, x), lr0)
-        store(rows, (LR1, x), lr1)
+                fx, fx_a = load(closed, (b, k, charts.CLOSED_FX, x), W), load(closed, (b, k, charts.CLOSED_FX_A, x), W)
+                lr1 = vmax(lr1, load(closed, (a, k, CLOSED_FB_A, x), W) + fx)
+                lr1 = vmax(lr1, load(closed, (a, k, CLOSED_FB_X, x), W) + fx_a)
+        store(rows, (charts.LR0, x), lr0)
+        store(rows, (charts.LR1, x), lr1)
 
 
 @njit(cache=True, nogil=True)
@@ -160,7 +135,7 @@ def _fill(scores, arc_bonus, penalty, memory):
     arrays = charts.cut_charts(memory, n, len(PAIRS), len(CLOSED), len(FAR), 0)
     pairs, scalars, closed, far, blocks, _, _, rows, weights, starts = arrays
     pairs[:] = NEG
-    charts.fill_scores(scores[0], arc_bonus, penalty, pairs[C], pairs[C_TO])
+    charts.fill_scores(scores[0], arc_bonus, penalty, pairs[C], pairs[charts.C_TO])
     for i in range(n, -1, -1):
         pairs[D, i, i] = 0
         for j in range(i + 1, n + 1):
@@ -174,12 +149,12 @@ def _fill(scores, arc_bonus, penalty, memory):
                 a, b = (i, j) if turn == 0 else (j, i)
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
                 charts.fill_f(a, b, starts, count, True, pairs, scalars, closed, far, weights, rows)
-                charts.keep_row(rows[FB_A], closed, a, b, CLOSED_FB_A, starts, count)
-                charts.keep_row(rows[FB_X], closed, a, b, CLOSED_FB_X, starts, count)
-                charts.keep_row(rows[FB], closed, a, b, CLOSED_FB, starts, count)
-                charts.keep_row(rows[FBX], closed, a, b, CLOSED_FBX, starts, count)
-                charts.keep_row(rows[FA], far, b, a, FAR_FA, starts, count)
-                charts.keep_scalars(a, b, 0, FBX + 1, rows, scalars)
+                charts.keep_row(rows[charts.FB_A], closed, a, b, CLOSED_FB_A, starts, count)
+                charts.keep_row(rows[charts.FB_X], closed, a, b, CLOSED_FB_X, starts, count)
+                charts.keep_row(rows[charts.FB], closed, a, b, CLOSED_FB, starts, count)
+                charts.keep_row(rows[charts.FBX], closed, a, b, CLOSED_FBX, starts, count)
+                charts.keep_row(rows[charts.FA], far, b, a, FAR_FA, starts, count)
+                charts.keep_scalars(a, b, 0, charts.FBX + 1, rows, scalars)
             _fill_nx(i, j, starts, count, pairs, closed, far)
             _fill_lr(i, j, starts, count, closed, rows)
             charts.finish(i, j, rows, pairs, scalars, blocks)

@@ -18,7 +18,7 @@ Intervals have a direction: (a,b) holds what lies strictly between a and b, walk
 """
 
 import re
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -32,33 +32,17 @@ _RULE = re.compile(r"(\w+)\(([^)]*)\)(.*)")
 _TERM = re.compile(r"(\w+)\(([^)]*)\)")
 
 
-@dataclass(frozen=True)
-class Grammar:
-    """Rules of a chart.
-
-    Attributes
-    ----------
-    kinds : tuple of str
-        Names of the items and scores; a kind is an index into them.
-    rules : int32 (R, 3 + 4 · 5)
-        Sorted by item: item, range, number of terms, then for each term its kind and three indices.
-    first : int32 (number of kinds + 1,)
-        The rules of kind t are ``first[t]`` to ``first[t + 1] - 1``.
-    symmetric, empty : bool (number of kinds,)
-        Items that do not depend on the direction of the interval; items worth 0 where no word lies inside it.
-    channel : int32 (number of kinds,)
-        Channel of a score, -1 for an item.
-    arc : bool (number of kinds,)
-        Scores that are the score of an arc (head, dependent).
-    """
+class Grammar(NamedTuple):
+    """Rules of a chart; a kind is an index into the names of the items and scores."""
 
     kinds: tuple[str, ...]
+    # int32 (R, 3 + 4 · 5), sorted by item: item, range, number of terms, then for each term its kind and three indices
     rules: np.ndarray
-    first: np.ndarray
-    symmetric: np.ndarray
-    empty: np.ndarray
-    channel: np.ndarray
-    arc: np.ndarray
+    first: np.ndarray  # int32 (kinds + 1,): the rules of kind t are ``first[t]`` to ``first[t + 1] - 1``
+    symmetric: np.ndarray  # bool (kinds,): items that do not depend on the direction of the interval
+    empty: np.ndarray  # bool (kinds,): items worth 0 where no word lies inside it
+    channel: np.ndarray  # int32 (kinds,): channel of a score, -1 for an item
+    arc: np.ndarray  # bool (kinds,): scores that are the score of an arc (head, dependent)
 
 
 def parse_grammar(

@@ -24,29 +24,7 @@ from ..decoder import DEFAULT_MEMORY_LIMIT, GivenTrees, parts_score
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from ..trees import is_tree
 from . import charts
-from .charts import (
-    CB_A,
-    CB_X,
-    CLOSED_F0,
-    CLOSED_FX,
-    CLOSED_FX_A,
-    CLOSED_N0,
-    E0,
-    F0,
-    G0,
-    H0,
-    LR0,
-    LR1,
-    NEG,
-    P1,
-    P2,
-    Q0,
-    C,
-    D,
-    W,
-    X,
-    Z,
-)
+from .charts import E0, F0, G0, H0, NEG, Q0, C, D, W, X, Z
 from .decoder import CrossingDecoder
 from .grammar import Grammar, parse_grammar
 from .trees import parts_of_tree
@@ -118,8 +96,8 @@ def _fill_chain(i, j, pairs, closed, far, blocks):
     for k in range(i + 1, j):
         for x in range((i + 1) // W * W, k, W):
             c_jx = load(pairs, (C, j, x), W)
-            n = load(blocks, (i, k, E0, x), W) + (c_jx + load(closed, (k, j, CLOSED_N0, x), W))
-            f = load(blocks, (i, k, G0, x), W) + (c_jx + load(closed, (k, j, CLOSED_F0, x), W))
+            n = load(blocks, (i, k, E0, x), W) + (c_jx + load(closed, (k, j, charts.CLOSED_N0, x), W))
+            f = load(blocks, (i, k, G0, x), W) + (c_jx + load(closed, (k, j, charts.CLOSED_F0, x), W))
             p = load(blocks, (i, k, Q0, x), W) + load(far, (j, k, FAR_P1, x), W)
             lanes = vmax(lanes, vmax(n, vmax(f, p)))
     pairs[CH, i, j] = pairs[CH, j, i] = max(pairs[H0, i, j], lane_max(lanes))
@@ -192,10 +170,10 @@ def _fill_chains(a, b, starts, count, pairs, scalars, weights, rows):
     step = 1 if a < b else -1
     for k in range(a + step, b, step):
         near = pairs[Z, a, k]
-        weights[k, 0] = near + scalars[a, b, k, CB_X]
-        weights[k, 1] = near + scalars[a, b, k, CB_A]
-        weights[k, 2] = near + scalars[a, b, k, P2]
-        weights[k, 3] = near + scalars[a, b, k, P1]
+        weights[k, 0] = near + scalars[a, b, k, charts.CB_X]
+        weights[k, 1] = near + scalars[a, b, k, charts.CB_A]
+        weights[k, 2] = near + scalars[a, b, k, charts.P2]
+        weights[k, 3] = near + scalars[a, b, k, charts.P1]
     for v in range(count):
         x = starts[v]
         f0 = load(rows, (F0, x), W)
@@ -207,10 +185,10 @@ def _fill_chains(a, b, starts, count, pairs, scalars, weights, rows):
             cb_x = vmax(cb_x, c_xk + broadcast(weights, (k, 1), W))
             p1 = vmax(p1, c_xk + broadcast(weights, (k, 2), W))
             p2 = vmax(p2, load(pairs, (C, k, x), W) + broadcast(weights, (k, 3), W))
-        store(rows, (CB_A, x), cb_a)
-        store(rows, (CB_X, x), cb_x)
-        store(rows, (P1, x), p1)
-        store(rows, (P2, x), p2)
+        store(rows, (charts.CB_A, x), cb_a)
+        store(rows, (charts.CB_X, x), cb_x)
+        store(rows, (charts.P1, x), p1)
+        store(rows, (charts.P2, x), p2)
 
 
 @njit(nogil=True, forceinline=True)
@@ -223,19 +201,19 @@ def _fill_lr(i, j, starts, count, closed, rows):
     """LR0 and LR1 of (i,j,x) for all x, into ``rows``."""
     for v in range(count):
         x = starts[v]
-        lr0 = vmax(_closed(closed, i, j, CLOSED_F0, x), _closed(closed, j, i, CLOSED_F0, x))
-        lr1 = vmax(_closed(closed, i, j, CLOSED_FX, x), _closed(closed, j, i, CLOSED_FX, x))
+        lr0 = vmax(_closed(closed, i, j, charts.CLOSED_F0, x), _closed(closed, j, i, charts.CLOSED_F0, x))
+        lr1 = vmax(_closed(closed, i, j, charts.CLOSED_FX, x), _closed(closed, j, i, charts.CLOSED_FX, x))
         for k in range(i + 1, j):
             a_left, x_left = _closed(closed, i, k, CLOSED_CB_A, x), _closed(closed, i, k, CLOSED_CB_X, x)
             a_right, x_right = _closed(closed, j, k, CLOSED_CB_A, x), _closed(closed, j, k, CLOSED_CB_X, x)
-            lr0 = vmax(lr0, vmax(a_left, x_left) + _closed(closed, j, k, CLOSED_F0, x))
-            lr0 = vmax(lr0, vmax(a_right, x_right) + _closed(closed, i, k, CLOSED_F0, x))
-            lr1 = vmax(lr1, a_left + _closed(closed, j, k, CLOSED_FX, x))
-            lr1 = vmax(lr1, x_left + _closed(closed, j, k, CLOSED_FX_A, x))
-            lr1 = vmax(lr1, a_right + _closed(closed, i, k, CLOSED_FX, x))
-            lr1 = vmax(lr1, x_right + _closed(closed, i, k, CLOSED_FX_A, x))
-        store(rows, (LR0, x), lr0)
-        store(rows, (LR1, x), lr1)
+            lr0 = vmax(lr0, vmax(a_left, x_left) + _closed(closed, j, k, charts.CLOSED_F0, x))
+            lr0 = vmax(lr0, vmax(a_right, x_right) + _closed(closed, i, k, charts.CLOSED_F0, x))
+            lr1 = vmax(lr1, a_left + _closed(closed, j, k, charts.CLOSED_FX, x))
+            lr1 = vmax(lr1, x_left + _closed(closed, j, k, charts.CLOSED_FX_A, x))
+            lr1 = vmax(lr1, a_right + _closed(closed, i, k, charts.CLOSED_FX, x))
+            lr1 = vmax(lr1, x_right + _closed(closed, i, k, charts.CLOSED_FX_A, x))
+        store(rows, (charts.LR0, x), lr0)
+        store(rows, (charts.LR1, x), lr1)
 
 
 @njit(nogil=True)
@@ -283,10 +261,10 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
                 charts.fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, rows)
                 _fill_chains(a, b, starts, count, pairs, scalars, weights, rows)
-                charts.keep_row(rows[CB_A], closed, a, b, CLOSED_CB_A, starts, count)
-                charts.keep_row(rows[CB_X], closed, a, b, CLOSED_CB_X, starts, count)
-                charts.keep_row(rows[P1], far, b, a, FAR_P1, starts, count)
-                charts.keep_scalars(a, b, 0, LR0, rows, scalars)
+                charts.keep_row(rows[charts.CB_A], closed, a, b, CLOSED_CB_A, starts, count)
+                charts.keep_row(rows[charts.CB_X], closed, a, b, CLOSED_CB_X, starts, count)
+                charts.keep_row(rows[charts.P1], far, b, a, FAR_P1, starts, count)
+                charts.keep_scalars(a, b, 0, charts.LR0, rows, scalars)
             _fill_lr(i, j, starts, count, closed, rows)
             charts.finish(i, j, rows, pairs, scalars, blocks)
 

@@ -95,10 +95,7 @@ def _warn(error: DataError) -> None:
 def require(module: str, extra: str) -> Any:
     """A module that only an extra of the package installs.
 
-    Raises
-    ------
-    ValueError
-        It is not installed; the message says how to install it.
+    ValueError: It is not installed; the message says how to install it.
     """
     try:
         return import_module(module)

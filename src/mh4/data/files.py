@@ -63,10 +63,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
     ``-`` is standard input, which is left open afterwards.
 
-    Raises
-    ------
-    DataError
-        The file is missing, is a folder, may not be read, is damaged or holds no text.
+    DataError: The file is missing, is a folder, may not be read, is damaged or holds no text.
     """
     if str(path) == "-":
         path, opened = STDIN_NAME, _opened(sys.stdin, STDIN_NAME).buffer

@@ -80,13 +80,7 @@ class Annotation:
 
     @property
     def tree(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Heads and relations, as every parser gives them.
-
-        Raises
-        ------
-        ValueError
-            An annotation without them.
-        """
+        """Heads and relations, as every parser gives them; ValueError: an annotation without them."""
         if self.heads is None or self.relations is None:
             raise ValueError("the annotation holds no tree")
         return self.heads, self.relations
@@ -206,10 +200,7 @@ class Sentence(Sequence[Word]):
     def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:
         """The one sentence of a text in the CoNLL-U format.
 
-        Raises
-        ------
-        DataError
-            The text is not valid, or holds no sentence or several.
+        DataError: The text is not valid, or holds no sentence or several.
         """
         found = list(blocks(io.BytesIO(text.encode())))
         if len(found) != 1:

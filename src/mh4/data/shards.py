@@ -74,10 +74,8 @@ def cut_shards(path: str | Path, words: int = WINDOW_WORDS, source: str | Path |
 def read_shard(shard: Shard, errors: ErrorPolicy = "raise") -> Iterator[Sentence]:
     """The sentences of a shard; they, and errors, know their line and number in the whole file.
 
-    Raises
-    ------
-    DataError
-        The file cannot be read or is not the one that was cut; or, with ``errors="raise"``, at the first bad sentence.
+    DataError: The file cannot be read or is not the one that was cut; or, with ``errors="raise"``, at the first bad
+    sentence.
     """
     report = Errors.of(errors)
     with open_input(shard.path) as stream:

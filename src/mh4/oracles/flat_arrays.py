@@ -10,10 +10,7 @@ from mh4.decoders.trees import checked_tree
 def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Gold trees one behind the other, int32, where each begins, int64 (S + 1,), and the sentences, int64 (B,).
 
-    Raises
-    ------
-    ValueError
-        Gold heads that are no tree, or a sentence without a gold tree.
+    ValueError: Gold heads that are no tree, or a sentence without a gold tree.
     """
     trees = [checked_tree(np.asarray(gold, np.int32)) for gold in golds]
     sentences = np.ascontiguousarray(sentences, np.int64)

@@ -89,13 +89,7 @@ class Calibration:
 
     @classmethod
     def fit(cls, predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> Self:
-        """Fit to trees with their margins and to the gold trees of the same words.
-
-        Raises
-        ------
-        DataError
-            Too few words.
-        """
+        """Fit to trees with their margins and to the gold trees of the same words; DataError: Too few words."""
         if not predictions:
             raise DataError("there is nothing to calibrate on")
         compared = [_compared(prediction, gold) for prediction, gold in zip(predictions, golds, strict=True)]

@@ -14,10 +14,7 @@ T = TypeVar("T")
 def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:
     """A dataclass of its values: in JSON, where types have to be right, or in a mapping, where numbers may be strings.
 
-    Raises
-    ------
-    ValueError
-        Where something is wrong, what, and what would be right.
+    ValueError: Where something is wrong, what, and what would be right.
     """
     adapter = TypeAdapter(kind)
     try:

@@ -247,10 +247,8 @@ def as_dict(config: Config) -> dict[str, Any]:
 def from_dict(data: Mapping[str, Any]) -> Config:
     """The configuration in a config.json, of any kind; what is left out has its default.
 
-    Raises
-    ------
-    ValueError
-        An unknown format, kind or option, the message listing the known ones; a value out of range or of another type.
+    ValueError: An unknown format, kind or option, the message listing the known ones; a value out of range or of
+    another type.
     """
     values = dict(data)
     found = values.pop("format", None)
@@ -269,10 +267,7 @@ def from_dict(data: Mapping[str, Any]) -> Config:
 def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
     """A configuration with some settings, by their names alone, that are not the defaults; numbers may be strings.
 
-    Raises
-    ------
-    ValueError
-        An unknown name, the message listing the known ones; a value out of range or of another type.
+    ValueError: An unknown name, the message listing the known ones; a value out of range or of another type.
     """
     places = dict(_places(config_type))
     values: dict[str, Any] = {}

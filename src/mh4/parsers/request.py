@@ -81,10 +81,7 @@ class Request:
     ) -> Request:
         """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
 
-        Raises
-        ------
-        ValueError
-            An unknown name, or none; things that cannot be asked for together.
+        ValueError: An unknown name, or none; things that cannot be asked for together.
         """
         limited = unique.split(",") if isinstance(unique, str) else list(unique or ())
         more: dict[str, Any] = {

@@ -68,10 +68,7 @@ def parse_shard(
 ) -> ShardResult:
     """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
-    Raises
-    ------
-    DataError
-        As `read_shard`; or the output cannot be written.
+    DataError: As `read_shard`; or the output cannot be written.
     """
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
@@ -176,10 +173,7 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
 def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list[Path]:
     """Where the parsed files will lie: ``output_folder / NAME`` for each input.
 
-    Raises
-    ------
-    DataError
-        An input cannot be read, two have one name, or an output would replace an input.
+    DataError: An input cannot be read, two have one name, or an output would replace an input.
     """
     folder = Path(output_folder)
     if folder.exists() and not folder.is_dir():

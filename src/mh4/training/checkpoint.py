@@ -59,10 +59,7 @@ class Checkpoint:
     def load(self) -> Progress:
         """Restore what was saved last, and cut the log to it.
 
-        Raises
-        ------
-        DataError
-            Nothing whole is there, or what was trained on other sentences.
+        DataError: Nothing whole is there, or what was trained on other sentences.
         """
         path = self.state
         tensors, header = read_tensors(path), read_state(path)
@@ -95,13 +92,7 @@ class Checkpoint:
             stream.write(json.dumps(report) + "\n")
 
     def cut_log(self, last: int) -> None:
-        """Drop the lines of the log that lie beyond step ``last``.
-
-        Raises
-        ------
-        DataError
-            A line is not one of the log.
-        """
+        """Drop the lines of the log that lie beyond step ``last``; DataError: a line is not one of the log."""
         if not self.log.exists():
             return
         kept = []

@@ -20,10 +20,7 @@ def sole_owner(folder: Path) -> Iterator[None]:
     The folder itself is locked, and the system gives the lock back however a process ends: it is never stale. On
     systems or file systems without such locks (`mh4.data.files.lock`) there is nobody to tell of another training.
 
-    Raises
-    ------
-    DataError
-        Another process, or another thread, owns the folder; or it cannot be made.
+    DataError: Another process, or another thread, owns the folder; or it cannot be made.
     """
     made = not folder.exists()
     try:

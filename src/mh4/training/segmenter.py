@@ -38,10 +38,7 @@ _FAILED = "failed: "
 def segmenter_options(settings: bool | str) -> str | None:
     """What UDPipe is told: the defaults (True), changed by ``NAME=VALUE;…``; None for no segmenter (False).
 
-    Raises
-    ------
-    ValueError
-        An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed.
+    ValueError: An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed.
     """
     if settings is False:
         return None

@@ -17,10 +17,7 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
 
     With ``trees="partial"`` some heads may be missing; see `read_conllu`.
 
-    Raises
-    ------
-    DataError
-        A sentence is not valid, unless ``errors`` says otherwise; no sentence is left.
+    DataError: A sentence is not valid, unless ``errors`` says otherwise; no sentence is left.
     """
     skipped = Errors(errors)
     sentences = list(share_strings(read_conllu(path, trees=trees, errors=skipped)))
