@@ -39,12 +39,7 @@ from .shift_reduce.projective import is_projective_tree
 def transition_costs(stack, front, gold, costs):
     """Fill costs, int32 (3,): the gold arcs put out of reach by shift, la and ra. Meaningless where one is illegal.
 
-    Parameters
-    ----------
-    stack : int32 (k,)
-    front : int
-    gold : int32 (n + 1,)
-        Heads of a projective tree.
+    ``stack`` is int32 (k,), ``gold`` int32 (n + 1,), a projective tree.
     """
     n, depth = gold.shape[0] - 1, stack.shape[0]
     top = stack[depth - 1]
@@ -143,19 +138,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
 
 
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
-    """The least number of wrong heads in any tree that can be reached.
-
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of a projective gold tree, −1 at 0.
-
-    Raises
-    ------
-    ValueError
-        As `optimal_step`.
-    """
+    """The least number of wrong heads in any tree that can be reached; the gold tree is a projective one."""
     heads = _checked(configuration, gold).tolist()
     stack, front = configuration.stack, configuration.front
     reachable = configuration.gold_arcs(gold)
@@ -167,19 +150,7 @@ def loss(configuration: Configuration, gold: np.ndarray) -> int:
 def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bool = False) -> OptimalStep:
     """The transitions of a configuration with the score of the best tree that each can still lead to.
 
-    Parameters
-    ----------
-    configuration : Configuration
-    gold : int (n + 1,)
-        Heads of a projective gold tree, −1 at 0.
-    single_root : bool
-        See `ArcHybrid`; then exactly one word is below the root in the gold tree.
-
-    Raises
-    ------
-    ValueError
-        The gold heads are no projective tree, or one of another number of words, or with ``single_root`` of another
-        number of words below the root; a stack and a front that make no configuration.
+    The gold tree has to be projective and, with ``single_root`` (see `ArcHybrid`), to have one word below the root.
     """
     tree = _checked(configuration, gold)
     if single_root and np.count_nonzero(tree[1:] == 0) != 1:
@@ -192,22 +163,10 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """Transitions to the closest projective tree, in which every word is removed as soon as possible. O(n).
+    """Transitions to the tree that `projectivize` returns, in which every word is removed as soon as possible. O(n).
 
     That is when it is topmost, has all its dependents, and its head is beside it. A word whose head is below it in the
     stack could also wait for others to come and go on top of it.
-
-    Parameters
-    ----------
-    gold : int (n + 1,)
-        Heads of the gold tree, projective or not, −1 at 0. It is projectivised by `projectivize`.
-    single_root : bool
-        See `projectivize`.
-
-    Raises
-    ------
-    ValueError
-        Gold heads that are no tree.
     """
     heads = projectivize(gold, single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)

@@ -29,53 +29,21 @@ ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON, ARC_HYBRID, MH4 = range(6)
 
 @dataclass(frozen=True)
 class GreedySystem:
-    """What is to know of a system outside its kernels.
+    """What is to know of a system outside its kernels; ValueError: positions that are no tokens, or none at all."""
 
-    Attributes
-    ----------
-    code : int
-        For the functions of this module.
-    name : str
-        In `mh4.transitions.registry`.
-    tokens : tuple of str
-        Token names of the templates; the first two are the words whose distance is ``d``.
-    templates : tuple of str
-        As of `templates.compile_templates`.
-    positions : tuple of str
-        Those of `tokens` whose vectors a neural scorer reads by default.
-    form : str
-        How its scores depend on these by default: "concatenated" or "biaffine".
-    transitions : tuple of str
-        In the order of their numbers; by default those of the system as it is defined.
-    unlabelled : tuple of str
-        The transitions that decide on no arc, and so on no relation.
-    trees : str
-        The trees that can be built, others being replaced for training: "projective", "mh4" or "all".
-    single_root : bool
-        Whether only trees with exactly one word below the root can be built.
-    oracles : tuple of str
-        Those of `mh4.oracles.costs.ORACLE_NAMES` that the system has.
-    explores : bool
-        Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
-        may follow wrong predictions.
-
-    Raises
-    ------
-    ValueError
-        Positions that are no tokens, or none at all.
-    """
-
-    code: int
-    name: str
-    tokens: tuple[str, ...]
-    templates: tuple[str, ...]
-    positions: tuple[str, ...]
-    form: str = "concatenated"
-    transitions: tuple[str, ...] = ()
-    unlabelled: tuple[str, ...] = ("shift",)
-    trees: str = "projective"
-    single_root: bool = True
-    oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])
+    code: int  # for the functions of this module
+    name: str  # in `mh4.transitions.registry`
+    tokens: tuple[str, ...]  # token names of the templates; the first two are the words whose distance is ``d``
+    templates: tuple[str, ...]  # as of `templates.compile_templates`
+    positions: tuple[str, ...]  # those of `tokens` whose vectors a neural scorer reads by default
+    form: str = "concatenated"  # how its scores depend on these by default: "concatenated" or "biaffine"
+    transitions: tuple[str, ...] = ()  # in the order of their numbers; by default those of the system as it is defined
+    unlabelled: tuple[str, ...] = ("shift",)  # the transitions that decide on no arc, and so on no relation
+    trees: str = "projective"  # that can be built, others being replaced for training; or "mh4", "all"
+    single_root: bool = True  # whether only trees with exactly one word below the root can be built
+    oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])  # those that the system has
+    # Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
+    # may follow wrong predictions.
     explores: bool = True
 
     def __post_init__(self) -> None:
@@ -154,13 +122,7 @@ GREEDY_SYSTEMS = {
 
 
 def get_system(name: str) -> GreedySystem:
-    """A system by its name.
-
-    Raises
-    ------
-    ValueError
-        An unknown name; the message lists the known ones.
-    """
+    """A system by its name; a ValueError for others lists the known ones."""
     return GREEDY_SYSTEMS[system_name(name, GREEDY_SYSTEMS)]
 
 

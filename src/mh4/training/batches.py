@@ -85,14 +85,8 @@ class TrainingBatch:
 def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[int]) -> list[list[int]]:
     """Indices of the sentences of each batch: shuffled, similar lengths together within a window.
 
-    Parameters
-    ----------
-    lengths
-        Words of each sentence.
-    batch_words
-        Words of a batch: it is full as soon as it has so many.
-    seed
-        Numbers that decide on the order.
+    ``lengths`` are the words of each sentence; a batch is full as soon as it has ``batch_words``; ``seed``, some
+    numbers, decides on the order.
     """
     generator = np.random.default_rng(seed)
     words_of = np.array(lengths)

@@ -29,48 +29,25 @@ ANY_RELATION = -1  # among gold relations
 
 
 class Text(NamedTuple):
-    """Sentences in flat arrays, P positions in all.
+    """Sentences in flat arrays, P positions in all."""
 
-    Attributes
-    ----------
-    offsets : int64 (S + 1,)
-        Where each sentence begins, with its root.
-    words : int32 (2, P)
-        Numbers of form and part of speech.
-    """
-
-    offsets: np.ndarray
-    words: np.ndarray
+    offsets: np.ndarray  # int64 (S + 1,): where each sentence begins, with its root
+    words: np.ndarray  # int32 (2, P): numbers of form and part of speech
 
 
 class Gold(NamedTuple):
-    """Gold trees of a text.
+    """Gold trees of a text."""
 
-    Attributes
-    ----------
-    heads : int32 (P,)
-        −1 at roots.
-    relations : int32 (P,)
-        `ANY_RELATION` where none is to be learnt.
-    """
-
-    heads: np.ndarray
-    relations: np.ndarray
+    heads: np.ndarray  # int32 (P,): −1 at roots
+    relations: np.ndarray  # int32 (P,): `ANY_RELATION` where none is to be learnt
 
 
 class Actions(NamedTuple):
-    """Actions are transitions with a relation, or without one.
+    """Actions are transitions with a relation, or without one."""
 
-    Attributes
-    ----------
-    first : int32 (T + 1,)
-        The actions of transition t are ``first[t]`` to ``first[t + 1] - 1``, one for each relation.
-    root_relation : int
-        The relation of all arcs from the root and of no others, or −1 where any relation may be anywhere.
-    """
-
+    # int32 (T + 1,): the actions of transition t are ``first[t]`` to ``first[t + 1] - 1``, one for each relation
     first: np.ndarray
-    root_relation: int
+    root_relation: int  # of all arcs from the root and of no others, or −1 where any relation may be anywhere
 
     @classmethod
     def of(cls, system: GreedySystem, relations: int, root_relation: int) -> Actions:
@@ -80,27 +57,15 @@ class Actions(NamedTuple):
 
 
 class Room(NamedTuple):
-    """What the loops work in; made once.
-
-    Attributes
-    ----------
-    values : int64 (M,)
-        Of the atoms in a context.
-    keys : int64 (C, F)
-        Features of each context; counts, int32 (C,), says how many.
-    blocks : int64 (F,)
-        Of the features of one context.
-    scores : float32 (C, A)
-        Of all actions in each context.
-    """
+    """What the loops work in; made once."""
 
     state: State
     candidates: Candidates
-    values: np.ndarray
-    keys: np.ndarray
-    counts: np.ndarray
-    blocks: np.ndarray
-    scores: np.ndarray
+    values: np.ndarray  # int64 (M,), of the atoms in a context
+    keys: np.ndarray  # int64 (C, F): features of each context
+    counts: np.ndarray  # int32 (C,): how many these are
+    blocks: np.ndarray  # int64 (F,), of the features of one context
+    scores: np.ndarray  # float32 (C, A), of all actions in each context
 
 
 def new_room(system: GreedySystem, templates: Templates, actions: Actions, longest: int) -> Room:
@@ -233,25 +198,11 @@ def _next_random(state):
 
 @njit(cache=True, nogil=True)
 def train_epoch(system, oracle, weights, templates, actions, text, gold, order, exploration, random, step, room):
-    """Train on the sentences in the given order.
+    """Train on the sentences in the given order; returns the weights, perhaps in new arrays, step and wrong decisions.
 
-    Parameters
-    ----------
-    exploration : float
-        With this probability the predicted action is followed, else the best optimal one.
-    random : uint64
-        State of the random generator, not 0.
-    step : int
-        Decisions made in earlier epochs.
-
-    Returns
-    -------
-    weights : Weights
-        The current ones, perhaps in new arrays.
-    step : int
-        Decisions made by now; averages are over these.
-    wrong : int
-        How many of this epoch's decisions were not optimal.
+    With probability ``exploration`` the predicted action is followed, else the best optimal one. ``random``, uint64 and
+    not 0, is the state of the random generator; ``step`` the decisions made in earlier epochs, and by now: averages are
+    over these. Wrong are those of this epoch that were not optimal.
     """
     wrong = 0
     features, width = room.keys.shape[1], room.scores.shape[1]
