@@ -86,5 +86,4 @@ class CrossingDecoder(Decoder):
         """Fill the charts and walk back; the number of parts."""
         rules, places, goal = self._walk(scores.shape[1] - 2)
         self._fill(scores, arc_bonus, np.float32(penalty), memory)
-        _, *arrays = rules
-        return walk_back(memory, places, *arrays, goal, heads, parts)
+        return walk_back(memory, places, *rules[1:], goal, heads, parts)

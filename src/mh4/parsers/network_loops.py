@@ -32,7 +32,9 @@ class Decisions(NamedTuple):
         """Room for so many."""
         return cls(
             np.empty((contexts, roles), np.int32),
-            *(np.empty(candidates, np.int32) for _ in range(3)),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
+            np.empty(candidates, np.int32),
             np.empty(candidates, np.bool_),
         )
 

@@ -56,7 +56,10 @@ def new_state(longest: int) -> State:
     size = longest + 2
     return State(
         np.zeros(COUNTERS, np.int32),
-        *(np.zeros(size, np.int32) for _ in range(4)),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
+        np.zeros(size, np.int32),
         np.zeros((6, size), np.int32),
         np.zeros((2, size), np.int32),
         np.zeros((2, size), np.int64),
