@@ -2,6 +2,7 @@
 
 import ast
 import re
+from dataclasses import replace
 
 import pytest
 from paths import ROOT
@@ -19,7 +20,7 @@ SOURCES = sorted((ROOT / "src").rglob("*.py"))
 HUNGARIAN = """\
 1\tA\ta\tDET\t_\t_\t2\tdet\t_\t_
 2\tkutya\tkutya\tNOUN\t_\t_\t3\tnsubj\t_\t_
-3\tugat\tugat\tVERB\t_\t_\t0\troot\t_\t_
+3\tugat\tugat\tVERB\t_\t_\t0\troot\t_\tSpaceAfter=No
 4\t.\t.\tPUNCT\t_\t_\t3\tpunct\t_\t_
 
 """
@@ -39,12 +40,14 @@ def workplace(tmp_path_factory):
     texts = {"train": 40 * HUNGARIAN, "dev": HUNGARIAN, "input": HUNGARIAN, "gold": HUNGARIAN, "system": wrong}
     for name, text in texts.items():
         (folder / f"{name}.conllu").write_text(text, encoding="utf-8")
+    config = small_config(max_steps=60)
     train(
         folder / "train.conllu",
         folder / "dev.conllu",
         folder / "models" / "hu",
-        small_config(max_steps=60),
+        replace(config, network=replace(config.network, upos_weight=1.0, lemma_weight=1.0)),
         device="cpu",
+        segmenter="epochs=1;dimension=16;segment_size=20",
     )
     return folder
 

@@ -33,7 +33,7 @@ class Classes(NamedTuple):
     @property
     def most_values(self) -> int:
         """Classes of the attribute that has most."""
-        return max(self.feats, default=0)
+        return max(self.feats, default=1)
 
 
 class ColumnScores(NamedTuple):

@@ -114,14 +114,21 @@ def _follow(lines: IO[bytes]) -> None:
 
 
 def train_segmenter(train: str | Path, dev: str | Path, options: str) -> bytes:
-    """A model of UDPipe that cuts text, the best one on ``dev``; its progress goes to the system's stderr.
+    """A model of UDPipe that cuts text, the best one on ``dev``; see `train_udpipe`."""
+    return train_udpipe(train, dev, options)
+
+
+def train_udpipe(
+    train: str | Path, dev: str | Path, tokenizer: str, tagger: str | None = None, parser: str | None = None
+) -> bytes:
+    """A model of UDPipe; its progress goes to the system's stderr.
 
     Parameters
     ----------
     train, dev
         CoNLL-U files; sentences that are not valid are left out.
-    options
-        As of ``udpipe --tokenizer``.
+    tokenizer, tagger, parser
+        Options as of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
 
     Raises
     ------
@@ -142,7 +149,8 @@ def train_segmenter(train: str | Path, dev: str | Path, options: str) -> bytes:
         return sentences
 
     none = udpipe.Trainer.NONE
-    model = udpipe.Trainer.train("morphodita_parsito", read(train), read(dev), options, none, none, error)
+    options = (tokenizer, none if tagger is None else tagger, none if parser is None else parser)
+    model = udpipe.Trainer.train("morphodita_parsito", read(train), read(dev), *options, error)
     if error.occurred():
         raise DataError(f"{train}: {error.message}")
     return model

@@ -1,4 +1,4 @@
-"""``mh4 bench``: decoders, certainty, read, train, parse, memory and all of them."""
+"""``mh4 bench``: decoders, certainty, read, train, parse, memory, text and all of them."""
 
 import json
 from collections.abc import Callable
@@ -161,6 +161,26 @@ def bench_memory(
     set_threads(threads)
     sizes = _numbers("copies", copies)
     _print(measure_memory(model, treebank, decoder.value, sizes, device.value, threads), as_json, memory_table)
+
+
+@bench_app.command(name="text")
+def bench_text(
+    model: ModelArgument = None,
+    treebank: ParsedArgument = None,
+    decoder: UntrainedOption = DEFAULT_DECODER,
+    copies: Annotated[int, typer.Option(min=1, help="How many copies of the treebank's text to annotate.")] = 8,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure words per second from raw text to CoNLL-U, from disk to disk, beside UDPipe 1 (extra mh4[text]).
+
+    UDPipe 1 is trained on the treebank by the first run, which takes minutes, and kept in the user's cache.
+    """
+    from .text import measure_text, text_table
+
+    set_threads(threads)
+    _print(measure_text(model, treebank, decoder.value, copies, device.value, threads), as_json, text_table)
 
 
 @bench_app.command(name="all")
