@@ -19,11 +19,13 @@ from mh4.data.files import atomic_output
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
 
+from .long_sentences import ROOT_RELATION, in_pieces
 from .request import ANNOTATED, HEADS, Request, Wishes
 from .sources import as_sentences, check_format, read_file, require_segmenter, windows
 
 log = logging.getLogger("mh4")
-ROOT_RELATION = "root"
+
+__all__ = ["ROOT_RELATION", "Count", "TreebankParser", "check_greedy"]
 
 
 class Count(NamedTuple):
@@ -69,8 +71,14 @@ class TreebankParser(ABC):
         overwrite: bool = False,
         **wishes: Unpack[Wishes],
     ) -> Sequence[Annotation | DataError]:
-        """As `predict`; in place of an annotation the error of given heads that no tree has."""
-        return self._answer(sentences, self.check(predict, keep_heads, overwrite, **wishes))
+        """As `predict`; in place of an annotation the error of given heads that no tree has.
+
+        Sentences of more than 2,000 words are parsed in pieces, with a warning; see `long_sentences`.
+        """
+        return self._answer_all(sentences, self.check(predict, keep_heads, overwrite, **wishes))
+
+    def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
+        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request.keep_heads)
 
     def check(
         self,
@@ -216,7 +224,7 @@ class TreebankParser(ABC):
         self, sentences: Iterable[Sentence | None], request: Request, report: Errors
     ) -> Iterator[list[Sentence]]:
         for window in windows(sentences):
-            for sentence, result in zip(window, self._answer(window, request), strict=True):
+            for sentence, result in zip(window, self._answer_all(window, request), strict=True):
                 if isinstance(result, DataError):
                     report(result)
                 else:

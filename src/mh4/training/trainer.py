@@ -40,6 +40,7 @@ from mh4.parsers.folder import (
     write_tensors,
 )
 from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.long_sentences import LONGEST
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.registry import new_parser
 from mh4.parsers.request import HEADS
@@ -113,7 +114,7 @@ class Trainer:
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
         examples, replaced = [], 0
-        trees = [self.objective.training_tree(sentence) for sentence in sentences]
+        trees = [self.objective.training_tree(sentence) if len(sentence) <= LONGEST else None for sentence in sentences]
         left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
         for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
             if heads is None or i in left_out:

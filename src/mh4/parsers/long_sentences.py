@@ -1,0 +1,104 @@
+"""Sentences of any length: very long ones, whole documents without a sentence break, are parsed in pieces.
+
+Scores are matrices over all pairs of words, so that the memory they take grows with the square of the length.
+"""
+
+import logging
+from collections.abc import Callable, Sequence
+from itertools import chain
+from typing import Any
+
+import numpy as np
+
+from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
+
+LONGEST = 2_000  # words of a sentence that is parsed as one
+PIECE = 200  # words of a piece, at most
+ENDS = frozenset(".!?…;:。")  # a piece ends behind one of these, if its second half has one
+ROOT_RELATION = "root"
+SIDE_BY_SIDE = "parataxis"  # UD's relation between sentences that stand side by side
+
+log = logging.getLogger("mh4")
+
+Annotate = Callable[[Sequence[Sentence]], Sequence[Annotation | DataError]]
+
+
+def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], keep_heads: bool) -> Sequence[Annotation | DataError]:
+    """What ``annotate`` says about sentences; those beyond `LONGEST` words are handed to it in pieces.
+
+    The roots of all pieces but the first depend on the first one's root. Given heads may lead from one piece to
+    another; long sentences with such heads get an error.
+    """
+    if all(len(sentence) <= LONGEST for sentence in sentences):
+        return annotate(sentences)
+    pieces: list[Sentence] = []
+    stops: list[int] = []  # in `pieces`, of each sentence
+    for sentence in sentences:
+        if len(sentence) <= LONGEST:
+            pieces.append(sentence)
+        elif not keep_heads:
+            pieces += cut(sentence)
+            log.warning(
+                "%s:%d: %s: of %d words, more than %d, is parsed in pieces of at most %d, below the first one's root",
+                *(sentence.source, sentence.first_line, sentence.name, len(sentence), LONGEST, PIECE),
+            )
+        stops.append(len(pieces))
+    found = annotate(pieces) if pieces else []
+    results: list[Annotation | DataError] = []
+    for sentence, start, stop in zip(sentences, [0, *stops], stops, strict=False):
+        own = found[start:stop]
+        if not own:
+            results.append(
+                sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {LONGEST} (cut it)")
+            )
+        else:
+            results.append(own[0] if len(own) == 1 else joined(own))
+    return results
+
+
+def cut(sentence: Sentence) -> list[Sentence]:
+    """Consecutive pieces of at most `PIECE` words, cut behind punctuation where there is some."""
+    start, pieces = 0, []
+    while start < len(sentence):
+        stop = min(start + PIECE, len(sentence))
+        if stop < len(sentence):
+            last = range(stop - 1, stop - PIECE // 2, -1)
+            stop = next((i + 1 for i in last if sentence.forms[i] in ENDS), stop)
+        piece = Sentence.from_words(sentence.forms[start:stop], source=sentence.source, number=sentence.number)
+        columns = ("upos", "xpos", "feats", "lemmas")
+        pieces.append(piece.replace(**{name: getattr(sentence, name)[start:stop] for name in columns}))
+        start = stop
+    return pieces
+
+
+def joined(pieces: Sequence[Annotation | DataError]) -> Annotation | DataError:
+    """The annotation of a sentence, of those of its pieces, without confidence; the first error, if there is one."""
+    parts: list[Annotation] = []
+    for piece in pieces:
+        if isinstance(piece, DataError):
+            return piece
+        parts.append(piece)
+    values: dict[str, Any] = {}
+    for name in ("relations", "upos", "xpos", "feats", "lemmas"):
+        columns = [getattr(part, name) for part in parts]
+        if None not in columns:
+            values[name] = tuple(chain.from_iterable(columns))
+    if parts[0].heads is not None:
+        values["heads"], values["relations"] = _joined_trees([part.tree for part in parts])
+    scores = [part.score for part in parts if part.score is not None]
+    return Annotation(**values, score=sum(scores) if len(scores) == len(parts) else None)
+
+
+def _joined_trees(trees: Sequence[tuple[np.ndarray, tuple[str, ...]]]) -> tuple[np.ndarray, tuple[str, ...]]:
+    first = int(np.flatnonzero(trees[0][0] == 0)[0])
+    heads, relations = [trees[0][0]], list(trees[0][1])
+    before = len(relations)
+    for own, names in trees[1:]:
+        heads.append(np.where(own[1:] == 0, first, own[1:] + before).astype(np.int32))
+        relations += [
+            SIDE_BY_SIDE if head == 0 and name == ROOT_RELATION else name
+            for head, name in zip(own[1:].tolist(), names, strict=True)
+        ]
+        before = len(relations)
+    return np.concatenate(heads), tuple(relations)

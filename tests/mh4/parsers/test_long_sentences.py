@@ -1,0 +1,108 @@
+"""Sentences of any length, for every kind of parser: in pieces beyond a limit, with a warning that names them."""
+
+import logging
+
+import numpy as np
+import pytest
+from small import SMALL_NETWORK, small_config
+
+from mh4.api import Parser
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.sentence import Annotation, Sentence
+from mh4.data.shards import cut_shards
+from mh4.decoders.trees import is_tree
+from mh4.parsers.config import GreedyConfig, PerceptronConfig, TransitionConfig
+from mh4.parsers.long_sentences import LONGEST, PIECE, cut, joined
+from mh4.service.cluster import parse_shard
+from mh4.training.perceptron import train as train_perceptron
+from mh4.training.trainer import train
+
+WORDS = ["A", "kutya", "ugat", "és", "morog", "."]
+
+
+@pytest.fixture(scope="module")
+def models(small_model, small_treebanks, tmp_path_factory):
+    """A model folder of each kind."""
+    folder = tmp_path_factory.mktemp("models")
+    training = small_config(max_steps=2, evaluation_steps=2).training
+    greedy = GreedyConfig(TransitionConfig(system="covington"), SMALL_NETWORK, training)
+    train(*small_treebanks, folder / "greedy", greedy, device="cpu", threads=1)
+    train_perceptron(*small_treebanks, folder / "perceptron", PerceptronConfig(iterations=1))
+    train(*small_treebanks, folder / "mst", small_config("mst", max_steps=2), device="cpu", threads=1)
+    return {"chart": small_model, **{name: folder / name for name in ("greedy", "perceptron", "mst")}}
+
+
+def long_file(path, n):
+    long = Sentence.from_words((WORDS * n)[:n]).with_comment("sent_id", "all-of-it")
+    short = Sentence.from_words(WORDS).to_conllu()
+    path.write_text(short + long.to_conllu() + short, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize("kinds", [["chart"], ["greedy"], ["perceptron"], ["mst", "perceptron"]])
+def test_a_sentence_of_12000_words_is_parsed_within_a_file(models, kinds, tmp_path, caplog):
+    source = long_file(tmp_path / "in.conllu", 12_000)
+    parser = Parser(*(models[kind] for kind in kinds), device="cpu", threads=1)
+    with caplog.at_level(logging.WARNING, "mh4"):
+        assert parser.parse_file(source, tmp_path / "out.conllu") == (3, 12_012)
+    before, long, after = read_conllu(tmp_path / "out.conllu", trees="required")
+    assert before.heads.tolist() == after.heads.tolist() == parser(WORDS).heads.tolist()
+    assert is_tree(long.heads, single_root=True)
+    assert long.sent_id == "all-of-it"
+    assert f"{source}:8: sentence all-of-it: of 12000 words, more than {LONGEST}, is parsed in pieces" in caplog.text
+
+
+def test_the_cluster_parses_them_too(models, tmp_path):
+    source = long_file(tmp_path / "in.conllu", LONGEST + 1)
+    (shard,) = cut_shards(source)
+    assert parse_shard(Parser(models["perceptron"]).inside, shard, tmp_path / "out.conllu").words == LONGEST + 13
+    sentences = list(read_conllu(tmp_path / "out.conllu", trees="required"))
+    assert len(sentences[1]) == LONGEST + 1
+
+
+def test_up_to_the_limit_a_sentence_is_parsed_as_one(models, tmp_path, caplog):
+    parser = Parser(models["perceptron"])
+    with caplog.at_level(logging.WARNING, "mh4"):
+        parser(WORDS * (LONGEST // len(WORDS)))
+    assert not caplog.records
+
+
+def test_heads_are_kept_up_to_the_limit_and_longer_sentences_are_named(models, tmp_path):
+    source = long_file(tmp_path / "in.conllu", LONGEST + 1)
+    parser = Parser(models["mst"], device="cpu", threads=1)
+    message = rf"in.conllu:8: sentence all-of-it: has {LONGEST + 1} words; heads are kept in sentences of up to"
+    with pytest.raises(DataError, match=message):
+        parser.parse_file(source, tmp_path / "out.conllu", keep_heads=True)
+    errors = []
+    assert parser.parse_file(source, tmp_path / "out.conllu", keep_heads=True, errors=errors.append) == (2, 12)
+    assert len(errors) == 1
+
+
+def test_training_leaves_them_out(small_treebanks, tmp_path, caplog):
+    tree = Sentence.from_words(["a"] * (LONGEST + 1)).replace(heads=np.arange(-1, LONGEST + 1))
+    treebank = tmp_path / "train.conllu"
+    treebank.write_text(small_treebanks[0].read_text(encoding="utf-8") + tree.to_conllu(), encoding="utf-8")
+    with caplog.at_level(logging.WARNING, "mh4"):
+        train(treebank, small_treebanks[1], tmp_path / "model", small_config("mst", max_steps=1), device="cpu")
+    assert "1 training sentences are left out" in caplog.text
+
+
+def test_pieces_end_behind_punctuation_and_hold_all_columns():
+    forms = ["a"] * (PIECE - 10) + ["."] + ["b"] * PIECE
+    tags = [f"T{i}" for i in range(len(forms))]
+    pieces = cut(Sentence.from_words(forms).replace(upos=tags, feats=[f"N={i}" for i in range(len(forms))]))
+    assert [len(piece) for piece in pieces] == [PIECE - 9, PIECE]
+    assert [tag for piece in pieces for tag in piece.upos] == tags
+    assert pieces[1].feats[0] == f"N={PIECE - 9}"
+    assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
+
+
+def test_annotations_are_put_together():
+    first = Annotation(np.array([-1, 2, 0], np.int32), ("det", "root"), upos=("D", "N"), score=1.0)
+    second = Annotation(np.array([-1, 0, 1], np.int32), ("root", "obj"), upos=("V", "N"), score=2.5)
+    whole = Annotation(
+        np.array([-1, 2, 0, 2, 3], np.int32), ("det", "root", "parataxis", "obj"), upos=("D", "N", "V", "N"), score=3.5
+    )
+    assert joined([first, second]) == whole
+    assert str(joined([first, DataError("no tree")])) == "no tree"
