@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import load_file, save
+from safetensors.torch import load, save
 from torch import Tensor
 
 from mh4.data.errors import DataError
-from mh4.data.files import atomic_output, failure_reason
 from mh4.models.devices import HostCopy
 
 from .checking import checked
+from .checksums import read_file, write_file
 from .config import Config, as_dict, from_dict
 
 CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
@@ -35,24 +36,14 @@ V = TypeVar("V")
 
 
 def write_json(path: Path, data: Any) -> None:
-    """Write JSON atomically."""
-    with atomic_output(path) as stream:
-        stream.write((json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode())
-
-
-def _read(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
-    except OSError as error:
-        raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
+    """Write JSON atomically, with its checksum."""
+    write_file(path, (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode())
 
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; a missing or damaged file is a `DataError` that names it."""
     try:
-        data = json.loads(_read(path))
+        data = json.loads(read_file(path))
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
         raise DataError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(data, dict):
@@ -67,26 +58,25 @@ def read_meta(folder: Path) -> dict[str, Any]:
 
 
 def find_segmenter(folder: str | Path) -> Path | None:
-    """The segmenter of a model; None if it has none."""
+    """The segmenter of a model; None if it has none, a `DataError` if it is damaged."""
     path = Path(folder) / SEGMENTER
-    return path if path.exists() else None
+    if not path.exists():
+        return None
+    read_file(path)
+    return path
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
     """Write tensors, and JSON in the header, atomically as one safetensors file."""
     metadata = None if state is None else {_METADATA: json.dumps(state)}
     on_host = zip(tensors, HostCopy(*tensors.values()).tensors(), strict=True)
-    payload = save({name: tensor.contiguous() for name, tensor in on_host}, metadata)
-    with atomic_output(path) as stream:
-        stream.write(payload)
+    write_file(path, save({name: tensor.contiguous() for name, tensor in on_host}, metadata))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
     """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
     try:
-        tensors = load_file(path)
-    except FileNotFoundError:
-        raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
+        tensors = load(read_file(path))
     except SafetensorError as error:
         raise DataError(f"{path}: not a whole safetensors file: {error}") from None
     for name, tensor in tensors.items():
@@ -95,10 +85,32 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     return tensors
 
 
+def describe(tensor: Tensor) -> str:
+    """Type and shape, for messages."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+
+
+def misfit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str | None:
+    """Why some tensors cannot stand for others: one is missing, too many, or of another shape or type."""
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            return f"{name} is missing"
+        if name not in wanted:
+            return f"{name} stands for nothing"
+        if found[name].shape != wanted[name].shape or found[name].dtype != wanted[name].dtype:
+            return f"{name} is {describe(found[name])} where {describe(wanted[name])} is expected"
+    return None
+
+
 def read_state(path: Path) -> dict[str, Any]:
-    """The JSON in the header of a file that `write_tensors` wrote with a state."""
+    """The JSON in the header of a file that `write_tensors` wrote with a state; empty if there is none."""
     with safe_open(path, "pt") as stream:
-        return json.loads((stream.metadata() or {}).get(_METADATA, "{}"))
+        text = (stream.metadata() or {}).get(_METADATA, "{}")
+    try:
+        state = json.loads(text)
+    except (ValueError, RecursionError):
+        state = None
+    return state if isinstance(state, dict) else {}
 
 
 def write_definition(folder: Path, config: Config, vocabulary: Any) -> None:
@@ -133,7 +145,7 @@ def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]
             f"(load it with {config.kind.capitalize()}Parser.load or, whatever it is, with mh4.Parser.load)"
         )
     path = folder / VOCABULARY
-    content = _read(path)
+    content = read_file(path)
     try:
         return config, checked(vocabulary_type, content)
     except ValueError as error:

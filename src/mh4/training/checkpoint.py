@@ -3,7 +3,7 @@
 import hashlib
 import json
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -15,9 +15,12 @@ from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.models.weight_average import WeightAverage
-from mh4.parsers.folder import LOG, STATE, read_state, read_tensors, write_tensors
+from mh4.parsers.checking import checked
+from mh4.parsers.folder import LOG, STATE, misfit, read_state, read_tensors, write_tensors
 
-from .schedule import Progress
+from .schedule import Progress, check_progress
+
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of a parameter
 
 
 class Checkpoint:
@@ -63,28 +66,55 @@ class Checkpoint:
         """
         path = self.state
         tensors, header = read_tensors(path), read_state(path)
+        if "treebanks" not in header:
+            raise DataError(f"{path}: holds no state of training (start again with --overwrite)")
+        treebanks = header.pop("treebanks")
         try:
-            treebanks, progress = header.pop("treebanks"), Progress(**header)
-        except (KeyError, TypeError):
-            raise DataError(f"{path}: holds no state of training (start again with --overwrite)") from None
+            progress = checked(Progress, json.dumps(header))
+            check_progress(progress)
+        except ValueError as error:
+            raise DataError(f"{path}: {error} (start again with --overwrite)") from None
         if treebanks != self.treebanks:
             raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
         sections: dict[str, dict[str, Tensor]] = defaultdict(dict)
         for name, tensor in tensors.items():
             part, _, name = name.rpartition("/")
             sections[part][name] = tensor
+        if problem := self._problem(sections):
+            raise DataError(f"{path}: does not fit the model: {problem} (start again with --overwrite)")
+        try:
+            _restore_random_state(sections["random"])
+        except (RuntimeError, TypeError):
+            raise DataError(f"{path}: holds no state of random numbers (start again with --overwrite)") from None
         self.network.load_state_dict(sections["network"])
         for name, average in self.average.averages.items():
             average.copy_(sections["average"][name])
         state = self.optimizer.state_dict() | {"state": {}}
         numbers = {name: index for index, name in enumerate(self._optimized())}
-        for part, section in sections.items():
-            if part.startswith("optimizer/"):
-                for name, value in section.items():
-                    state["state"].setdefault(numbers[name], {})[part.removeprefix("optimizer/")] = value
+        for moment in MOMENTS:
+            for name, value in sections[f"optimizer/{moment}"].items():
+                state["state"].setdefault(numbers[name], {})[moment] = value
         self.optimizer.load_state_dict(state)
-        _restore_random_state(sections["random"])
         return progress
+
+    def _problem(self, sections: Mapping[str, Mapping[str, Tensor]]) -> str | None:
+        """What is missing among tensors, or has another shape or type than what it stands for."""
+        wanted: dict[str, Mapping[str, Tensor]] = {
+            "network": self.network.state_dict(),
+            "average": self.average.averages,
+            "random": {"cpu": torch.get_rng_state()},
+        }
+        parameters = dict(self.network.named_parameters())
+        moved = sections.get(f"optimizer/{MOMENTS[0]}", {})  # a parameter without a gradient has no moments
+        for moment in MOMENTS:
+            wanted[f"optimizer/{moment}"] = {
+                name: torch.zeros(()) if moment == "step" else parameters[name] for name in moved if name in parameters
+            }
+        for part, section in wanted.items():
+            found = {name: tensor for name, tensor in sections.get(part, {}).items() if name != "cuda"}
+            if problem := misfit(found, section):
+                return f"{part}/{problem}"
+        return None
 
     def append(self, report: dict[str, Any]) -> None:
         """Add a line to the log. Before `save`: a log that is ahead of the state is cut by `cut_log`."""
@@ -100,10 +130,10 @@ class Checkpoint:
             if not line.endswith(b"\n"):  # written when training was interrupted
                 break
             try:
-                step = json.loads(line)["step"]
-            except (ValueError, TypeError, KeyError):
+                is_kept = json.loads(line)["step"] <= last
+            except (ValueError, TypeError, KeyError, RecursionError):
                 raise DataError(f"{self.log}:{number}: not a line of this log (remove it)") from None
-            if step <= last:
+            if is_kept:
                 kept.append(line)
         with atomic_output(self.log) as stream:
             stream.write(b"".join(kept))

@@ -13,8 +13,9 @@ import numpy as np
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
+from mh4.parsers.checksums import remove_files
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CONFIG, LOG, META, SEGMENTER, STATE, WEIGHTS
+from mh4.parsers.folder import CALIBRATION, CONFIG, LOG, META, SEGMENTER, STATE, WEIGHTS
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -178,8 +179,7 @@ def train(
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
             if report["epoch"] == 1:  # until then an older model stays as it was
-                for name in (LOG, META, SEGMENTER, STATE, WEIGHTS):
-                    (folder / name).unlink(missing_ok=True)
+                remove_files(folder, (LOG, META, SEGMENTER, STATE, WEIGHTS, CALIBRATION))
             if report["best"]:
                 parser.save(folder)
             with (folder / LOG).open("a", encoding="utf-8") as stream:

@@ -33,6 +33,17 @@ class Progress:
         return self.fewest_left * pace, self.most_left * pace
 
 
+def check_progress(progress: Progress) -> None:
+    """ValueError for numbers that no training comes to."""
+    for name, value in vars(progress).items():
+        if not math.isfinite(value):
+            raise ValueError(f"{name} is no number")
+        if value < 0 and (name not in ("best_uas", "best_las") or value != -1):
+            raise ValueError(f"{name} must not be negative; got {value}")
+    if progress.best_step > progress.step or progress.batch > progress.step or progress.epoch > progress.step:
+        raise ValueError(f"best_step, epoch and batch cannot be beyond step {progress.step}")
+
+
 class Schedule:
     """The settings of training that depend on how far it has come; ``interval`` is the steps between evaluations."""
 

@@ -17,8 +17,8 @@ from typing import IO, Any
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, Errors, require
-from mh4.data.files import atomic_output
 from mh4.data.segmenter import EXTRA
+from mh4.parsers.checksums import write_file
 from mh4.parsers.folder import SEGMENTER
 
 log = logging.getLogger("mh4")
@@ -90,8 +90,7 @@ def segmenter_beside(folder: Path, train: str | Path, dev: str | Path, options: 
             process.stderr.close()
         if process.returncode == 0:
             result.seek(0)
-            with atomic_output(folder / SEGMENTER) as stream:
-                stream.write(result.read())
+            write_file(folder / SEGMENTER, result.read())
 
 
 def _follow(lines: IO[bytes]) -> None:

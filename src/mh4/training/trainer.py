@@ -25,6 +25,7 @@ from mh4.machine import Terminated
 from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.checksums import remove_files
 from mh4.parsers.config import ChartConfig, NetworkParserConfig
 from mh4.parsers.folder import (
     CALIBRATION,
@@ -34,6 +35,7 @@ from mh4.parsers.folder import (
     SEGMENTER,
     STATE,
     WEIGHTS,
+    misfit,
     read_definition,
     read_tensors,
     write_definition,
@@ -285,8 +287,17 @@ class Trainer:
             Nothing whole is there, or what was trained on other sentences.
         """
         self.progress = self.checkpoint.load()
+        if self.progress.batch >= (count := len(self.batches(self.progress.epoch))):
+            raise DataError(
+                f"{self.checkpoint.state}: batch {self.progress.batch} of an epoch that has {count} "
+                "(start again with --overwrite)"
+            )
         self.progress.finished = self.schedule.is_over(self.progress)
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
+        if problem := misfit(best, self.parser.network.state_dict()) if best else None:
+            raise DataError(
+                f"{self.folder / WEIGHTS}: does not fit the model: {problem} (start again with --overwrite)"
+            )
         if self.settings.decay_from == "best":
             self.best = best
         self._set_learning_rate()
@@ -383,8 +394,8 @@ def train(
         if continues:
             trainer.resume()
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
-            for name in (STATE, LOG, CALIBRATION) if resume else (STATE, LOG, CALIBRATION, WEIGHTS, META, SEGMENTER):
-                (folder / name).unlink(missing_ok=True)
+            model = () if resume else (WEIGHTS, META, SEGMENTER)
+            remove_files(folder, (STATE, LOG, CALIBRATION, *model))
         if workers.lead:
             write_definition(folder, config, vocabulary)
         if not workers.lead or (folder / SEGMENTER).exists():

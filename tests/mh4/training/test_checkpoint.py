@@ -16,6 +16,7 @@ from small import log_of, same_weights, small_config
 from mh4.data.errors import DataError
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.checksums import SUMS
 from mh4.parsers.folder import read_config
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.checkpoint import Checkpoint
@@ -158,6 +159,7 @@ def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch)
 def test_damaged_files_are_not_gone_on_from(name, content, message, small_treebanks, small_model, tmp_path):
     folder = tmp_path / "m"
     shutil.copytree(small_model, folder)
+    (folder / SUMS).unlink()
     (folder / name).write_bytes((folder / "weights.safetensors").read_bytes() if content is None else content)
     with pytest.raises(DataError, match=message):
         train(*small_treebanks, folder, small_config(), device="cpu", resume=True)

@@ -10,6 +10,7 @@ from mh4.data.sample import generate_sample
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import DYNAMIC, STATIC
 from mh4.parsers.checking import checked
+from mh4.parsers.checksums import SUMS
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.folder import read_config
 from mh4.parsers.perceptron.loops import score_contexts
@@ -219,6 +220,7 @@ def test_damaged_vocabulary(change, small_treebanks, tmp_path):
     train(*small_treebanks, folder, PerceptronConfig("arc-eager", iterations=1))
     vocabulary = json.loads((folder / "vocab.json").read_bytes())
     (folder / "vocab.json").write_text(json.dumps(vocabulary | change))
+    (folder / SUMS).unlink()
     with pytest.raises(DataError, match=rf"vocab\.json: .*{next(iter(change))[:3]}"):
         PerceptronParser.load(folder)
 

@@ -13,7 +13,6 @@ from typing import Any
 
 from mh4.data.errors import require
 from mh4.data.files import atomic_output
-from mh4.parsers.folder import write_json
 
 from .decoders import FITTED
 from .memory import MIB
@@ -68,8 +67,12 @@ def run_all(
         if finished.returncode:
             raise ValueError(f"mh4 bench {name} failed with exit status {finished.returncode}")
         results[name] = json.loads(finished.stdout)
-    write_json(folder / RESULTS, results)
-    for name, text in ((PLOT, plot_decoders(results["decoders"])), (SNIPPET, performance_markdown(results))):
+    numbers = json.dumps(results, ensure_ascii=False, indent=1) + "\n"
+    for name, text in (
+        (RESULTS, numbers),
+        (PLOT, plot_decoders(results["decoders"])),
+        (SNIPPET, performance_markdown(results)),
+    ):
         with atomic_output(folder / name) as stream:
             stream.write(text.encode())
     return results

@@ -1,0 +1,90 @@
+"""The files of a model folder: written with their checksums, and read only if they have them.
+
+``SHA256SUMS`` lists them as ``sha256sum`` does. While a file is being replaced it is listed with its old checksum and
+with its new one, so that a process may be killed at any moment. A file that is not listed, as in folders of older
+versions, is taken as it is.
+"""
+
+import hashlib
+from collections.abc import Iterable
+from pathlib import Path
+
+from mh4.data.errors import DataError
+from mh4.data.files import atomic_output, failure_reason
+
+SUMS = "SHA256SUMS"
+_TRIES = 3  # a training may replace a file between a look at its checksum and one at the file
+
+Sums = dict[str, list[str]]
+
+
+def read_file(path: Path) -> bytes:
+    """The content of a file of a model folder.
+
+    Raises
+    ------
+    DataError
+        It is missing, cannot be read or has another checksum than it was written with.
+    """
+    for _ in range(_TRIES):
+        known = _read_sums(path.parent).get(path.name)
+        content = _read(path)
+        if known is None or _digest(content) in known:
+            return content
+    raise DataError(
+        f"{path}: is damaged, or was changed: its checksum is not that of {SUMS} (get the model again; if the change "
+        f"is yours, remove the line from {SUMS})"
+    )
+
+
+def write_file(path: Path, content: bytes) -> None:
+    """Write a file of a model folder atomically."""
+    sums = _read_sums(path.parent)
+    new = _digest(content)
+    _write_sums(path.parent, sums | {path.name: [*sums.get(path.name, []), new]})
+    with atomic_output(path) as stream:
+        stream.write(content)
+    _write_sums(path.parent, sums | {path.name: [new]})
+
+
+def remove_files(folder: Path, names: Iterable[str]) -> None:
+    """Remove files of a model folder, those that are there."""
+    names = set(names)
+    for name in names:
+        (folder / name).unlink(missing_ok=True)
+    sums = _read_sums(folder)
+    if names & sums.keys():
+        _write_sums(folder, {name: known for name, known in sums.items() if name not in names})
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
+
+
+def _read_sums(folder: Path) -> Sums:
+    path = folder / SUMS
+    if not path.exists():
+        return {}
+    sums: Sums = {}
+    for number, line in enumerate(_read(path).decode(errors="replace").splitlines(), start=1):
+        digest, _, name = line.partition("  ")
+        if len(digest) != 64 or not name:
+            raise DataError(f"{path}:{number}: is no line with a checksum (get the model again)")
+        sums.setdefault(name, []).append(digest)
+    return sums
+
+
+def _write_sums(folder: Path, sums: Sums) -> None:
+    with atomic_output(folder / SUMS) as stream:
+        for name, digests in sorted(sums.items()):
+            for digest in digests:
+                stream.write(f"{digest}  {name}\n".encode())

@@ -1,0 +1,108 @@
+"""Damage to any file of a model folder is found when it is read, whenever a process was killed."""
+
+import hashlib
+import os
+import random
+import shutil
+
+import pytest
+
+from mh4.api import Parser
+from mh4.data.errors import DataError
+from mh4.parsers import checksums
+from mh4.parsers.checksums import SUMS, read_file, remove_files, write_file
+from mh4.parsers.folder import META, STATE, VOCABULARY, WEIGHTS, read_tensors
+
+
+@pytest.fixture
+def folder(small_model, tmp_path):
+    return shutil.copytree(small_model, tmp_path / "model")
+
+
+@pytest.mark.parametrize("name", ["config.json", VOCABULARY, WEIGHTS, META])
+def test_a_flipped_bit_is_found(name, folder):
+    whole = (folder / name).read_bytes()
+    for seed in range(5):
+        bit = random.Random(seed).randrange(8 * len(whole))
+        damaged = bytearray(whole)
+        damaged[bit // 8] ^= 1 << bit % 8
+        (folder / name).write_bytes(damaged)
+        with pytest.raises(DataError, match=rf"model/{name}: is damaged, or was changed"):
+            Parser(folder, device="cpu")
+    (folder / name).write_bytes(whole)
+    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+
+
+def test_the_state_of_training_has_a_checksum_too(folder):
+    whole = (folder / STATE).read_bytes()
+    (folder / STATE).write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
+    with pytest.raises(DataError, match=r"training\.safetensors: is damaged"):
+        read_tensors(folder / STATE)
+
+
+def test_folders_of_older_versions_have_none(folder):
+    (folder / SUMS).unlink()
+    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+
+
+def test_the_list_is_that_of_sha256sum(folder):
+    lines = (folder / SUMS).read_text().splitlines()
+    listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
+    assert len(listed) == len(lines)
+    assert {"config.json", VOCABULARY, WEIGHTS, META, STATE} == set(listed)
+    assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in listed.items())
+
+
+@pytest.mark.parametrize("written", range(4))
+def test_a_process_may_be_killed_between_any_two_files(written, tmp_path, monkeypatch):
+    path = tmp_path / "weights"
+    write_file(path, b"old")
+    count, replace = 0, os.replace
+
+    def replace_some(source, target):
+        nonlocal count
+        if count == written:
+            raise KeyboardInterrupt
+        count += 1
+        replace(source, target)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "replace", replace_some)
+        try:
+            write_file(path, b"new")
+        except KeyboardInterrupt:
+            assert written < 3
+    assert read_file(path) == (b"old" if written < 2 else b"new")
+    path.write_bytes(b"bad")
+    with pytest.raises(DataError, match="damaged"):
+        read_file(path)
+
+
+def test_a_reader_may_come_while_a_file_is_replaced(tmp_path, monkeypatch):
+    path = tmp_path / "weights"
+    write_file(path, b"old")
+    read = checksums._read
+
+    def read_late(one):
+        if one == path:
+            write_file(path, b"new")
+            monkeypatch.setattr(checksums, "_read", read)
+        return read(one)
+
+    monkeypatch.setattr(checksums, "_read", read_late)
+    assert read_file(path) == b"new"
+
+
+def test_removed_files_are_forgotten(tmp_path):
+    write_file(tmp_path / "one", b"1")
+    write_file(tmp_path / "two", b"2")
+    remove_files(tmp_path, ["one", "three"])
+    (tmp_path / "one").write_bytes(b"another")
+    assert read_file(tmp_path / "one") == b"another"
+    assert read_file(tmp_path / "two") == b"2"
+
+
+def test_a_damaged_list(folder):
+    (folder / SUMS).write_text("garbage\n")
+    with pytest.raises(DataError, match=rf"{SUMS}:1: is no line with a checksum"):
+        Parser(folder, device="cpu")
