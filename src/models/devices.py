@@ -16,6 +16,8 @@ from torch import Tensor
 
 HOST = torch.device("cpu")
 
+SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no numbers
+
 _taken = Lock()
 _ALIGNED = 16  # bytes that the place of a tensor in a block is a multiple of
 
@@ -31,6 +33,8 @@ def choose_device(device: str) -> torch.device:
     ValueError
         An unknown name, or CUDA where there is none.
     """
+    if device == SHAPES_ONLY:
+        return torch.device(device)
     if device not in ("auto", "cpu", "cuda"):
         raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
     if device == "cuda" and not torch.cuda.is_available():

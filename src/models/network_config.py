@@ -9,9 +9,11 @@ from pydantic.dataclasses import dataclass
 
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Positive = Annotated[int, Field(ge=1)]
+Size = Annotated[int, Field(ge=1, le=65_536)]  # of a vector
+Layers = Annotated[int, Field(ge=1, le=100)]
 Weight = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
-HalvedSize = Annotated[int, Field(ge=2, multiple_of=2)]  # half for each direction
+HalvedSize = Annotated[int, Field(ge=2, le=65_536, multiple_of=2)]  # half for each direction
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -39,13 +41,13 @@ class NetworkConfig:
     """
 
     encoder: Literal["bilstm"] = "bilstm"
-    word_size: Positive = 128
-    character_size: Positive = 64
+    word_size: Size = 128
+    character_size: Size = 64
     character_hidden: HalvedSize = 128
-    character_layers: Positive = 2
+    character_layers: Layers = 2
     hidden: HalvedSize = 192
-    layers: Positive = 2
-    mlp: Positive = 192
+    layers: Layers = 2
+    mlp: Size = 192
     lstm_dropout: Share = 0.3
     mlp_dropout: Share = 0.3
     block_dropout: Share = 0.1

@@ -7,6 +7,7 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -19,7 +20,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation, Margins
 from mh4.models.bilstm_encoder import BiLSTMEncoder
-from mh4.models.devices import HostCopy, choose_device, send
+from mh4.models.devices import SHAPES_ONLY, HostCopy, choose_device, send
 from mh4.models.encoder import Encoder
 from mh4.models.network import Encoded, ParserNetwork, S
 
@@ -27,7 +28,7 @@ from .base import TreebankParser
 from .calibration import Calibration
 from .column_reader import ColumnReader, known_columns
 from .config import NetworkParserConfig
-from .folder import CONFIG, WEIGHTS, read_definition, read_meta, read_tensors
+from .folder import CONFIG, WEIGHTS, misfit, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
@@ -118,16 +119,18 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.calibration: Calibration | None = None
         self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
-        self.network = ParserNetwork(
-            config.network,
-            ENCODERS[config.network.encoder](config, vocabulary),
-            make_scorer,
-            len(vocabulary.relations),
-            len(vocabulary.tags),
-            len(vocabulary.tag_pairs),
-            len(vocabulary.features),
-            None if vocabulary.columns is None else vocabulary.columns.classes,
-        ).to(self.device)
+        with self.device if self.device.type == SHAPES_ONLY else nullcontext():
+            network = ParserNetwork(
+                config.network,
+                ENCODERS[config.network.encoder](config, vocabulary),
+                make_scorer,
+                len(vocabulary.relations),
+                len(vocabulary.tags),
+                len(vocabulary.tag_pairs),
+                len(vocabulary.features),
+                None if vocabulary.columns is None else vocabulary.columns.classes,
+            )
+        self.network = network.to(self.device)
         self.relations = RelationReader(vocabulary.relations)
         self.reader = None if vocabulary.columns is None else ColumnReader(vocabulary.columns, self.device)
         self.annotates = known_columns(vocabulary.columns, self.network.annotator)
@@ -170,16 +173,16 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """
         folder = Path(folder)
         config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
+        weights = read_tensors(folder / WEIGHTS)
+        wanted = cls(config, vocabulary, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
+        if problem := misfit(weights, wanted):
+            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")
         parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
         parser.threads = threads
         parser.meta = read_meta(folder)
         parser.calibration = Calibration.load(folder)
         parser.folder = folder
-        weights = read_tensors(folder / WEIGHTS)
-        try:
-            parser.network.load_state_dict(weights)
-        except RuntimeError as error:
-            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {error}") from None
+        parser.network.load_state_dict(weights)
         parser.network.eval()
         return parser
 

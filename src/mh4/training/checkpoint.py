@@ -70,6 +70,8 @@ class Checkpoint:
             raise DataError(f"{path}: holds no state of training (start again with --overwrite)")
         treebanks = header.pop("treebanks")
         try:
+            if unknown := header.keys() - vars(Progress()).keys():
+                raise ValueError(f"{min(unknown)}: unknown to this version")
             progress = checked(Progress, json.dumps(header))
             check_progress(progress)
         except ValueError as error:

@@ -11,7 +11,7 @@ from mh4.api import Parser
 from mh4.data.errors import DataError
 from mh4.parsers import checksums
 from mh4.parsers.checksums import SUMS, read_file, remove_files, write_file
-from mh4.parsers.folder import META, STATE, VOCABULARY, WEIGHTS, read_tensors
+from mh4.parsers.folder import LOG, META, STATE, VOCABULARY, WEIGHTS, read_tensors
 
 
 @pytest.fixture
@@ -49,7 +49,8 @@ def test_the_list_is_that_of_sha256sum(folder):
     lines = (folder / SUMS).read_text().splitlines()
     listed = {name: digest for digest, _, name in (line.partition("  ") for line in lines)}
     assert len(listed) == len(lines)
-    assert {"config.json", VOCABULARY, WEIGHTS, META, STATE} == set(listed)
+    assert set(listed) == {path.name for path in folder.iterdir()} - {LOG, SUMS}
+    assert {"config.json", VOCABULARY, WEIGHTS, META, STATE} <= set(listed)
     assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in listed.items())
 
 
@@ -106,3 +107,22 @@ def test_a_damaged_list(folder):
     (folder / SUMS).write_text("garbage\n")
     with pytest.raises(DataError, match=rf"{SUMS}:1: is no line with a checksum"):
         Parser(folder, device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (('"hidden": 24', '"hidden": 24000000'), r"config\.json: network\.hidden: .*less than or equal to 65536"),
+        (('"layers": 1,', '"layers": 1000000000,'), r"config\.json: network\.(character_)?layers: .* equal to 100"),
+        (('"mlp": 16', '"mlp": 65536'), r"weights\.safetensors: does not fit .*config\.json: .* is expected"),
+        (('"hidden": 24', '"hidden": 65536'), r"weights\.safetensors: does not fit .*config\.json: .* is expected"),
+    ],
+)
+def test_huge_sizes_are_refused_before_anything_is_made(change, message, folder):
+    (folder / SUMS).unlink()
+    text = (folder / "config.json").read_text()
+    assert change[0] in text
+    (folder / "config.json").write_text(text.replace(*change))
+    with pytest.raises(DataError, match=message) as error:
+        Parser(folder, device="cpu")
+    assert "\n" not in str(error.value)

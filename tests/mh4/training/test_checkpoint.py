@@ -17,7 +17,7 @@ from mh4.data.errors import DataError
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checksums import SUMS
-from mh4.parsers.folder import read_config
+from mh4.parsers.folder import read_config, read_state, write_tensors
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.checkpoint import Checkpoint
 from mh4.training.schedule import Progress
@@ -241,3 +241,49 @@ def test_the_state_is_by_name(tmp_path):
     names = load_file(tmp_path / "training.safetensors")
     assert {"network/first.weight", "optimizer/exp_avg/first.weight", "average/first.weight", "random/cpu"} < set(names)
     assert "optimizer/exp_avg/unused.weight" not in names
+
+
+def without(name):
+    return lambda tensors, header: tensors.pop(name)
+
+
+def into(name, tensor):
+    return lambda tensors, header: tensors.update({name: tensor})
+
+
+def header_with(**values):
+    return lambda tensors, header: header.update(values)
+
+
+@pytest.mark.parametrize(
+    ("damage", "message"),
+    [
+        (header_with(batch=10**9), r"batch, epoch|cannot be beyond step"),
+        (header_with(batch=11), "batch 11 of an epoch that has"),
+        (header_with(step=-1), "step must not be negative"),
+        (header_with(step="many"), "step: must be a valid integer"),
+        (header_with(learning_rate=float("nan")), "learning_rate"),
+        (header_with(seed=3), "seed: unknown to this version"),
+        (without("random/cpu"), "random/cpu is missing"),
+        (into("random/cpu", torch.zeros(7)), r"random/cpu is float32 \(7,\) where uint8"),
+        (without("network/scorer.0.weight"), "network/.* is missing"),
+        (into("network/extra", torch.zeros(2)), "network/extra stands for nothing"),
+        (into("optimizer/exp_avg/extra", torch.zeros(2)), "optimizer/exp_avg/extra stands for nothing"),
+        (into("optimizer/exp_avg/labeler.output.bias", torch.zeros(1, 1)), r"labeler.output.bias is float32 \(1, 1\)"),
+        (into("optimizer/step/labeler.output.bias", torch.zeros(3)), r"labeler.output.bias is float32 \(3,\) where"),
+    ],
+)
+def test_a_state_that_does_not_fit_is_one_line(damage, message, small_treebanks, small_model, tmp_path):
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    (folder / SUMS).unlink()
+    tensors, header = load_file(folder / "training.safetensors"), read_state(folder / "training.safetensors")
+    if message.startswith("network/.*"):
+        damage = without(next(name for name in tensors if name.startswith("network/")))
+    damage(tensors, header)
+    write_tensors(folder / "training.safetensors", tensors, header)
+    before = (folder / "weights.safetensors").read_bytes()
+    with pytest.raises(DataError, match=rf"training\.safetensors: .*({message}).*start again") as error:
+        train(*small_treebanks, folder, small_config(), device="cpu", resume=True)
+    assert "\n" not in str(error.value)
+    assert (folder / "weights.safetensors").read_bytes() == before

@@ -241,7 +241,7 @@ def test_an_older_model_stays_until_there_is_a_new_one(small_treebanks, tmp_path
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
     train(*small_treebanks, folder, PerceptronConfig("covington", iterations=1), overwrite=True)
     assert {path.name for path in folder.iterdir()} == {
-        *("config.json", "vocab.json", "weights.safetensors", "log.jsonl", "meta.json"),
+        *("config.json", "vocab.json", "weights.safetensors", "log.jsonl", "meta.json", SUMS),
     }
     assert len((folder / "log.jsonl").read_text().splitlines()) == 1
 
@@ -251,6 +251,7 @@ def test_weights_of_another_model_are_refused(small_treebanks, tmp_path):
     for folder in folders:
         train(*small_treebanks, folder, PerceptronConfig(folder.name, iterations=1))
     (folders[1] / "weights.safetensors").write_bytes((folders[0] / "weights.safetensors").read_bytes())
+    (folders[1] / SUMS).unlink(missing_ok=True)
     with pytest.raises(DataError, match=r"weights.safetensors: does not fit"):
         PerceptronParser.load(folders[1])
 
