@@ -1,4 +1,4 @@
-"""Vectors of float32 lanes as ordinary Numba values.
+"""Vectors of float32 or float64 lanes as ordinary Numba values.
 
 The charts spend their time in loops of the form ``best[i] = max(best[i], x[i] + y[i] + z)``. Numba's own vectoriser
 gives most of it away (arrays might overlap, a ``max`` before a store becomes a masked store), so the chart kernels
@@ -9,17 +9,19 @@ say what they mean: a value of type `Lanes` is `width` consecutive floats, held 
 ``store(array, index, v)``              write them back
 ``gather(array, index, step, width)``   elements ``step`` apart in memory (a column: step = row pitch)
 ``broadcast(array, index, width)``      ``array[index]`` in every lane
-``splat(x, width)``                     the scalar ``x`` in every lane
-``v + w``, ``vmax(v, w)``               lane by lane
+``splat(x, width)``                     the scalar ``x`` in every lane, as float32
+``splat_double(x, width)``              the same as float64
+``v + w``, ``v * w``, ``vmax(v, w)``    lane by lane (`vmax` for float32)
 ``multiply_add(v, w, x)``               ``v · w + x``, rounded once where the machine can
 ``add(v, w, one)``                      ``v + w`` in the multiply-add units; ``one`` holds ones
 ``lane_max(v)``                         the largest lane, a float32
+``lane_sum(v)``                         the sum of all lanes
 ======================================  ==========================================================
 
-Arrays are C-contiguous float32, ``index`` is an integer or a tuple with one integer for each axis, ``width`` a
-compile-time constant (a literal or a global, a power of two). Nothing is checked: indices are not negative, and the
-caller pads the last axis (`padded`) so that a load that begins inside a row stays inside the array. LLVM maps a vector
-to whatever registers the machine has; 8 lanes are one AVX register, 16 lanes are two.
+Arrays are C-contiguous, float32 or float64, ``index`` is an integer or a tuple with one integer for each axis,
+``width`` a compile-time constant (a literal or a global, a power of two). Nothing is checked: indices are not negative,
+and the caller pads the last axis (`padded`) so that a load that begins inside a row stays inside the array. LLVM maps a
+vector to whatever registers the machine has; 8 lanes are one AVX register, 16 lanes are two.
 
 −inf is a value like any other; NaN and +inf must not occur. With ``NUMBA_DISABLE_JIT=1`` the same names are plain
 numpy functions, so kernels can be stepped through.
@@ -57,17 +59,18 @@ intrinsic: Any = _numba_intrinsic
 
 
 class Lanes(types.Type):
-    """The Numba type of ``width`` float32 lanes."""
+    """The Numba type of ``width`` lanes of 32 or 64 bits."""
 
-    def __init__(self, width: int) -> None:
-        self.width = width
-        super().__init__(name=f"float32x{width}")
+    def __init__(self, width: int, bits: int = 32) -> None:
+        self.width, self.bits = width, bits
+        super().__init__(name=f"float{bits}x{width}")
 
 
 @register_model(Lanes)
 class _LanesModel(models.PrimitiveModel):
     def __init__(self, dmm, fe_type):
-        super().__init__(dmm, fe_type, ir.VectorType(ir.FloatType(), fe_type.width))
+        element = ir.FloatType() if fe_type.bits == 32 else ir.DoubleType()
+        super().__init__(dmm, fe_type, ir.VectorType(element, fe_type.width))
 
 
 def _element(context, builder, signature_, args):
@@ -105,12 +108,23 @@ def _maximum(builder, v, w):
     return builder.call(function, [v, w], fastmath=_MAX_FLAGS)
 
 
-def _check_array(array: types.Type, index: types.Type) -> None:
-    if not (isinstance(array, types.Array) and array.layout == "C" and array.dtype == types.float32):
-        raise TypeError(f"lanes live in C-contiguous float32 arrays, not in {array}")
+def _halves(builder, value):
+    half = value.type.count // 2
+    return [
+        builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))))
+        for at in (0, half)
+    ]
+
+
+def _check_array(array: types.Type, index: types.Type) -> int:
+    """Bits of an element."""
+    kinds = (types.float32, types.float64)
+    if not (isinstance(array, types.Array) and array.layout == "C" and array.dtype in kinds):
+        raise TypeError(f"lanes live in C-contiguous float32 or float64 arrays, not in {array}")
     axes = len(index) if isinstance(index, types.BaseTuple) else 1
     if axes != array.ndim:
         raise TypeError(f"{axes} indices for an array of {array.ndim} axes")
+    return int(array.dtype.bitwidth)
 
 
 def _check_width(width: types.Type) -> int:
@@ -122,8 +136,7 @@ def _check_width(width: types.Type) -> int:
 @intrinsic(prefer_literal=True)
 def load(typingctx, array, index, width):
     """``width`` consecutive elements, the first at ``array[index]``."""
-    _check_array(array, index)
-    lanes = Lanes(_check_width(width))
+    lanes = Lanes(_check_width(width), _check_array(array, index))
 
     def codegen(context, builder, sig, args):
         vector = context.get_value_type(sig.return_type)
@@ -137,7 +150,8 @@ def load(typingctx, array, index, width):
 @intrinsic
 def store(typingctx, array, index, v):
     """Write the lanes of ``v`` to consecutive elements, the first at ``array[index]``."""
-    _check_array(array, index)
+    if not isinstance(v, Lanes) or v.bits != _check_array(array, index):
+        raise TypeError(f"{v} does not fit into {array}")
 
     def codegen(context, builder, sig, args):
         pointer = _vector_pointer(builder, _element(context, builder, sig, args), args[2].type)
@@ -150,8 +164,7 @@ def store(typingctx, array, index, v):
 @intrinsic(prefer_literal=True)
 def gather(typingctx, array, index, step, width):
     """``width`` elements that lie ``step`` elements apart in memory, the first at ``array[index]``."""
-    _check_array(array, index)
-    lanes = Lanes(_check_width(width))
+    lanes = Lanes(_check_width(width), _check_array(array, index))
 
     def codegen(context, builder, sig, args):
         vector = context.get_value_type(sig.return_type)
@@ -169,8 +182,7 @@ def gather(typingctx, array, index, step, width):
 @intrinsic(prefer_literal=True)
 def broadcast(typingctx, array, index, width):
     """``array[index]`` in each of ``width`` lanes."""
-    _check_array(array, index)
-    lanes = Lanes(_check_width(width))
+    lanes = Lanes(_check_width(width), _check_array(array, index))
 
     def codegen(context, builder, sig, args):
         x = builder.load(_element(context, builder, sig, args))
@@ -191,10 +203,22 @@ def splat(typingctx, x, width):
     return lanes(x, width), codegen
 
 
+@intrinsic(prefer_literal=True)
+def splat_double(typingctx, x, width):
+    """The scalar ``x`` in each of ``width`` lanes of 64 bits."""
+    lanes = Lanes(_check_width(width), 64)
+
+    def codegen(context, builder, sig, args):
+        x = context.cast(builder, args[0], sig.args[0], types.float64)
+        return _fill(builder, x, context.get_value_type(sig.return_type))
+
+    return lanes(x, width), codegen
+
+
 @intrinsic
 def vmax(typingctx, v, w):
     """The larger of ``v`` and ``w``, lane by lane."""
-    if not isinstance(v, Lanes) or v != w:
+    if not isinstance(v, Lanes) or v != w or v.bits != 32:
         raise TypeError(f"vmax wants two vectors of one width, not {v} and {w}")
 
     def codegen(context, builder, sig, args):
@@ -204,7 +228,8 @@ def vmax(typingctx, v, w):
 
 
 def _multiply_add(builder, v, w, x):
-    name = f"llvm.fmuladd.v{v.type.count}f32"
+    bits = 32 if isinstance(v.type.element, ir.FloatType) else 64
+    name = f"llvm.fmuladd.v{v.type.count}f{bits}"
     function = cgutils.get_or_insert_function(builder.module, ir.FunctionType(v.type, [v.type] * 3), name)
     return builder.call(function, [v, w, x])
 
@@ -248,28 +273,52 @@ def lane_max(typingctx, v):
     def codegen(context, builder, sig, args):
         value = args[0]
         while value.type.count > 1:  # fold the upper half onto the lower
-            half = value.type.count // 2
-            halves = [
-                builder.shuffle_vector(value, value, ir.Constant(ir.VectorType(_I32, half), list(range(at, at + half))))
-                for at in (0, half)
-            ]
-            value = _maximum(builder, *halves)
+            value = _maximum(builder, *_halves(builder, value))
         return builder.extract_element(value, ir.Constant(_I32, 0))
 
     return types.float32(v), codegen
 
 
-@infer_global(operator.add)
-class _AddLanes(AbstractTemplate):
+@intrinsic
+def lane_sum(typingctx, v):
+    """The sum of all lanes."""
+    if not isinstance(v, Lanes):
+        raise TypeError(f"lane_sum wants a vector, not {v}")
+
+    def codegen(context, builder, sig, args):
+        value = args[0]
+        while value.type.count > 1:
+            value = builder.fadd(*_halves(builder, value))
+        return builder.extract_element(value, ir.Constant(_I32, 0))
+
+    return (types.float32 if v.bits == 32 else types.float64)(v), codegen
+
+
+class _OfTwoLanes(AbstractTemplate):
     def generic(self, args, kws):
         if len(args) == 2 and isinstance(args[0], Lanes) and args[0] == args[1]:
             return signature(args[0], *args)
         return None
 
 
+@infer_global(operator.add)
+class _AddLanes(_OfTwoLanes):
+    pass
+
+
+@infer_global(operator.mul)
+class _MultiplyLanes(_OfTwoLanes):
+    pass
+
+
 @lower_builtin(operator.add, Lanes, Lanes)
 def _add_lanes(context, builder, sig, args):
     return builder.fadd(*args)
+
+
+@lower_builtin(operator.mul, Lanes, Lanes)
+def _multiply_lanes(context, builder, sig, args):
+    return builder.fmul(*args)
 
 
 if vars(config)["DISABLE_JIT"]:  # set when numba is imported
@@ -297,6 +346,9 @@ if vars(config)["DISABLE_JIT"]:  # set when numba is imported
     def splat(x, width):
         return np.full(width, x, np.float32)
 
+    def splat_double(x, width):
+        return np.full(width, x, np.float64)
+
     def multiply_add(v, w, x):
         return v * w + x
 
@@ -305,6 +357,7 @@ if vars(config)["DISABLE_JIT"]:  # set when numba is imported
 
     vmax = np.maximum
     lane_max = np.max
+    lane_sum = np.sum
 
 
 @register_jitable

@@ -45,8 +45,8 @@ from .mh4_chart import (
     row_of_root_move,
 )
 from .mh4_derivation import derive_trees, follow
-from .mh4_log_sums import LogSums, log_sums_bytes
 from .mh4_outside import max_marginals, outside_floats
+from .mh4_sums import MH4Sums, sums_bytes
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, hybrid_groups
 
 
@@ -182,10 +182,10 @@ class MH4(Decoder):
         return found
 
     def sums_bytes(self, n: int) -> int:
-        return log_sums_bytes(n)
+        return sums_bytes(n)
 
-    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> LogSums:
-        return LogSums(scores, arc_bonus, self.single_root)
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> MH4Sums:
+        return MH4Sums(scores, arc_bonus, self.single_root, self.decode)
 
 
 class MH4Two(MH4):

@@ -9,7 +9,21 @@ import numpy as np
 import pytest
 from numba import njit
 
-from mh4.decoders.lanes import add, broadcast, gather, lane_max, load, multiply_add, padded, scratch, splat, store, vmax
+from mh4.decoders.lanes import (
+    add,
+    broadcast,
+    gather,
+    lane_max,
+    lane_sum,
+    load,
+    multiply_add,
+    padded,
+    scratch,
+    splat,
+    splat_double,
+    store,
+    vmax,
+)
 
 W = 8
 WIDE = 16
@@ -26,6 +40,15 @@ def _every_operation(a, x, one, out):
     store(out, (4, 0), splat(x, W))
     store(out, (5, 0), multiply_add(splat(x, W), broadcast(a, (2, 5), W), broadcast(a, (0, 0), W)))
     return lane_max(load(a, (3, 0), W))
+
+
+@njit(nogil=True)
+def _in_double(a, x, out):
+    first, second = load(a, (1, 2), W), gather(a, (0, 3), a.shape[1], W)
+    store(out, (0, 0), first + second)
+    store(out, (1, 0), first * second)
+    store(out, (2, 0), multiply_add(first, splat_double(x, W), broadcast(a, (0, 0), W)))
+    return lane_sum(first)
 
 
 @njit(nogil=True)
@@ -61,6 +84,15 @@ def test_every_operation():
     np.testing.assert_allclose(out[5], np.float32(0.3) * a[2, 5] + a[0, 0], rtol=1e-6)
 
 
+def test_lanes_of_64_bits():
+    a, out = np.random.default_rng(0).normal(size=(8, 11)), np.empty((3, W))
+    first, second = a[1, 2:10], a[:, 3]
+    assert _in_double(a, 1 / 3, out) == pytest.approx(first.sum(), rel=1e-14)
+    assert (out[0] == first + second).all()
+    assert (out[1] == first * second).all()
+    np.testing.assert_allclose(out[2], first / 3 + a[0, 0], rtol=1e-14)
+
+
 def test_lane_max_of_minus_infinity():
     a = example()
     a[3] = -np.inf
@@ -74,8 +106,8 @@ def test_wide_vectors_and_integer_indices():
 
 
 @pytest.mark.skipif(os.environ.get("NUMBA_DISABLE_JIT") == "1", reason="numpy accepts what the compiler rejects")
-@pytest.mark.parametrize("array", [np.zeros((8, 16))[:, ::2], np.zeros((8, 8)), np.zeros((2, 8, 8), np.float32)])
-def test_only_contiguous_float32_arrays_with_an_index_for_each_axis(array):
+@pytest.mark.parametrize("array", [np.zeros((8, 16))[:, ::2], np.zeros((8, 8), int), np.zeros((2, 8, 8), np.float32)])
+def test_only_contiguous_floats_with_an_index_for_each_axis(array):
     with pytest.raises(Exception, match=r"lanes live in C-contiguous float32|2 indices for an array of 3 axes"):
         _strided(array, np.zeros(W, np.float32))
 

@@ -9,7 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_certainty import kinds, problem
 
-from mh4.decoders import InfeasibleError, UnsupportedError, get_decoder
+from mh4.decoders import InfeasibleError, UnsupportedError, get_decoder, mh4_sums
+from mh4.decoders.mh4_log_sums import LogSums
 from mh4.decoders.trees import is_tree
 
 NAMES = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")
@@ -207,3 +208,46 @@ def test_what_is_not_a_sum():
         decoder.sample(scores, -1)
     with pytest.raises(UnsupportedError, match="mh3, mh4-hybrid, mh4-two, mst"):
         get_decoder("1ec").marginals(np.zeros((4, 5, 5)))
+
+
+@pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
+@given(
+    n=st.integers(1, 40),
+    seed=st.integers(0, 2**32 - 1),
+    kind=kinds,
+    single_root=st.booleans(),
+    temperature=st.sampled_from([0.01, 0.1, 1.0, 50.0]),
+)
+@settings(max_examples=25)
+def test_sums_on_plain_numbers_are_those_on_logarithms(name, n, seed, kind, single_root, temperature):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = (x.astype(np.float64) / temperature for x in problem(name, n, seed, kind))
+    try:
+        slow = LogSums(scores, bonus, single_root)
+    except InfeasibleError:
+        return
+    found, expected = decoder.part_marginals(scores, bonus), slow.marginals()
+    check_numbers(found, n)
+    assert found.log_partition == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-9)
+    np.testing.assert_allclose(found.arcs, expected.arcs, atol=1e-9)
+    np.testing.assert_allclose(found.parts, expected.parts, atol=1e-9)
+
+
+def test_what_leaves_the_range_of_numbers_is_summed_on_logarithms(monkeypatch):
+    asked = []
+    monkeypatch.setattr(mh4_sums, "LogSums", lambda *known: asked.append(known) or LogSums(*known))
+    decoder = get_decoder("mh4-hybrid")
+    scores, bonus = problem("mh4-hybrid", 12, 0)
+    check_numbers(decoder.part_marginals(scores, bonus), 12)
+    assert not asked
+    check_numbers(decoder.part_marginals(scores * 3000, bonus), 12)
+    assert len(asked) == 1
+
+
+@pytest.mark.slow
+@every_summing_decoder
+@pytest.mark.parametrize("spread", [0.0, 1.0])
+def test_four_hundred_words(name, spread):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 400, 0)
+    check_numbers(decoder.part_marginals(scores * spread, bonus * spread), 400)
