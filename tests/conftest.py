@@ -4,6 +4,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 import torch
 from hypothesis import settings
 from pretend_gpu import PretendGPU
-from small import small_config
+from small import ANNOTATING_NETWORK, small_config
 
 from mh4.data.sample import generate_sample
 from mh4.training.segmenter import train_segmenter
@@ -87,4 +88,13 @@ def text_model(small_model: Path, segmenter: Path, tmp_path_factory: pytest.Temp
     folder = tmp_path_factory.mktemp("text") / "model"
     shutil.copytree(small_model, folder)
     shutil.copy(segmenter, folder / "segmenter.udpipe")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def annotating_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model folder, briefly trained with eisner, UPOS, XPOS, FEATS and lemmas."""
+    folder = tmp_path_factory.mktemp("model") / "columns"
+    config = small_config("eisner", max_steps=200, evaluation_steps=200, learning_rate=0.02)
+    train(*small_treebanks, folder, replace(config, network=ANNOTATING_NETWORK), device="cpu")
     return folder

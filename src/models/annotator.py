@@ -37,12 +37,16 @@ class Classes(NamedTuple):
 
 
 class ColumnScores(NamedTuple):
-    """Scores for M words; None where a column is left out. ``feats`` is −∞ beyond an attribute's classes."""
+    """Scores for M words; None where a column is left out.
+
+    ``feats`` is −∞ beyond an attribute's classes; ``inside`` is where these are, bool (attributes, most values).
+    """
 
     upos: Tensor | None  # (M, tags)
     xpos: Tensor | None  # (M, XPOS tags)
     feats: Tensor | None  # (M, attributes, most values)
     lemmas: Tensor | None  # (M, rules)
+    inside: Tensor
 
 
 class Annotator(nn.Module):
@@ -76,7 +80,7 @@ class Annotator(nn.Module):
         if feats is not None:
             padded = feats.new_full((len(feats), *self.inside.shape), float("-inf"))
             feats = padded.masked_scatter(self.inside, feats)
-        return ColumnScores(upos, xpos, feats, lemmas)
+        return ColumnScores(upos, xpos, feats, lemmas, self.inside)
 
     def loss(self, words: Tensor, targets: Tensor) -> Tensor:
         """Weighted sum of the cross-entropies of M words; targets int64 (M, 3 + attributes), see `Columns.targets`."""

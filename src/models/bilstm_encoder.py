@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from .devices import HOST, send, send_together
-from .encoder import Encoder
+from .encoder import Encoder, States
 from .layers import SMALL, BiLSTM, Linear, Rearranged
 from .network_config import NetworkConfig
 
@@ -169,12 +169,14 @@ class BiLSTMEncoder(Encoder):
 
     def __init__(self, config: NetworkConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
         super().__init__()
-        self.size = config.hidden
+        self.size, self.word_size = config.hidden, config.word_size
         self.words = WordEncoder(config, word_unknown, character_unknown)
         self.sentence = SentenceEncoder(config)
 
     def collate(self, sentences: Sequence[WordIds]) -> WordBatch:
         return WordBatch.of(sentences)
 
-    def forward(self, batch: WordBatch) -> tuple[Tensor, Tensor]:
-        return self.sentence(self.words(batch), batch.lengths)
+    def forward(self, batch: WordBatch) -> States:
+        words = self.words(batch)
+        trees, tags = self.sentence(words, batch.lengths)
+        return States(trees, tags, words)

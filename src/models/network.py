@@ -27,6 +27,7 @@ class Encoded(NamedTuple):
     states: Tensor  # (B, T + 1, hidden)
     tagger_states: Tensor  # (B, T + 1, hidden), what tags are predicted from
     roles: Tensor  # (B, T + 2, R, …), the scorer's ``role_vectors``
+    words: Tensor | None  # (B, T, word_size), vectors of the words alone
 
 
 class ParserNetwork(nn.Module, Generic[S]):
@@ -38,7 +39,8 @@ class ParserNetwork(nn.Module, Generic[S]):
     encoder : Encoder
     make_scorer : called with the size of context vectors, makes the scorer of a decoder's channels or of transitions
     relations, tags, tag_pairs : int
-        Number of relations, of UPOS tags and of UPOS|XPOS pairs; 0 leaves that head out.
+        Number of relations, of UPOS tags and of UPOS|XPOS pairs; tags are auxiliary, and predicted if their loss has a
+        weight.
     features : int
         Number of morphological features; predicted if their loss has a weight.
     columns : Classes, optional
@@ -61,12 +63,13 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.scorer = make_scorer(encoder.size)
         self.labeler = Classifier(2 * encoder.size, config.mlp, relations, config.mlp_dropout)
         self.taggers = nn.ModuleList(
-            Classifier(encoder.size, config.mlp, classes, config.mlp_dropout) for classes in (tags, tag_pairs)
+            Classifier(encoder.size, config.mlp, classes, config.mlp_dropout)
+            for classes in ((tags, tag_pairs) if config.tagger_weight else ())
         )
         self.features = None
         if config.feature_weight and features:
             self.features = Classifier(encoder.size, config.mlp, features, config.mlp_dropout)
-        self.annotator = None if columns is None else Annotator(config, encoder.size, columns)
+        self.annotator = None if columns is None else Annotator(config, encoder.size + encoder.word_size, columns)
 
         self.register_state_dict_post_hook(_shorten_names)
         self.register_load_state_dict_pre_hook(_lengthen_names)
@@ -80,8 +83,8 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     def encode(self, batch: Batch) -> Encoded:
         """Context and role vectors of a batch."""
-        states, tagger_states = self.encoder(batch)
-        return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths))
+        states, tagger_states, words = self.encoder(batch)
+        return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths), words)
 
     def scale_dropout(self, share: float) -> None:
         """Put a share of the dropout rates of BiLSTMs and MLPs in force, all of them if it is 1."""
@@ -93,6 +96,11 @@ class ParserNetwork(nn.Module, Generic[S]):
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""
         return self.labeler(torch.cat([states[sentences, heads], states[sentences, dependents]], dim=-1))
 
+    def annotation_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
+        """What columns are predicted from, (M, size): M words, given as int64 (M,) each, words from 1."""
+        vectors = encoded.tagger_states[sentences, words]
+        return vectors if encoded.words is None else torch.cat([vectors, encoded.words[sentences, words - 1]], 1)
+
 
 def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, metadata: Any) -> None:
     """The weights of an encoder are saved without its name, as they have been from the first version on."""
@@ -101,7 +109,10 @@ def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: s
 
 
 def _lengthen_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Inverse of `_shorten_names`."""
+    """Inverse of `_shorten_names`; what earlier versions saved of taggers without a weight is left out."""
+    if not network.taggers:
+        for name in [name for name in state if name.startswith(f"{prefix}taggers.")]:
+            del state[name]
     for name in network.encoder.state_dict():
         if prefix + name in state:
             state[prefix + _ENCODER + name] = state.pop(prefix + name)

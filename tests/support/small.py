@@ -1,6 +1,7 @@
 """A network that trains in seconds, and what training leaves."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,16 @@ from mh4.parsers.config import ChartConfig, TrainingConfig
 
 SMALL_NETWORK = NetworkConfig(
     word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1, mlp=16
+)
+# The same with UPOS, XPOS, FEATS and lemmas.
+ANNOTATING_NETWORK = replace(
+    SMALL_NETWORK,
+    upos_weight=1.0,
+    xpos_weight=1.0,
+    feats_weight=1.0,
+    lemma_weight=1.0,
+    mlp_dropout=0.0,
+    lstm_dropout=0.0,
 )
 
 

@@ -1,4 +1,4 @@
-"""From the scores of columns to their values: UPOS first, then what goes with it."""
+"""From the scores of columns to their values: UPOS first, then the best analysis that goes with it, then the lemma."""
 
 from __future__ import annotations
 
@@ -9,36 +9,46 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
-from mh4.models.annotator import ColumnScores
+from mh4.models.annotator import Annotator, ColumnScores
 from mh4.models.devices import send
 
 from .columns import UNKNOWN, Columns
-from .request import ANNOTATED, Request
+from .request import Request
 
 _PREDICTED = -1  # in place of a given UPOS
+_RARE = -20.0  # logarithm of the probability of an XPOS that has none
 
 
 class ColumnReader:
     """Chooses values for words, and writes them beside those that are given.
 
-    Each attribute of FEATS has one value or none, of those that the UPOS had in training; XPOS is one that it had. A
-    form of the lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes.
+    XPOS and FEATS are, of the analyses that the UPOS had in training, the one with the highest probability, as that of
+    XPOS and of every attribute in FEATS: so they go together, and with the UPOS, be it given or predicted. A form of
+    the lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes.
+
+    Attributes
+    ----------
+    annotates : frozenset
+        Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted.
     """
 
-    def __init__(self, columns: Columns, device: torch.device) -> None:
+    def __init__(self, columns: Columns, annotator: Annotator, device: torch.device) -> None:
         self.columns = columns
         self.device = device
-        self._forbidden_xpos, self._forbidden_feats = (
-            torch.from_numpy(~allowed).to(device) for allowed in columns.allowed()
-        )
+        heads = {name for name in columns.known if getattr(annotator, name) is not None}
+        by_feats = {"xpos"} if "feats" in heads and "xpos" in columns.known and not columns.xpos else set()
+        self.annotates = frozenset(heads | by_feats)
+        tables = columns.tables()
+        self._forbidden, self._xpos_of = (torch.from_numpy(table).to(device) for table in (~tables.upos, tables.xpos))
+        self._features = torch.from_numpy(tables.feats).to(device)
         self._cut = torch.tensor([rule.cut for rule in columns.rules], dtype=torch.int64, device=device)
         self._upos = np.array([*columns.upos, UNKNOWN], dtype=object)
-        self._xpos = np.array(columns.xpos, dtype=object)
-        self._features = [("", *features) for features in columns.attributes.values()]
-        self._feats: dict[bytes, str] = {}  # names of choices, made when they first come up
+        self._xpos, self._feats = (
+            np.array([choice[column] or UNKNOWN for choice in columns.choices], dtype=object) for column in (1, 2)
+        )
 
     def choose(self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool) -> Tensor:
-        """The best classes of the M words of some sentences, int32 (M, 3 + attributes): UPOS, XPOS, rule, FEATS."""
+        """The best classes of the M words of some sentences, int32 (M, 3): UPOS, analysis, rule of the lemma."""
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = scores.upos is not None
         given = [
@@ -49,37 +59,39 @@ class ColumnReader:
         upos = send(torch.tensor(given, dtype=torch.int64), self.device)
         if scores.upos is not None:
             upos = torch.where(upos == _PREDICTED, scores.upos.argmax(1), upos)
-        nothing = torch.zeros_like(upos)
-        xpos = feats = lemmas = nothing
-        if scores.xpos is not None:
-            xpos = scores.xpos.masked_fill(self._forbidden_xpos[upos], float("-inf")).argmax(1)
-        if scores.feats is not None:
-            feats = scores.feats.masked_fill(self._forbidden_feats[upos], float("-inf")).argmax(2)
+        chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
+        if scores.xpos is not None or scores.feats is not None:
+            chosen[1] = self._analyses(scores, upos)
         if scores.lemmas is not None:
             lengths = torch.tensor([len(form) for sentence in sentences for form in sentence.forms])
             too_short = send(lengths, self.device)[:, None] <= self._cut
-            lemmas = scores.lemmas.masked_fill(too_short, float("-inf")).argmax(1)
-        columns = (upos, xpos, lemmas, *((feats,) if feats.dim() == 2 else ()))
-        return torch.cat([column.reshape(len(upos), -1) for column in columns], 1).to(torch.int32)
+            chosen[2] = scores.lemmas.masked_fill(too_short, float("-inf")).argmax(1)
+        return torch.stack(chosen, 1).to(torch.int32)
+
+    def _analyses(self, scores: ColumnScores, upos: Tensor) -> Tensor:
+        """The best analysis of each word, (M,), given its UPOS."""
+        total = torch.zeros(len(upos), len(self._xpos_of), device=self.device)
+        if scores.xpos is not None:
+            total += torch.nn.functional.pad(scores.xpos.log_softmax(1), (0, 1), value=_RARE)[:, self._xpos_of]
+        if scores.feats is not None:
+            total += scores.feats.log_softmax(2)[:, scores.inside] @ self._features
+        return total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
 
     def read(
-        self, choices: np.ndarray, sentences: Sequence[Sentence], request: Request, columns: frozenset[str]
+        self, choices: np.ndarray, sentences: Sequence[Sentence], request: Request
     ) -> list[dict[str, tuple[str, ...]]]:
-        """Those of some columns in which anything is predicted, for each of the sentences that `choose` has chosen for.
+        """The columns of a request in which anything is predicted, for each sentence that `choose` has chosen for.
 
         Given values stay, unless the request says otherwise; a sentence where any word has features has its FEATS,
         since "_" also stands for none.
         """
         starts = np.cumsum([0, *map(len, sentences)])
         return [
-            self._read(choices[start:end], sentence, request, columns)
+            self._read(choices[start:end], sentence, request)
             for start, end, sentence in zip(starts[:-1], starts[1:], sentences, strict=True)
         ]
 
-    def _read(
-        self, choices: np.ndarray, sentence: Sentence, request: Request, columns: frozenset[str]
-    ) -> dict[str, tuple[str, ...]]:
-        known = self.columns
+    def _read(self, choices: np.ndarray, sentence: Sentence, request: Request) -> dict[str, tuple[str, ...]]:
         values: dict[str, tuple[str, ...]] = {}
 
         def fill(name: str, predicted: Iterable[str]) -> tuple[str, ...]:
@@ -96,33 +108,15 @@ class ColumnReader:
             return filled
 
         upos, feats = sentence.upos, sentence.feats
-        if "upos" in columns:
+        if "upos" in self.annotates:
             upos = fill("upos", self._upos[choices[:, 0]])
-        if "feats" in columns:
-            feats = fill("feats", self._feats_names(choices[:, 3:]))
-        if "xpos" in columns and "xpos" in request.columns:
-            fill("xpos", self._xpos[choices[:, 1]] if known.xpos else self._xpos_of(upos, feats))
-        if "lemmas" in columns and "lemmas" in request.columns:
+        if "xpos" in self.annotates:
+            fill("xpos", self._xpos[choices[:, 1]])
+        if "feats" in self.annotates:
+            feats = fill("feats", self._feats[choices[:, 1]])
+        if "lemmas" in self.annotates & request.columns:
             fill("lemmas", self._lemmas(sentence.forms, upos, feats, choices[:, 2].tolist()))
         return values
-
-    def _feats_names(self, choices: np.ndarray) -> list[str]:
-        rows = np.ascontiguousarray(choices).view(np.dtype((np.void, choices.itemsize * choices.shape[1]))).ravel()
-        names, found = self._feats, []
-        for row, key in zip(choices, rows.tolist(), strict=True):
-            name = names.get(key)
-            if name is None:
-                present = (features[k] for features, k in zip(self._features, row.tolist(), strict=True) if k)
-                name = names[key] = "|".join(present) or UNKNOWN
-            found.append(name)
-        return found
-
-    def _xpos_of(self, upos: Iterable[str], feats: Iterable[str]) -> list[str]:
-        table = self.columns.xpos_table
-        return [
-            table.get((tag, features)) or table.get((tag, ""), UNKNOWN)
-            for tag, features in zip(upos, feats, strict=True)
-        ]
 
     def _lemmas(
         self, forms: Iterable[str], upos: Iterable[str], feats: Iterable[str], chosen: Iterable[int]
@@ -137,12 +131,3 @@ class ColumnReader:
                 lemma = rules[rule].apply(form)
             found.append(form if lemma is None else lemma)
         return found
-
-
-def known_columns(columns: Columns | None, annotator: object) -> frozenset[str]:
-    """The columns that a network with this annotator predicts."""
-    if columns is None or annotator is None:
-        return frozenset()
-    table = {"xpos"} if columns.xpos_table and columns.known >= {"upos", "xpos"} else set()
-    heads = {name for name in ANNOTATED if getattr(annotator, name) is not None}
-    return frozenset(heads | table)

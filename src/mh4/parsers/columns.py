@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cached_property
-from typing import Annotated, Literal, Self
+from functools import cache, cached_property
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -18,7 +18,7 @@ from mh4.models.network_config import STRICT
 
 UNKNOWN = "_"
 MOST_XPOS = 400  # with more tags, XPOS is the commonest one of UPOS and FEATS
-MOST_CELLS = 10**7  # of tables with a row per UPOS
+MOST_CELLS = 10**7  # of tables with a column for each analysis
 
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
@@ -38,6 +38,30 @@ def _order(attribute: str) -> tuple[str, str]:
 
 def _by_attribute(feats: str) -> dict[str, str]:
     return {} if feats in ("", UNKNOWN) else {attribute_of(feature): feature for feature in feats.split("|")}
+
+
+@cache
+def _canonical(feats: str) -> str:
+    """FEATS in UD's order."""
+    return "|".join(sorted(feats.split("|"), key=lambda feature: _order(attribute_of(feature))))
+
+
+class Tables(NamedTuple):
+    """What K analyses consist of.
+
+    Attributes
+    ----------
+    upos : bool (tags + 1, K)
+        Which of them have this UPOS; the last row is that of a UPOS that is not known, which any may have.
+    xpos : int64 (K,)
+        Index of XPOS; behind the last one, if it is "_".
+    feats : float32 (classes of all attributes, K)
+        1 where the analysis has this class.
+    """
+
+    upos: np.ndarray
+    xpos: np.ndarray
+    feats: np.ndarray
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -62,9 +86,10 @@ class Columns:
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
-        cells = (len(self.upos) + 1) * (len(self.attributes) * self.classes.most_values + len(self.xpos))
-        if cells > MOST_CELLS:
-            raise ValueError(f"analyses: too many values of too many attributes ({cells} cells)")
+        classes = self.classes
+        cells = (classes.upos + 1 + sum(classes.feats)) * len(self.analyses)
+        if max(cells, len(classes.feats) * classes.most_values) > MOST_CELLS:
+            raise ValueError("analyses: too many values of too many attributes")
         return self
 
     @classmethod
@@ -74,7 +99,7 @@ class Columns:
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
         for sentence in sentences:
-            tags = list(zip(sentence.upos, sentence.xpos, sentence.feats, strict=True))
+            tags = list(zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), strict=True))
             analyses.update(tags)
             for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
                 if lemma != UNKNOWN:
@@ -88,7 +113,7 @@ class Columns:
         for key, found in lemmas.items():
             if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
                 (lexicon[key],) = found
-        return cls(_by_frequency(analyses), _by_frequency(rules), lexicon)  # type: ignore[arg-type]
+        return cls(_by_frequency(analyses), _by_frequency(rules), lexicon)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -101,19 +126,8 @@ class Columns:
 
     @cached_property
     def xpos(self) -> tuple[str, ...]:
-        """The tags, without "_"; none if they are too many, and `xpos_table` stands in."""
+        """The tags, without "_"; none if they are too many: then XPOS is the commonest one of UPOS and FEATS."""
         return self._all_xpos if len(self._all_xpos) <= MOST_XPOS else ()
-
-    @cached_property
-    def xpos_table(self) -> dict[tuple[str, str], str]:
-        """The commonest XPOS of UPOS and FEATS, and of UPOS and ""."""
-        table: dict[tuple[str, str], str] = {}
-        if not self.xpos:
-            for upos, xpos, feats in self.analyses:
-                if xpos != UNKNOWN:
-                    table.setdefault((upos, feats), xpos)
-                    table.setdefault((upos, ""), xpos)
-        return table
 
     @cached_property
     def attributes(self) -> dict[str, tuple[str, ...]]:
@@ -166,26 +180,29 @@ class Columns:
     def _rule_index(self) -> dict[LemmaRule, int]:
         return {rule: index for index, rule in enumerate(self.rules)}
 
-    def allowed(self) -> tuple[np.ndarray, np.ndarray]:
-        """What goes with each UPOS of training, and, in the last row, with one that is not known.
+    @cached_property
+    def choices(self) -> tuple[tuple[str, str, str], ...]:
+        """The analyses to choose from: all or, without classes of XPOS, the commonest one of UPOS and FEATS."""
+        if self.xpos:
+            return self.analyses
+        commonest: dict[tuple[str, str], tuple[str, str, str]] = {}
+        for analysis in self.analyses:
+            commonest.setdefault((analysis[0], analysis[2]), analysis)
+        return tuple(commonest.values())
 
-        Returns
-        -------
-        xpos : bool (tags + 1, XPOS tags)
-        feats : bool (tags + 1, attributes, most values)
-        """
-        classes = self.classes
-        xpos = np.zeros((classes.upos + 1, classes.xpos), bool)
-        feats = np.zeros((classes.upos + 1, len(classes.feats), classes.most_values), bool)
-        feats[:, :, 0] = True
-        for upos, tag, features in self.analyses:
-            rows = [self.upos_index.get(upos, -1), -1]
-            if tag in self._xpos_index:
-                xpos[rows, self._xpos_index[tag]] = True
-            for feature in _by_attribute(features).values():
-                feats[rows, *self._feature_index[feature]] = True
-        xpos[~xpos.any(1)] = True
-        return xpos, feats
+    def tables(self) -> Tables:
+        """What each of K choices consists of."""
+        classes, choices = self.classes, self.choices
+        upos = np.zeros((classes.upos + 1, len(choices)), bool)
+        feats = np.zeros((sum(classes.feats), len(choices)), np.float32)
+        first = np.cumsum([0, *classes.feats])[:-1]
+        for k, (tag, _, features) in enumerate(choices):
+            upos[[self.upos_index.get(tag, -1), -1], k] = True
+            rows = first.copy()
+            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(features).values()):
+                rows[attribute] = first[attribute] + value
+            feats[rows, k] = 1
+        return Tables(upos, np.array([self._xpos_index.get(tag, classes.xpos) for _, tag, _ in choices]), feats)
 
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 3 + attributes): UPOS, XPOS, lemma rule, FEATS.

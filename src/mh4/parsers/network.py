@@ -26,7 +26,7 @@ from mh4.models.network import Encoded, ParserNetwork, S
 
 from .base import TreebankParser
 from .calibration import Calibration
-from .column_reader import ColumnReader, known_columns
+from .column_reader import ColumnReader
 from .config import NetworkParserConfig
 from .folder import CONFIG, WEIGHTS, misfit, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
@@ -132,8 +132,10 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             )
         self.network = network.to(self.device)
         self.relations = RelationReader(vocabulary.relations)
-        self.reader = None if vocabulary.columns is None else ColumnReader(vocabulary.columns, self.device)
-        self.annotates = known_columns(vocabulary.columns, self.network.annotator)
+        self.reader: ColumnReader | None = None
+        if vocabulary.columns is not None and self.network.annotator is not None:
+            self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device)
+            self.annotates = self.reader.annotates
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """What the network makes of some sentences."""
@@ -254,7 +256,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 np.concatenate([np.arange(1, n + 1) for n in lengths]),
             )
             rows = [send(torch.from_numpy(place), self.device) for place in places]
-            scores = self.network.annotator(encoded.tagger_states[rows[0], rows[1]])
+            scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
             return HostCopy(self.reader.choose(scores, sentences, request.overwrite))
 
     @torch.inference_mode()
@@ -280,7 +282,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         found = self._read_trees(batch, request)
         if batch.columns is None or self.reader is None:
             return found
-        columns = self.reader.read(batch.columns.numpy(), batch.sentences, request, self.annotates)
+        columns = self.reader.read(batch.columns.numpy(), batch.sentences, request)
         return [
             one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
             for one, values in zip(found, columns, strict=True)

@@ -84,7 +84,10 @@ class Vocabulary:
         return cls(
             _by_frequency(frequent),
             _by_frequency(characters),
-            *(tuple(_by_frequency(names)) for names in (relations, tags, pairs, features)),
+            tuple(_by_frequency(relations)),
+            tuple(_by_frequency(tags)),
+            tuple(_by_frequency(pairs)),
+            tuple(_by_frequency(features)),
             Columns.from_sentences(sentences) if annotates else None,
         )
 

@@ -39,7 +39,7 @@ class BatchLoss(nn.Module):
         tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
         tagged = sum(
             multiclass_hinge(tagger(tagged_words), gold)
-            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=False)  # both or none
         )
         loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
         if network.features is not None:
@@ -48,5 +48,6 @@ class BatchLoss(nn.Module):
                 scores, batch.features.to(scores.dtype), reduction="sum"
             )
         if network.annotator is not None:
-            loss = loss + network.annotator.loss(tagged_words, batch.columns)
+            words = network.annotation_vectors(encoded, batch.sentence_of, batch.dependent)
+            loss = loss + network.annotator.loss(words, batch.columns)
         return loss

@@ -2,10 +2,15 @@
 
 from typing import Any
 
-# More to learn from every word: morphological features too, tags and features from a lower layer, every word spelt,
-# and embeddings of all words that occur twice. In larger batches, with an average of the weights.
+# More to learn from every word, and to predict: tags, features, lemmas, from a lower layer, in place of the auxiliary
+# tasks that were published. Every word spelt, embeddings of all words that occur twice. In larger batches, with an
+# average of the weights.
 _RICHER: dict[str, Any] = {
-    "feature_weight": 0.1,
+    "tagger_weight": 0.0,
+    "upos_weight": 0.4,
+    "xpos_weight": 0.2,
+    "feats_weight": 0.3,
+    "lemma_weight": 0.5,
     "tagger_layer": 1,
     "characters": "all",
     "min_word_count": 2,

@@ -181,6 +181,18 @@ def test_keep_heads(small_model, small_treebanks, tmp_path, run):
     assert "2\tdog\tdog\tNOUN\tNN\t_\t1\t" in kept
 
 
+def test_columns_to_predict(annotating_model, small_model, run):
+    text = GOOD.replace("\tDET\tDT\t", "\t_\t_\t")
+    result = run("parse", annotating_model, "--predict", "upos", stdin=text.encode())
+    first, second = (line.split("\t") for line in result.stdout.decode().splitlines()[1:3])
+    assert first[3] != "_"
+    assert first[:3] + first[4:] == ["1", "A", "a", "_", "_", "2", "det", "_", "_"]
+    assert "\t".join(second) == GOOD.splitlines()[2]
+    result = run("parse", small_model, "--predict", "all", stdin=text.encode())
+    assert result.stderr.decode().startswith("mh4: the model does not predict UPOS, XPOS, FEATS, LEMMAS")
+    fails_with_one_line(run("parse", small_model, "--predict", "lemma"), "unknown column 'lemma'", "lemmas, heads")
+
+
 def test_sample(tmp_path):
     result = CliRunner().invoke(app, ["sample", str(tmp_path / "s")])
     assert result.exit_code == 0

@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from small import SMALL_NETWORK, small_config
+from small import ANNOTATING_NETWORK, small_config
 
 from mh4.api import Parser
 from mh4.data.conllu import read_conllu
@@ -25,8 +25,6 @@ from mh4.parsers.request import Request
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import train
 
-WEIGHTS = {"upos_weight": 1.0, "xpos_weight": 1.0, "feats_weight": 1.0, "lemma_weight": 1.0}
-NETWORK = replace(SMALL_NETWORK, **WEIGHTS, mlp_dropout=0.0, lstm_dropout=0.0)
 COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
@@ -46,16 +44,8 @@ SENTENCES = [
 
 
 @pytest.fixture(scope="module")
-def model(small_treebanks, tmp_path_factory):
-    folder = tmp_path_factory.mktemp("columns") / "model"
-    config = replace(small_config("eisner", max_steps=200, evaluation_steps=200, learning_rate=0.02), network=NETWORK)
-    train(*small_treebanks, folder, config, device="cpu")
-    return folder
-
-
-@pytest.fixture(scope="module")
-def parser(model):
-    return ChartParser.load(model, device="cpu")
+def parser(annotating_model):
+    return ChartParser.load(annotating_model, device="cpu")
 
 
 @pytest.fixture
@@ -91,13 +81,14 @@ def test_the_lexicon_has_what_is_unambiguous():
 
 def test_what_goes_with_a_tag():
     columns = Columns.from_sentences(SENTENCES)
-    xpos, feats = columns.allowed()
-    assert xpos.tolist() == [[True, False, False], [False, True, False], [False, False, True], [True] * 3]
-    assert feats[1, :, 1:].sum() == 0  # an adposition has no features
-    assert feats[:, :, 0].all()
-    assert feats[0, 1, 1:].all()
-    assert not feats[2, 1, 2]  # no plural verb was seen
-    assert feats[3].sum() == 5 + 6
+    upos, xpos, feats = columns.tables()
+    assert columns.choices[:2] == (("NOUN", "N", "Number=Sing"), ("ADP", "P", "_"))
+    assert upos[:, :2].tolist() == [[True, False], [False, True], [False, False], [True, True]]
+    assert upos.sum() == 2 * len(columns.choices)
+    assert xpos[:2].tolist() == [0, 1]
+    classes = [(attribute, value) for attribute, count in enumerate(columns.classes.feats) for value in range(count)]
+    assert [classes[row] for row in np.flatnonzero(feats[:, 0])] == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 0)]
+    assert [classes[row] for row in np.flatnonzero(feats[:, 1])] == [(attribute, 0) for attribute in range(5)]
 
 
 def test_columns_that_the_treebank_does_not_have():
@@ -113,8 +104,10 @@ def test_many_xpos_are_those_of_upos_and_feats():
     assert columns.xpos == ()
     assert columns.classes.xpos == 0
     assert "xpos" in columns.known
-    assert columns.xpos_table["NOUN", "Number=Sing"] == columns.xpos_table["NOUN", ""] == "Nx"
-    assert columns.xpos_table["ADP", "_"] == "P"
+    by_upos_and_feats = {(upos, feats): xpos for upos, xpos, feats in columns.choices}
+    assert len(by_upos_and_feats) == len(columns.choices)
+    assert by_upos_and_feats["NOUN", "Number=Sing"] == "Nx"
+    assert by_upos_and_feats["ADP", "_"] == "P"
 
 
 def test_vocabularies_are_saved_as_json():
@@ -231,7 +224,7 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
     no_lemmas = [
         sentence.replace(lemmas=["_"] * len(sentence)) for sentence in read_conllu(small_treebanks[0], trees="required")
     ]
-    config = replace(small_config("mst"), network=NETWORK)
+    config = replace(small_config("mst"), network=ANNOTATING_NETWORK)
     parser = ChartParser(config, Vocabulary.from_sentences(no_lemmas, annotates=True), "cpu")
     assert parser.annotates == {"upos", "xpos", "feats"}
     with caplog.at_level(logging.WARNING, "mh4"):
@@ -247,7 +240,7 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
 
 def test_greedy_parsers_annotate(small_treebanks, tmp_path, dev):
     chart = small_config(max_steps=8)
-    config = GreedyConfig(TransitionConfig("arc-hybrid"), NETWORK, chart.training)
+    config = GreedyConfig(TransitionConfig("arc-hybrid"), ANNOTATING_NETWORK, chart.training)
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
     parsed = load_parser(tmp_path / "m", device="cpu")(list(bare(dev[0]).forms))
     assert "_" not in parsed.upos + parsed.lemmas + parsed.relations
@@ -285,7 +278,7 @@ def test_columns_do_not_depend_on_the_batch(parser, dev):
 
 def test_the_loss_leaves_out_what_has_no_class(parser):
     annotator = parser.network.annotator
-    words = torch.randn(3, NETWORK.hidden)
+    words = torch.randn(3, ANNOTATING_NETWORK.hidden + ANNOTATING_NETWORK.word_size)
     targets = torch.full((3, 3 + len(parser.vocabulary.columns.attributes)), IGNORED)
     assert annotator.loss(words, targets) == 0
     targets[1, 0] = 2

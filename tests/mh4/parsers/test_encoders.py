@@ -8,7 +8,7 @@ from safetensors.torch import load_file
 from small import small_config
 from torch import nn
 
-from mh4.models.encoder import Encoder
+from mh4.models.encoder import Encoder, States
 from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.vocabulary import Vocabulary
@@ -43,7 +43,7 @@ class BytesEncoder(Encoder):
 
     def forward(self, batch):
         states = torch.tanh(self.bytes(batch.counts))
-        return states, states
+        return States(states, states)
 
     def parameter_groups(self):
         return [{"params": list(self.parameters()), "factor": 0.5}]

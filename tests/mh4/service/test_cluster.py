@@ -8,8 +8,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
+from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
+from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
 from mh4.service import cluster
 from mh4.service.cluster import _load, check_files, connect, parse_files
@@ -77,6 +79,20 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
     assert progress[-1] == count
     assert count.sentences == 83
     assert sorted(os.listdir(tmp_path / "out")) == sorted(path.name for path in inputs)
+
+
+def test_columns_are_those_of_one_process(annotating_model, inputs, local_cluster, tmp_path, caplog):
+    bare = tmp_path / "bare.conllu"
+    write_conllu((Sentence.from_words(sentence.forms) for sentence in read_conllu(inputs[0])), bare)
+    ChartParser.load(annotating_model, "cpu").parse_file(bare, tmp_path / "expected.conllu", predict="tags,lemmas")
+    address = local_cluster.scheduler_address
+    parse(annotating_model, [bare], tmp_path / "out", address, predict="tags,lemmas")
+    assert (tmp_path / "out" / "bare.conllu").read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+
+
+def test_columns_that_are_not_predicted_are_told_before_any_work(small_model, inputs, tmp_path, caplog):
+    with pytest.raises(ValueError, match="does not predict LEMMAS"):
+        parse(small_model, inputs, tmp_path / "out", "tcp://127.0.0.1:1", predict="lemmas")
 
 
 def test_a_worker_process_loads_the_model_once(small_model, inputs, local_cluster, tmp_path):
