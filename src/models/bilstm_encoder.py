@@ -56,8 +56,13 @@ class WordBatch:
         words, forms = np.full(inside.shape, UNKNOWN), np.zeros(inside.shape, np.int64)
         words[inside] = np.concatenate([sentence.words for sentence in sentences])
         forms[inside] = form_of
-        arrays = (lengths, words, forms, characters, character_lengths[new])
-        return cls(*(torch.from_numpy(array) for array in arrays))
+        return cls(
+            torch.from_numpy(lengths),
+            torch.from_numpy(words),
+            torch.from_numpy(forms),
+            torch.from_numpy(characters),
+            torch.from_numpy(character_lengths[new]),
+        )
 
     def to(self, device: torch.device) -> WordBatch:
         """The same batch for ``device``."""

@@ -58,10 +58,13 @@ class Steps(NamedTuple):
         ends = np.cumsum(counts)
         arrays = [np.repeat(np.arange(len(counts)), counts), ends - counts, ends - 1]
         if device.type == "cpu":
-            return cls(sequences, *map(torch.from_numpy, arrays), None)
+            sequence_of, first, last = map(torch.from_numpy, arrays)
+            return cls(sequences, sequence_of, first, last, None)
         rows, batch_sizes = packed_order(sequences)
-        sent = send_together([torch.from_numpy(array) for array in (*arrays, rows, np.argsort(rows))], device)
-        return cls(sequences, *sent[:3], Packed(*sent[3:], torch.from_numpy(batch_sizes)))
+        sequence_of, first, last, own_rows, places = send_together(
+            [torch.from_numpy(array) for array in (*arrays, rows, np.argsort(rows))], device
+        )
+        return cls(sequences, sequence_of, first, last, Packed(own_rows, places, torch.from_numpy(batch_sizes)))
 
 
 def packed_order(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:

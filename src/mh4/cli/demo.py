@@ -49,6 +49,7 @@ def train_one(
     seconds = time.perf_counter() - start
     parser.parse_file(files["test"], parsed)
     result = evaluate(files["test"], parsed)
+    assert result.crossing is not None  # both files have trees
     return {
         "UAS": 100 * result.scores["UAS"].f1,
         "LAS": 100 * result.scores["LAS"].f1,
