@@ -127,6 +127,7 @@ class Parser:
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
         min_confidence: float | None = None,
+        batch_words: int | None = None,
         on_progress: Callable[[Count], None] | None = None,
         **wishes: Unpack[Wishes],
     ) -> Count:
@@ -140,6 +141,7 @@ class Parser:
             errors=errors,
             format=format,
             min_confidence=min_confidence,
+            batch_words=batch_words,
             on_progress=on_progress,
             **wishes,
         )

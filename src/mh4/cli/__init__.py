@@ -11,11 +11,14 @@ import logging
 import os
 import signal
 import sys
+import traceback
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from mh4 import __version__
+from mh4.data.files import failure_reason
 from mh4.machine import Terminated
 
 from .bench.commands import bench_app
@@ -28,12 +31,18 @@ from .trees import coverage, oracle, transform
 
 __all__ = ["app", "main"]
 
+EXPECTED = (ValueError, OSError)  # DataError, InfeasibleError, unknown options and names; files and folders
+
 app = typer.Typer(
     name="mh4",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+
+
+class _Shown:
+    tracebacks = False
 
 
 def _print_version(wanted: bool) -> None:
@@ -47,8 +56,10 @@ def _program(
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
+    debug: Annotated[bool, typer.Option("--debug", help="Show the traceback of an error.")] = False,
 ) -> None:
     """Exact global dependency parsing: train, parse and evaluate on CoNLL-U treebanks."""
+    _Shown.tracebacks = debug
 
 
 # in the order of the help text
@@ -89,20 +100,30 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
         app()
-    except ValueError as error:  # DataError, InfeasibleError, unknown options and names
-        _fail(error)
     except BrokenPipeError:  # the reader of our output went away
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         raise SystemExit(1) from None
-    except OSError as error:
-        _fail(error)
+    except Exception as error:
+        if _Shown.tracebacks:
+            raise
+        say(f"mh4: {_report(error)}", style="red")
+        raise SystemExit(2 if isinstance(error, EXPECTED) else 1) from None
 
 
-def _fail(error: Exception) -> None:
-    if os.environ.get("MH4_TRACEBACK"):
-        raise error
-    say(f"mh4: {error}", style="red")
-    raise SystemExit(2) from None
+def _report(error: Exception) -> str:
+    """One line about an error; of one that nobody expected, where it came up as well."""
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {failure_reason(error)}"
+    if isinstance(error, EXPECTED):
+        return str(error)
+    if isinstance(error, MemoryError) or "out of memory" in str(error) or "not enough memory" in str(error):
+        return f"out of memory: {str(error).partition(chr(10))[0]} (parse shorter sentences, or use a smaller model)"
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    text = str(error).partition("\n")[0]
+    return (
+        f"unexpected {type(error).__name__}: {text} ({Path(last.filename).name}:{last.lineno}, mh4 {__version__}); "
+        "`mh4 --debug …` shows the traceback"
+    )
 
 
 def _terminate(*_: object) -> None:

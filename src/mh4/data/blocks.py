@@ -19,6 +19,7 @@ REQUIRED = (FORM, UPOS, XPOS, DEPREL)  # may not be empty; an unknown value is "
 
 STRIDE = 9  # fields per word, see `Content`
 
+WAITING = bytes(bytearray(b"\0nothing more yet"))  # this very object: a line that has not come
 _BOM = "\ufeff".encode()
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
 _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
@@ -48,12 +49,18 @@ class Content(NamedTuple):
 
 
 def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
-    """Cut a stream of lines at its blank lines (empty or only spaces). Only "\\n" ends a line."""
+    """Cut a stream of lines at its blank lines (empty or only spaces). Only "\\n" ends a line.
+
+    A block without lines stands where the stream says that it is `WAITING`.
+    """
     lead, before = b"", 0  # lines that came before the block
     lines: list[bytes] = []
     for line in stream:
         if 32 < line[0] < 128:  # neither blank nor a byte order mark, like nearly every line
             lines.append(line)
+            continue
+        if line is WAITING:
+            yield Block(b"", [], b"", 0)
             continue
         if not lines and line.startswith(_BOM):  # at any sentence, as in files joined by `cat`
             lead += _BOM

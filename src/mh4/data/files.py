@@ -24,7 +24,7 @@ try:
 except ImportError:  # Windows: a temporary file that a killed process left behind stays
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "failure_reason", "open_input"]
+__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "check_output", "failure_reason", "open_input"]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
@@ -67,7 +67,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """
     if str(path) == "-":
         path, opened = STDIN_NAME, _opened(sys.stdin, STDIN_NAME).buffer
-        with _unpacked(opened, path) as stream:
+        with _unpacked(opened, path) as stream, _naming(path):
             yield stream
         return
     try:
@@ -78,8 +78,19 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
-    with opened, _unpacked(opened, path) as stream:
+    with opened, _naming(path), _unpacked(opened, path) as stream:
         yield stream
+
+
+@contextmanager
+def _naming(path: str | Path) -> Iterator[None]:
+    """Name the file in failures of reading or writing it that do not say which it was."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
 
 
 @contextmanager
@@ -135,25 +146,26 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     """
     if str(path) in ("-", "/dev/stdout"):
         stdout = _opened(sys.stdout, STDOUT_NAME)
-        stdout.flush()  # keeps the order of text printed earlier
-        yield stdout.buffer
-        stdout.buffer.flush()
+        with _naming(STDOUT_NAME):
+            stdout.flush()  # keeps the order of text printed earlier
+            yield stdout.buffer
+            stdout.buffer.flush()
         return
     if (opened := _OPENED.fullmatch(str(path))) is not None:
-        with _output_stream(path, lambda: os.dup(int(opened[1] or 2))) as stream:
+        with _naming(path), _output_stream(path, lambda: os.dup(int(opened[1] or 2))) as stream:
             yield stream
         return
     target = Path(os.path.realpath(path))
     mode = _checked_mode(path, target)
     if mode is not None and not stat.S_ISREG(mode):
-        with _output_stream(path, lambda: _open(path, os.O_WRONLY)) as stream:
+        with _naming(path), _output_stream(path, lambda: _open(path, os.O_WRONLY)) as stream:
             yield stream
         return
 
     temporary = target.parent / f".mh4-{secrets.token_hex(8)}.tmp"
     stream = _output_stream(path, lambda: _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     try:
-        with stream:
+        with _naming(path), stream:
             lock(stream.fileno())  # until it is closed, also by the system when the process dies
             _remove_left_behind(target.parent)
             yield stream
@@ -185,6 +197,12 @@ def lock(descriptor: int) -> bool | None:
             raise
         return None
     return True
+
+
+def check_output(path: str | Path) -> None:
+    """`DataError`, long before the output is written, if `atomic_output` would refuse it."""
+    if str(path) not in ("-", "/dev/stdout") and _OPENED.fullmatch(str(path)) is None:
+        _checked_mode(path, Path(os.path.realpath(path)))
 
 
 def _remove_left_behind(folder: Path) -> None:

@@ -209,6 +209,7 @@ class TreebankParser(ABC):
         request: Request,
         errors: ErrorPolicy,
         format: str,
+        batch_words: int | None = None,
     ) -> Iterator[list[Sentence]]:
         """Each sentence of a source with its tree, or with its best trees."""
         report = Errors.of(errors)
@@ -218,12 +219,10 @@ class TreebankParser(ABC):
             if isinstance(source, (str, Path))
             else as_sentences(source)
         )
-        return self._parse(sentences, request, report)
+        return self._parse(windows(sentences, batch_words), request, report)
 
-    def _parse(
-        self, sentences: Iterable[Sentence | None], request: Request, report: Errors
-    ) -> Iterator[list[Sentence]]:
-        for window in windows(sentences):
+    def _parse(self, sentences: Iterable[list[Sentence]], request: Request, report: Errors) -> Iterator[list[Sentence]]:
+        for window in sentences:
             for sentence, result in zip(window, self._answer_all(window, request), strict=True):
                 if isinstance(result, DataError):
                     report(result)
@@ -251,14 +250,16 @@ class TreebankParser(ABC):
         overwrite: bool = False,
         format: str = "conllu",
         min_confidence: float | None = None,
+        batch_words: int | None = None,
         on_progress: Callable[[Count], object] | None = None,
         **wishes: Unpack[Wishes],
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
 
         With ``confidence``, it is in MISC and in the comment ``# tree_confidence``; with ``min_confidence``, words that
-        are less certain have ``_`` for HEAD and DEPREL. ``on_progress`` is called after every sentence, with what was
-        parsed so far.
+        are less certain have ``_`` for HEAD and DEPREL. Standard input is answered when nothing more has come, but if
+        ``batch_words`` are given, when at least so many words have. ``on_progress`` is called after every sentence,
+        with what was parsed so far.
         """
         output = Output(bool(wishes.get("confidence")), min_confidence)
         if min_confidence is not None:
@@ -266,7 +267,7 @@ class TreebankParser(ABC):
         request = self.check(predict, keep_heads, overwrite, **wishes)
         count = Count(0, 0)
         with atomic_output(target) as stream:
-            for trees in self._open(source, request, errors, format):
+            for trees in self._open(source, request, errors, format, batch_words):
                 for sentence in trees:
                     stream.write(output(sentence).to_bytes())
                 if str(source) == "-":

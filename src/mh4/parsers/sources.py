@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
+from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.cutting import cut_file
 from mh4.data.errors import Errors
@@ -32,7 +33,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | Non
         return read_words(path, form, report)
     if str(path) != "-" and not Path(path).exists() and len(words := str(path).split()) > 1:
         raise ValueError(f"{path!r} is no file; write parser({path!r}) to parse text, or parser({words!r}) for words")
-    return read_conllu(path, errors=report)
+    return read_arriving(report) if str(path) == "-" else read_conllu(path, errors=report)
 
 
 def require_segmenter(segmenter: Path | None) -> Path:
@@ -56,15 +57,24 @@ def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence
         yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)
 
 
-def windows(sentences: Iterable[Sentence | None]) -> Iterator[list[Sentence]]:
-    """Sentences in portions of `WINDOW_WORDS`, fewer where nothing more has come (None)."""
+def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:
+    """Sentences in portions of at least ``batch_words``; by default `WINDOW_WORDS`, fewer at None.
+
+    Raises
+    ------
+    ValueError
+        Less than one word.
+    """
+    if batch_words is not None and batch_words < 1:
+        raise ValueError(f"a batch holds one word at least; got {batch_words}")
+    waits, most = batch_words is not None, batch_words or WINDOW_WORDS
     window: list[Sentence] = []
     words = 0
     for sentence in sentences:
         if sentence is not None:
             window.append(sentence)
             words += len(sentence)
-        if words >= WINDOW_WORDS or (sentence is None and window):
+        if words >= most or (sentence is None and window and not waits):
             yield window
             window, words = [], 0
     if window:

@@ -1,0 +1,50 @@
+"""Standard input as it arrives: somebody may be waiting for the answer to what has come so far."""
+
+import os
+import select
+import sys
+from collections.abc import Iterator
+from typing import BinaryIO
+
+from .blocks import WAITING, blocks
+from .errors import DataError, Errors
+from .files import STDIN_NAME, open_input
+from .sentence import Sentence
+
+PATIENCE = 0.005  # seconds: a writer that is at work is faster, mostly
+
+
+def read_arriving(report: Errors) -> Iterator[Sentence | None]:
+    """As `read_conllu` of standard input; None where nothing more is there to be read yet."""
+    number = 0
+    with open_input("-") as stream:
+        for block in blocks(_lines(stream)):
+            if not block.lines:
+                yield None
+                continue
+            number += 1
+            try:
+                sentence = Sentence.from_block(block, STDIN_NAME, number)
+            except DataError as error:
+                report(error)
+            else:
+                yield sentence
+
+
+def _lines(stream: BinaryIO) -> Iterator[bytes]:
+    """The lines of a stream; `WAITING` before it would have to be waited for the next one."""
+    if stream is not getattr(sys.stdin, "buffer", None) or os.name != "posix":  # unpacked, or not to be asked
+        yield from stream
+        return
+    rest = b""
+    while True:
+        if not select.select([stream], [], [], PATIENCE)[0]:
+            yield WAITING
+        portion = stream.read1(1 << 16)  # type: ignore[attr-defined]
+        if not portion:
+            break
+        *lines, rest = (rest + portion).split(b"\n")
+        for line in lines:
+            yield line + b"\n"
+    if rest:
+        yield rest
