@@ -40,7 +40,7 @@ def _lines(stream: BinaryIO) -> Iterator[bytes]:
     while True:
         if not select.select([stream], [], [], PATIENCE)[0]:
             yield WAITING
-        portion = stream.read1(1 << 16)  # type: ignore[attr-defined]
+        portion = stream.read1(1 << 16)
         if not portion:
             break
         *lines, rest = (rest + portion).split(b"\n")
