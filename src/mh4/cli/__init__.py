@@ -23,6 +23,7 @@ from mh4.machine import Terminated
 
 from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
+from .compiling import announce_compiling, warm_up
 from .options import say
 from .parsing import evaluate, parse
 from .samples import demo, sample
@@ -73,6 +74,7 @@ app.command()(transform)
 app.command()(oracle)
 app.command()(sample)
 app.command()(demo)
+app.command(name="warm-up")(warm_up)
 app.add_typer(bench_app, name="bench")
 
 
@@ -95,6 +97,7 @@ def _show_messages() -> None:
 def main() -> None:
     """Entry point: an error that the user can fix is one line on stderr and exit status 2, without a traceback."""
     _show_messages()
+    announce_compiling()
     signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it

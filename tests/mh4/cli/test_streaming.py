@@ -19,10 +19,10 @@ def start(*arguments):
     return subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
 
 
-def answer(process, seconds):
-    """What comes within so many seconds, up to a blank line."""
+def answer(process, seconds, sentences=1):
+    """What comes within so many seconds, up to the blank line of the last of so many sentences."""
     found, end = b"", time.monotonic() + seconds
-    while not found.endswith(b"\n\n"):
+    while found.count(b"\n\n") < sentences:
         if not select.select([process.stdout], [], [], max(0, end - time.monotonic()))[0]:
             return None
         found += os.read(process.stdout.fileno(), 1 << 16)
@@ -52,10 +52,10 @@ def test_a_sentence_is_answered_when_its_blank_line_has_come(process):
     assert b"2 sentences, 8 words" in process.stderr.read()
 
 
-def test_several_sentences_that_have_come_are_one_batch(process):
+def test_several_sentences_that_have_come_are_answered(process):
     process.stdin.write(3 * SENTENCE.encode())
     process.stdin.flush()
-    assert answer(process, 60).count("\n\n") == 3
+    assert answer(process, 60, 3).count("\n\n") == 3
 
 
 def test_batch_words_wait(small_model):
@@ -66,7 +66,7 @@ def test_batch_words_wait(small_model):
         assert answer(process, 7) is None
         process.stdin.write(SENTENCE.encode())
         process.stdin.flush()
-        assert answer(process, 60).count("\n\n") == 2
+        assert answer(process, 60, 2).count("\n\n") == 2
         process.stdin.write(SENTENCE.encode())
         process.stdin.close()
         assert answer(process, 60).count("\n\n") == 1
