@@ -31,6 +31,11 @@ if TYPE_CHECKING:
     from mh4.parsers.request import Wishes
 
 
+CLASSES_OF_ARCS = (
+    "crossing, length: precision of the arcs in the class in the system's trees, recall of those in it in gold"
+)
+
+
 class InputFormat(StrEnum):
     """What `mh4 parse` reads."""
 
@@ -241,6 +246,8 @@ def evaluate(
             str(score.gold_total),
         )
     output.print(table)
+    if result.crossing is not None:
+        output.print(CLASSES_OF_ARCS)
     if columns := [name for name in result.missing if name != "HEAD"]:
         say(f'{system}: every {", ".join(columns)} is "_"')
     if result.crossing is None:

@@ -168,7 +168,9 @@ def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     log = json.loads((model / "log.jsonl").read_text().splitlines()[-1])
     assert 100 * scores["UAS"]["f1"] == pytest.approx(log["dev_uas"], abs=0.006)
     assert 100 * scores["LAS"]["f1"] == pytest.approx(log["dev_las"], abs=0.006)
-    assert "LAS" in run("eval", dev, tmp_path / "out.conllu").stdout.decode()
+    table = run("eval", dev, tmp_path / "out.conllu").stdout.decode()
+    assert "LAS" in table
+    assert "precision of the arcs in the class in the system's trees, recall of those in it in gold" in table
 
 
 def test_keep_heads(small_model, small_treebanks, tmp_path, run):

@@ -96,6 +96,32 @@ def test_rightmost_descendants_of_any_tree(n, seed):
     assert rightmost_descendants(heads).tolist() == [int(np.flatnonzero(row).max()) for row in descendants]
 
 
+def test_descendants_of_a_right_child_of_the_top_are_those_in_the_input():
+    """By the paper's letter they may be reached through the stack, in trees that are not projective; see the module."""
+    n = 4
+    trees = all_trees(n)
+    trees = trees[[not is_projective(tree) for tree in trees]]
+    configurations = [c for c in bare_configurations(SYSTEM, n) if c.front < n]
+    batch = every_pair(configurations, trees)
+    shape = len(configurations), len(trees), 4
+    linear, exact = (step_scores_batch(*batch, "shift-before-reduce", a).reshape(shape) for a in ("linear", "exact"))
+    shift = SYSTEM.transitions.index("shift")
+    closer = []
+    for c, configuration in enumerate(configurations):
+        top, front = configuration.front, configuration.front + 1
+        for t, gold in enumerate(trees):
+            end = token = n
+            while token >= front and gold[token] != top:
+                token = gold[token]
+            ours = token >= front
+            last = rightmost_descendants(gold)
+            letter = any(gold[token] == top and last[token] == end for token in range(front, n + 1))
+            if ours != letter:
+                ours_off = abs(linear[c, t, shift] - exact[c, t, shift])
+                closer.append(ours_off < abs(linear[c, t, shift] - 1 - exact[c, t, shift]))
+    assert sorted(closer) == [False, True, True]
+
+
 def test_what_it_is_not_made_for_is_an_error():
     configuration, gold = Configuration((0,), "R", 1, 2), np.array([-1, 0, 1])
     with pytest.raises(ValueError, match="use algorithm='exact'"):

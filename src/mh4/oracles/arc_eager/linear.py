@@ -10,6 +10,10 @@ What the paper leaves open:
 - Option (A) detaches b_p from its gold parent also where that is a_k. Where its two cases both apply (a_k has both
   descendants and a parent in the remaining input), the first is taken, as the text suggests.
 - If the rightmost descendant of a_k is b_m and m = 1, there is no b_{m-1}, and option (A) does not apply.
+- Of a right child b_p of the token shifted, descendants are followed within the remaining input. In a tree that is not
+  projective they may lead to b_m through the stack; by its letter the paper discounts one more arc then. It is exact no
+  more often: of all configurations and non-projective trees of 5 words, 174 of 590,271 scores differ for either policy,
+  and ours is closer to the exact one in 100 of them, the paper's in 74.
 """
 
 import numpy as np
