@@ -1,4 +1,4 @@
-"""``mh4 demo``: every decoder and a greedy parser on the built-in sample, side by side."""
+"""``mh4 demo``: every decoder and a greedy parser on the built-in sample, side by side; text to an annotated tree."""
 
 import multiprocessing
 import time
@@ -6,18 +6,20 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from rich.console import Console
 from rich.table import Table
+from rich.text import Text
 
 from mh4.data.conllu import read_conllu
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
+from mh4.data.text import text_of
 from mh4.decoders import decoder_names
 from mh4.decoders.trees import crossed_arcs
 from mh4.machine import available_threads
+from mh4.models.network_config import NetworkConfig
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
 from mh4.trees.evaluation import evaluate
 
@@ -27,6 +29,9 @@ from .progress import track
 DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=300)
 GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
+ANNOTATING = "mh4-hybrid"  # also predicts the other columns, and cuts text
+DEMO_ANNOTATION = NetworkConfig(upos_weight=0.5, xpos_weight=0.2, feats_weight=1.0, lemma_weight=0.5)
+DEMO_SEGMENTER = "epochs=2;dimension=16;segment_size=20"
 
 
 def train_one(
@@ -36,11 +41,13 @@ def train_one(
     import torch
 
     from mh4.parsers.registry import load_parser
+    from mh4.training.segmenter import segmenter_options
     from mh4.training.trainer import train
 
     torch.set_num_threads(threads)
     model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
-    train(files["train"], files["dev"], model, config, threads=threads, overwrite=True)
+    segmenter = segmenter_options(True) and DEMO_SEGMENTER if name == ANNOTATING else None
+    train(files["train"], files["dev"], model, config, threads=threads, overwrite=True, segmenter=segmenter)
     parser = load_parser(model, threads=threads)
     sentences = list(read_conllu(files["test"]))
     parser.predict(sentences)  # warms up
@@ -68,6 +75,7 @@ def run_demo(folder: Path, console: Console) -> None:
     configs: dict[str, NetworkParserConfig] = {
         name: ChartConfig(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
     }
+    configs[ANNOTATING] = ChartConfig(decoder=ANNOTATING, training=DEMO_TRAINING, network=DEMO_ANNOTATION)
     configs[f"{GREEDY}-greedy"] = GreedyConfig(TransitionConfig(GREEDY), training=DEMO_TRAINING)
     with ProcessPoolExecutor(available_threads(), mp_context=multiprocessing.get_context("spawn")) as pool:
         # The last decoders are the slowest to compile and to run: they go first.
@@ -78,29 +86,57 @@ def run_demo(folder: Path, console: Console) -> None:
         row = futures[name].result()
         table.add_row(name, *(f"{row[key]:.1f}" for key in ("UAS", "LAS", "crossing")), f"{row['words/s']:,.0f}")
     console.print(table)
-    sentence, heads, relations = _example(files["test"], folder / "test-mh4-hybrid.conllu")
+    _show_annotation(folder, files["test"], console)
+
+
+def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
+    """Annotate the test set from its raw text, score that, and draw one sentence."""
+    from mh4.parsers.registry import load_parser
+
+    model, text, annotated = folder / "models" / ANNOTATING, folder / "test.txt", folder / "test-annotated.conllu"
+    with atomic_output(text) as stream:
+        stream.write("".join(text_of(read_conllu(gold))).encode())
+    parser = load_parser(model)
+    if parser.segmenter is None:
+        parser.parse_file(gold, annotated, predict="all", overwrite=True)
+    else:
+        parser.parse_file(text, annotated, format="text")
+    scores = evaluate(gold, annotated).scores
+    shown = ("Sentences", "Words", "UPOS", "UFeats", "Lemmas", "UAS", "LAS")
+    numbers = ", ".join(f"{name} {100 * scores[name].f1:.1f}" for name in shown)
+    console.print(f"\nFrom raw text ({text}) with {ANNOTATING}: {numbers}", highlight=False)
+    sentence = _example(gold, annotated)
     svg = folder / "tree.svg"
     with atomic_output(svg) as stream:
-        stream.write(draw_svg(sentence.forms, heads, relations).encode())
-    console.print(f"\nParsed by mh4-hybrid, {sentence.name} of the test file (crossing arcs are marked):\n")
+        stream.write(draw_svg(sentence.forms, sentence.heads, sentence.relations).encode())
+    console.print(f"\n{sentence.text}\n(crossing arcs are marked)\n", highlight=False)
     console.print(
-        draw_text(sentence.forms, heads, relations, markup=True),
+        draw_text(sentence.forms, sentence.heads, sentence.relations, markup=True),
         markup=True,
         emoji=False,
         highlight=False,
         soft_wrap=True,
     )
+    columns = Table(box=None, pad_edge=False)
+    for name in ("", "form", "lemma", "UPOS", "XPOS", "FEATS", "head", "relation"):
+        columns.add_column(name)
+    names = zip(*(sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats), strict=True)
+    for number, (word, cells) in enumerate(zip(sentence, names, strict=True), start=1):
+        columns.add_row(*map(Text, (str(number), *cells, str(word.head), str(word.deprel))))
+    console.print()
+    console.print(columns)
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
-    command = f"mh4 parse {folder / 'models' / 'mh4-hybrid'} INPUT.conllu -o OUTPUT.conllu"
+    command = f"mh4 parse {model} --text ARTICLE.txt -o OUTPUT.conllu"
     console.print(f"Parse your own text: {command}", highlight=False)
 
 
-def _example(gold: Path, parsed: Path) -> tuple[Sentence, np.ndarray, tuple[str, ...]]:
+def _example(gold: Path, parsed: Path) -> Sentence:
     """A short test sentence with crossing arcs in the predicted tree, the best parsed one."""
+    truths = {sentence.forms: sentence for sentence in read_conllu(gold, trees="required")}
     candidates = []
-    for truth, guess in zip(read_conllu(gold, trees="required"), read_conllu(parsed, trees="required"), strict=True):
+    for guess in read_conllu(parsed, trees="required"):
+        truth = truths.get(guess.forms)
+        right = 0.0 if truth is None else float((truth.heads == guess.heads).mean())
         crossing = bool(crossed_arcs(guess.heads).any())
-        right = float((truth.heads == guess.heads).mean())
         candidates.append(((len(guess) <= SHOWN_WORDS, crossing, right, len(guess)), guess))
-    best = max(candidates, key=lambda candidate: candidate[0])[1]
-    return best, best.heads, best.relations
+    return max(candidates, key=lambda candidate: candidate[0])[1]
