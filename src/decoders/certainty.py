@@ -16,15 +16,10 @@ import numpy as np
 
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
 from .k_best import k_best_trees
-from .shared import LARGE, Group, exact, without_shared
+from .shared import Group, exact, holds_large, without_shared
 
 T = TypeVar("T")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
-
-
-def _holds_large(values: np.ndarray) -> bool:
-    """Whether a number that is not −inf is large."""
-    return bool((np.abs(values, where=values > -np.inf, out=np.zeros_like(values)) > LARGE).any())
 
 
 class Sums(Protocol):
@@ -129,7 +124,7 @@ class Certainty(ABC):
         self._check_exact()
         checked, bonus = self._checked(scores, arc_bonus)
         self._check_room("max-marginals", self.outside_bytes(checked.shape[1] - 2), checked.shape[1] - 2)
-        if not (_holds_large(checked) or _holds_large(bonus)):
+        if not (holds_large(checked) or holds_large(bonus)):
             return self._max_marginals(checked, bonus)
         try:
             best = self.decode(scores, arc_bonus)
@@ -369,7 +364,7 @@ class Certainty(ABC):
         """
         own, bonus = self._checked(scores, arc_bonus)
         words = np.arange(1, len(best.heads))
-        if not (_holds_large(own[tuple(best.parts.T)]) or _holds_large(bonus[best.heads[1:], words])):
+        if not (holds_large(own[tuple(best.parts.T)]) or holds_large(bonus[best.heads[1:], words])):
             return own, bonus, best
         wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
         less = without_shared(wide, wide_bonus, self.channels, self.roles, self.shared, self.single_root)

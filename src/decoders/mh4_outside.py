@@ -14,8 +14,7 @@ pair (j, l) knows about each k, for l = n + 1 … 2 and j = 0 … l − 2:
 where x ⊔ y raises x to y. The arc of each link gets the link's score, what is around it and what it is made from. When
 (j, l) comes, O2[j, l], O3[i, j, l] and O3[i, k, l] are final for i < j < k.
 
-Vectors run over k: sums over i stay in registers. They begin at k = j + 1 and may reach beyond l, where OPEN and CLOSED
-are −inf.
+Vectors run over k: maxima over i stay in registers. Where they reach beyond j < k < l, OPEN and CLOSED are −inf.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -45,7 +44,6 @@ from .mh4_chart import (
     cut,
     cut_charts,
     fill,
-    item3,
     panels_before,
     prepare,
     row_of_root_move,
@@ -68,7 +66,7 @@ class _Outside(NamedTuple):
     O2l
         In its only row, what is around each [k, l].
     C3l
-        ``C3l[j, k]`` is the item [j, k, l].
+        ``C3l[k, j]`` is the item [j, k, l].
     arc
         The arc bonus, [h, d].
     by_head, by_dependent
@@ -93,13 +91,19 @@ class _Outside(NamedTuple):
 
 @register_jitable
 def _row_length(n, j):
-    """Room for [i, j, k], k = j + 1 … n + 1, in whole vectors."""
-    return (n - j + W) // W * W
+    """Room for [i, j, k], k = j + 1 … n + 1, in whole vectors from `_first` on."""
+    return ((n + 1) // W - (j + 1) // W + 1) * W
 
 
 @register_jitable
-def _rows_before(n, j):
-    """Elements of the rows of smaller j. There are two rows for each i < j: C3[i, j, k], and what is around it."""
+def _first(j):
+    """Where the first vector of k > j begins."""
+    return (j + 1) // W * W
+
+
+@register_jitable
+def _elements_before(n, j):
+    """Elements of the vectors of smaller j. For each i < j there are two: C3[i, j, k], and what is around it."""
     at = 0
     for smaller in range(1, j):
         at += 2 * smaller * _row_length(n, smaller)
@@ -118,7 +122,7 @@ def _outside_shapes(n):
 def outside_floats(n: int) -> int:
     """Numbers in all charts of `max_marginals`."""
     shapes = (*chart_shapes(n), *_outside_shapes(n))
-    return sum(rows * columns for rows, columns in shapes) + _rows_before(n, n + 1) + 2 * W
+    return sum(rows * columns for rows, columns in shapes) + _elements_before(n, n + 1) + 2 * W
 
 
 @njit(nogil=True, forceinline=True)
@@ -142,26 +146,31 @@ def _pair(i, j):
 
 
 @njit(nogil=True, forceinline=True)
-def _copy_rows(C3, n, starts, rows):
-    """The panels (k, lanes i) of each j as rows over k, each with a row of −inf behind it."""
-    for j in range(1, n + 1):
-        size = _row_length(n, j)
-        for i in range(j):
-            panel = panels_before(j) + i // W
-            at = starts[j] + 2 * i * size
-            for k in range(0, size, W):
-                first = j + 1 + k
-                if first + W <= n + 2:
-                    store(rows, at + k, gather(C3, (panel, first * W + i % W), W, W))
-                else:
-                    store(rows, at + k, splat(NEG, W))
-                    for lane in range(n + 2 - first):
-                        rows[at + k + lane] = C3[panel, (first + lane) * W + i % W]
-                store(rows, at + size + k, splat(NEG, W))
+def _block(start, j, k):
+    """Where the vectors from k on begin, of all i < j; ``start`` is that of j."""
+    return start + (k - _first(j)) * 2 * j
 
 
 @njit(nogil=True, forceinline=True)
-def _begin(l, n, shift, C3, starts, rows, o):
+def _copy_items(C3, n, starts, blocks):
+    """The panels (k, lanes i) of each j as vectors over k, each with one of −inf behind it."""
+    for j in range(1, n + 1):
+        for k in range(_first(j), n + 2, W):
+            at = _block(starts[j], j, k)
+            for i in range(j):
+                panel = panels_before(j) + i // W
+                if j < k and k + W <= n + 2:
+                    store(blocks, at, gather(C3, (panel, k * W + i % W), W, W))
+                else:
+                    store(blocks, at, splat(NEG, W))
+                    for known in range(max(k, j + 1), min(k + W, n + 2)):
+                        blocks[at + known - k] = C3[panel, known * W + i % W]
+                store(blocks, at + W, splat(NEG, W))
+                at += 2 * W
+
+
+@njit(nogil=True, forceinline=True)
+def _begin(l, n, shift, C3, starts, blocks, o):
     """What is around [i, k, l] and [i, l] so far, and the items [j, k, l]."""
     O3l, O2, O2l, C3l, pairs = o.O3l, o.O2, o.O2l, o.C3l, o.pairs
     O2l[:] = NEG
@@ -169,16 +178,16 @@ def _begin(l, n, shift, C3, starts, rows, o):
         O2l[0, 0] = 0
     else:
         for k in range(1, l):
-            size = _row_length(n, k)
-            at = starts[k] + size + l - k - 1
+            at = _block(starts[k], k, l // W * W) + W + l % W
             for i in range(k):
-                O3l[i, k] = rows[at + 2 * i * size]
+                O3l[i, k] = blocks[at + 2 * i * W]
         for i in range(l):
             around = lane_max(load(pairs, (_pair(i, l), 0), W))
             O2l[0, i] = max(O2[i, l], around) + shift[i, l]
     for k in range(1, l):
-        for j in range(k):
-            C3l[j, k] = item3(C3, j, k, l)
+        first = panels_before(k)
+        for j in range(0, k, W):
+            store(C3l, (k, j), load(C3, (first + j // W, l * W), W))
 
 
 @njit(nogil=True, forceinline=True)
@@ -186,14 +195,14 @@ def _prepare_links(j, l, A, B, arc, C2, C3l, links):
     """As `mh4_chart` does, and each move by itself."""
     ra_row = row_of_root_move(A, j, l)
     la2_arc = splat(arc[l, j], W)
-    for k in range((j + 1) // W * W, l, W):
+    for k in range(_first(j), l, W):
         at = k * SLOTS
         ra = load(A, (ra_row, at + RA * W), W) + load(B, (l, at + RA * W), W)
         la = load(A, (j, at + LA * W), W) + load(B, (l, at + LA * W), W)
         la1 = load(A, (j, at + LA1 * W), W) + load(B, (l, at + LA1 * W), W)
         la2 = load(A, (j, at + LA2 * W), W) + load(B, (l, at + LA2 * W), W) + la2_arc
         store(links, (OPEN, k), load(A, (j, at + SHIFT * W), W) + load(C2, (l, k), W))
-        store(links, (CLOSED, k), load(C3l, (j, k), W))
+        store(links, (CLOSED, k), gather(C3l, (k, j), C3l.shape[1], W))
         store(links, (TO_S0, k), load(A, (j, at + RA2 * W), W) + load(B, (l, at + RA2 * W), W))
         store(links, (KEEP_S0, k), vmax(ra, la))
         store(links, (TO_S1, k), load(A, (j, at + RA1 * W), W) + load(B, (l, at + RA1 * W), W))
@@ -204,14 +213,15 @@ def _prepare_links(j, l, A, B, arc, C2, C3l, links):
         store(links, (BY_LA2, k), la2)
     store(links, (OPEN, l), splat(NEG, W))
     store(links, (CLOSED, l), splat(NEG, W))
+    for k in range(_first(j), j + 1):
+        links[OPEN, k] = links[CLOSED, k] = NEG
 
 
 @njit(nogil=True, forceinline=True)
-def _pull(j, k, at, step, E_of, rows, O3l, arc, by_head, pairs, links, one):
+def _pull(j, k, at, E_of, blocks, O3l, arc, by_head, pairs, links, one):
     """Hand on from all [i, j, k, l], i < j, for a vector of k.
 
-    ``at`` is where the row of i = 0 has C3[0, j, k], ``step`` the length of a row. Returns maxima over i: o + C3,
-    o + E, v + O3[i, j, l] and v + O3[i, k, l].
+    ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
     opened, closed = load(links, (OPEN, k), W), load(links, (CLOSED, k), W)
     to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
@@ -220,13 +230,13 @@ def _pull(j, k, at, step, E_of, rows, O3l, arc, by_head, pairs, links, one):
     pair = _pair(0, j)
     for i in range(j):
         e = broadcast(E_of, (i, j), W)
-        item = load(rows, at, W)
+        item = load(blocks, at, W)
         v = vmax(add(item, opened, one), add(e, closed, one))
         around_j, around_k = broadcast(O3l, (i, j), W), load(O3l, (i, k), W)
         arc_k = add(load(arc, (i, k), W), to_s0, one)
         arc_j = add(broadcast(arc, (i, j), W), to_s1, one)
         o = vmax(add(around_j, vmax(arc_k, keep_s0), one), add(around_k, vmax(arc_j, keep_s1), one))
-        store(rows, at + step, vmax(load(rows, at + step, W), add(o, opened, one)))
+        store(blocks, at + W, vmax(load(blocks, at + W, W), add(o, opened, one)))
         to_right = vmax(to_right, add(o, item, one))
         to_item = vmax(to_item, add(o, e, one))
         store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), W), add(o, closed, one)))
@@ -235,7 +245,7 @@ def _pull(j, k, at, step, E_of, rows, O3l, arc, by_head, pairs, links, one):
         s1_gone = vmax(s1_gone, y)
         store(by_head, (i, k), vmax(load(by_head, (i, k), W), add(x, arc_k, one)))
         store(pairs, (pair, W), vmax(load(pairs, (pair, W), W), add(y, arc_j, one)))
-        at += 2 * step
+        at += 2 * W
         pair += 1
     return to_right, to_item, s0_gone, s1_gone
 
@@ -246,23 +256,22 @@ def _raise(matrix, i, k, v):
 
 
 @njit(nogil=True, forceinline=True)
-def _go_back(n, shift, charts, starts, rows, o, unit):
+def _go_back(n, shift, charts, starts, blocks, o, unit):
     """Hand on from all items, the longest first."""
     A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
     O3l, O2, O2l, C3l, own_arc, by_head, by_dependent, links, pairs = o
     one = splat(unit, W)
     for l in range(n + 1, 1, -1):
-        _begin(l, n, shift, charts.C3, starts, rows, o)
+        _begin(l, n, shift, charts.C3, starts, blocks, o)
         for j in range(l - 1):
             _prepare_links(j, l, A, B, arc, C2, C3l, links)
             around = splat(O2l[0, j], W)
-            step = _row_length(n, j)
             by_l = splat(NEG, W)
-            for k in range(j + 1, l, W):
+            for k in range(_first(j), l, W):
                 ra, la = load(links, (BY_RA, k), W), load(links, (BY_LA, k), W)
                 from_link = load(O3l, (j, k), W)
                 to_right, to_item, s0_gone, s1_gone = _pull(
-                    j, k, starts[j] + k - j - 1, step, E_of, rows, O3l, own_arc, by_head, pairs, links, one
+                    j, k, _block(starts[j], j, k), E_of, blocks, O3l, own_arc, by_head, pairs, links, one
                 )
                 s0_gone = vmax(s0_gone, around + load(links, (CLOSED, k), W))
                 outside = vmax(vmax(from_link, to_item), around + vmax(ra, la))
@@ -293,16 +302,16 @@ def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, u
         at += rows_and_columns[0] * rows_and_columns[1]
     starts = np.zeros(n + 1, np.int64)
     for j in range(1, n + 1):
-        starts[j] = _rows_before(n, j)
-    size = _rows_before(n, n + 1) + W
-    rows = memory[at : at + size]
-    _copy_rows(charts.C3, n, starts, rows)
+        starts[j] = _elements_before(n, j)
+    size = _elements_before(n, n + 1) + W
+    blocks = memory[at : at + size]
+    _copy_items(charts.C3, n, starts, blocks)
     memory[at + size :] = NEG
     o = _cut_outside(memory, at + size, n)
     for h in range(n + 1):
         for d in range(1, n + 1):
             o.arc[h, d] = charts.arc[h, d]
-    _go_back(n, scores[0], charts, starts, rows, o, unit)
+    _go_back(n, scores[0], charts, starts, blocks, o, unit)
     for h in range(n + 1):
         for d in range(1, n + 1):
             best = max(o.by_head[h, d], o.by_dependent[d, h])

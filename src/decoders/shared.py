@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 import numpy as np
+from numba import njit
 
 LARGE = 1024.0  # of one part; sums of smaller numbers leave float32 enough digits
 LOWEST = float(np.finfo(np.float32).min)
@@ -18,6 +19,17 @@ LOWEST = float(np.finfo(np.float32).min)
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]
 """Channels, and whether there is one part for each word's row, one for each word's column, or one a word in all."""
+
+
+@njit(cache=True, nogil=True)
+def holds_large(values):
+    """Whether a number of a C-contiguous float32 array is large; −inf is none."""
+    bound, forbidden = np.float32(LARGE), np.float32(-np.inf)
+    small = True
+    flat = values.reshape(-1)
+    for at in range(flat.size):  # no branch: vectorised
+        small &= (abs(flat[at]) <= bound) | (flat[at] == forbidden)
+    return not small
 
 
 def exact(values: np.ndarray) -> np.ndarray:
