@@ -51,6 +51,13 @@ class TrainingConfig:
         Rarer words have no embedding of their own, and are spelt.
     word_unknown, character_unknown
         A word (character) seen c times is taken for unknown with probability x / (x + c).
+    warm_up
+        Steps over which the learning rate rises linearly from none.
+    rate_fall
+        How the learning rate falls: in "steps", whenever patience runs out, or "linear", to none after `max_epochs`.
+    length_noise
+        Batches have sentences of similar length; of lengths that are multiplied for this purpose by e to the power of
+        normal random numbers with this deviation, so that large batches are not always the same.
     dropout_rise
         Steps over which dropout in BiLSTMs and MLPs rises linearly from none to its rate.
     weight_average
@@ -77,6 +84,15 @@ class TrainingConfig:
     character_unknown: Weight = 0.25
     dropout_rise: Count = 0
     weight_average: Share = 0.0
+    warm_up: Count = 0
+    rate_fall: Literal["steps", "linear"] = "steps"
+    length_noise: Weight = 0.0
+
+    @model_validator(mode="after")
+    def _check_rate_fall(self) -> Self:
+        if self.rate_fall == "linear" and not self.max_epochs:
+            raise ValueError("rate_fall=linear needs max_epochs, when it has fallen")
+        return self
 
 
 def _check_decoder(name: str) -> str:

@@ -82,28 +82,34 @@ class TrainingBatch:
     columns: Tensor
 
 
-def shuffled_batches(lengths: Sequence[int], batch_words: int, seed: Sequence[int]) -> list[list[int]]:
+def shuffled_batches(
+    lengths: Sequence[int], batch_words: int, seed: Sequence[int], noise: float = 0.0
+) -> list[list[int]]:
     """Indices of the sentences of each batch: shuffled, similar lengths together within a window.
 
     ``lengths`` are the words of each sentence; a batch is full as soon as it has ``batch_words``; ``seed``, some
-    numbers, decides on the order.
+    numbers, decides on the order. Lengths are compared after being multiplied by factors whose logarithms have the
+    deviation ``noise``; if that is not 0, less than half a batch at the end of a window goes into the one before.
     """
     generator = np.random.default_rng(seed)
     words_of = np.array(lengths)
     order = generator.permutation(len(words_of))
     size = max(WINDOW, round(WINDOW_BATCHES * batch_words / words_of.mean()))
+    compared = words_of * np.exp(noise * generator.standard_normal(len(words_of))) if noise else words_of
     batches: list[list[int]] = []
     for start in range(0, len(order), size):
         window = order[start : start + size]
         batch: list[int] = []
         words = 0
-        for i in window[np.argsort(words_of[window], kind="stable")].tolist():
+        for i in window[np.argsort(compared[window], kind="stable")].tolist():
             batch.append(i)
             words += int(words_of[i])
             if words >= batch_words:
                 batches.append(batch)
                 batch, words = [], 0
-        if batch:
+        if batch and noise and batches and 2 * words < batch_words:
+            batches[-1] += batch
+        elif batch:
             batches.append(batch)
     return [batches[k] for k in generator.permutation(len(batches))]
 

@@ -49,6 +49,7 @@ class Schedule:
 
     def __init__(self, settings: TrainingConfig, epoch_steps: int) -> None:
         self.settings = settings
+        self.epoch_steps = epoch_steps
         self.interval = max(settings.evaluation_steps, -(-epoch_steps // 4))
 
     def advance(self, progress: Progress, epoch_steps: int) -> None:
@@ -67,6 +68,17 @@ class Schedule:
         first = not progress.best_step  # the first evaluation is the best so far in any case
         left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
         progress.fewest_left = min(left, progress.most_left)
+
+    def rate(self, progress: Progress) -> float:
+        """Learning rate of the next step."""
+        settings = self.settings
+        rate = progress.learning_rate
+        if progress.step < settings.warm_up:
+            rate *= (progress.step + 1) / settings.warm_up
+        if settings.rate_fall == "linear":
+            epochs = progress.epoch + min(progress.batch / self.epoch_steps, 1.0)
+            rate *= max(0.0, 1.0 - epochs / settings.max_epochs)
+        return rate
 
     def evaluates(self, progress: Progress) -> bool:
         """Whether it is time to evaluate."""

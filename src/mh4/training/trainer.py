@@ -108,7 +108,6 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
-        self._set_learning_rate()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
@@ -142,7 +141,8 @@ class Trainer:
     def batches(self, epoch: int) -> list[list[int]]:
         """Indices of the sentences of each batch."""
         lengths = [len(example.sentence) for example in self.examples]
-        return shuffled_batches(lengths, self.settings.batch_words, [self.settings.seed, epoch])
+        settings = self.settings
+        return shuffled_batches(lengths, settings.batch_words, [settings.seed, epoch], settings.length_noise)
 
     def collate(self, indices: Sequence[int]) -> TrainingBatch:
         """Tensors of one batch."""
@@ -157,6 +157,7 @@ class Trainer:
         network.train()
         step, rise = self.progress.step, self.settings.dropout_rise
         network.scale_dropout(step / rise if step < rise else 1.0)
+        self._set_learning_rate()
         loss = self.batch_loss(batch, self.progress.epoch)
         self.optimizer.zero_grad(set_to_none=True)
         (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
@@ -250,16 +251,14 @@ class Trainer:
             "loss": round(sum(self.workers.gather(recent.loss)) / recent.words, 4),
             "words_per_second": round(recent.words / recent.profile.total, 1),
             "share": {name: round(share, 4) for name, share in recent.profile.shares.items()},
-            "learning_rate": progress.learning_rate,
+            "learning_rate": self.schedule.rate(progress),
             "dev_uas": round(uas, 2),
             "dev_las": round(las, 2),
             "best": improved,
         }
-        if self.schedule.move_on(progress):
-            self._set_learning_rate()
-            if goes_back:
-                self.parser.network.load_state_dict(self.best)
-                self.average.restart()
+        if self.schedule.move_on(progress) and goes_back:
+            self.parser.network.load_state_dict(self.best)
+            self.average.restart()
         if self.workers.lead:
             self.checkpoint.append(report)
             self.checkpoint.save(progress)
@@ -300,13 +299,12 @@ class Trainer:
             )
         if self.settings.decay_from == "best":
             self.best = best
-        self._set_learning_rate()
         if self.workers.lead:
             self.checkpoint.cut_log(self.progress.step)
 
     def _set_learning_rate(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.progress.learning_rate * group["factor"]
+            group["lr"] = self.schedule.rate(self.progress) * group["factor"]
 
 
 def train(

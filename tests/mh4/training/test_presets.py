@@ -50,6 +50,9 @@ PUBLISHED_TRAINING = {
     "character_unknown": 0.25,
     "dropout_rise": 0,
     "weight_average": 0.0,
+    "warm_up": 0,
+    "rate_fall": "steps",
+    "length_noise": 0.0,
 }
 
 
@@ -62,4 +65,4 @@ def test_paper_has_the_published_settings():
 
 def test_the_default_is_balanced():
     assert DEFAULT_PRESET == "balanced"
-    assert set(PRESETS) == {"paper", "fast", "balanced", "best"}
+    assert set(PRESETS) == {"paper", "fast", "balanced", "large", "best"}
