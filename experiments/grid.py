@@ -327,7 +327,7 @@ def main() -> None:
     add("--seeds", nargs="+", type=int, default=[1, 2, 3, 4, 5])
     add("--work", type=Path, required=True, help="folder of models and locks, outside the repository or ignored by it")
     add("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
-    add("--workers", type=int, default=1, help="processes, one CPU thread each")
+    add("--workers", "--jobs", type=int, default=1, help="processes, one CPU thread each; they may share a GPU")
     add("--device", choices=["auto", "cpu", "cuda"], default="auto")
     add("--attempts", type=int, default=3, help="give a run up after so many failures (default: %(default)s)")
     add("--minutes", type=float, default=float("inf"), help="stop after so long; the next call continues")

@@ -251,9 +251,9 @@ def train(
         A greedy parser with this transition system instead, and the oracle that trains it.
     scorer : {"bilstm", "perceptron"}
         What scores the transitions of a greedy parser.
-    preset : {"balanced", "paper", "fast", "best"}, optional
+    preset : {"balanced", "paper", "fast", "best", "large"}, optional
         Hyperparameters of networks: ``paper`` as published, or a richer model trained briefly (``fast``), longer
-        (``balanced``, the default) or longest (``best``).
+        (``balanced``, the default), longest (``best``), or in large batches, for a GPU (``large``).
     seed : int
         Equal seeds give equal models on one device.
     epochs : int, optional

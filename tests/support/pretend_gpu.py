@@ -26,6 +26,8 @@ from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
+from mh4.cli.bench import operations
+
 FEWEST = 10_000  # storages that are gone may be remembered
 DEVICE = torch.device("cuda", 0)
 HOST = torch.device("cpu")
@@ -44,7 +46,6 @@ WAITING = {
     "aten::is_nonzero": "a truth value is read",
 }
 TRANSFERS = {"aten::_to_copy", "aten::copy_"}
-HOST_ARGUMENTS = {"aten::_cudnn_rnn", "aten::lstm", "aten::_thnn_fused_lstm_cell"}  # lengths are the host's
 
 
 class _Places:
@@ -86,6 +87,29 @@ def _copied(tensor: Tensor, places: _Places, to_device: bool) -> Tensor:
     return places.add(copy) if to_device else copy
 
 
+class _Recurrence(torch.autograd.Function):
+    """`torch.lstm` of packed sequences as one operation, as it is by cuDNN; only the states of the last layer."""
+
+    @staticmethod
+    def forward(context: Any, places: _Places, settings: tuple[Any, ...], *tensors: Tensor) -> Tensor:
+        rows, batch_sizes, state, cell, *weights = tensors
+        assert all(tensor in places for tensor in (rows, state, cell, *weights)), "the LSTM needs all on the device"
+        assert batch_sizes not in places, "the LSTM takes numbers of sequences from the host"
+        with _disable_current_modes(), torch.enable_grad():
+            own = [tensor.detach().requires_grad_() for tensor in (rows, *weights)]
+            states = torch.lstm(own[0], batch_sizes, [state, cell], own[1:], *settings)[0]
+        context.places, context.own, context.states = places, own, states
+        return places.add(states.detach().clone())
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
+        with _disable_current_modes():
+            rows, *weights = torch.autograd.grad(context.states, context.own, gradient)
+        for tensor in (rows, *weights):
+            context.places.add(tensor)
+        return None, None, rows, None, None, None, *weights
+
+
 class _Operators(TorchDispatchMode):
     """Below autograd: what an operator makes is where its arguments are, and these are in one place."""
 
@@ -104,7 +128,7 @@ class _Operators(TorchDispatchMode):
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         on_device = [tensor in places for tensor in tensors]
         mixed = not all(here or not tensor.dim() for here, tensor in zip(on_device, tensors, strict=True))
-        if mixed and any(on_device) and not in_backward and name not in TRANSFERS | HOST_ARGUMENTS:
+        if mixed and any(on_device) and not in_backward and name not in TRANSFERS:
             raise RuntimeError(
                 f"{name}: Expected all tensors to be on the same device, but found at least two devices, "
                 "cuda:0 and cpu!"
@@ -157,6 +181,10 @@ class PretendGPU(TorchFunctionMode):
         self.places = _Places()
         self.waits: Counter[tuple[str, str]] = Counter()
         self._pinned = _Places()
+
+    def holds(self, value: Any) -> bool:
+        """Whether it is a tensor on the device."""
+        return isinstance(value, Tensor) and value in self.places
 
     def note(self, what: str) -> None:
         """Count a wait."""
@@ -230,6 +258,7 @@ class PretendGPU(TorchFunctionMode):
             for name, value in instead.items():
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
+            stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))
             for module in (clip_grad, _foreach_utils):
                 stack.enter_context(mock.patch.object(module, "_group_tensors_by_device_and_dtype", by_device))
             try:
@@ -260,6 +289,9 @@ class PretendGPU(TorchFunctionMode):
             self.note("numbers are read")
             with _disable_current_modes():
                 return args[0].tolist()
+        if func is torch.lstm and any(weight in self.places for weight in args[3]):
+            rows, batch_sizes, (state, cell), weights, *settings = args
+            return (_Recurrence.apply(self.places, settings, rows, batch_sizes, state, cell, *weights),)
         if name in ("cpu", "cuda", "to"):
             return self._to(func, name, list(args), kwargs)
         wanted = kwargs.get("device")

@@ -49,8 +49,8 @@ DecodingThreadsOption = Annotated[
     int | None, typer.Option(min=1, max=512, help="CPU threads.", show_default="one per core")
 ]
 PRESET_HELP = (
-    "Hyperparameters: paper (as published), or a richer model trained briefly (fast), longer (balanced) or longest "
-    "(best)."
+    "Hyperparameters: paper (as published), or a richer model trained briefly (fast), longer (balanced), longest "
+    "(best) or in large batches, for GPUs (large)."
 )
 SettingOption = Annotated[
     list[str] | None,

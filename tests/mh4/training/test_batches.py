@@ -1,5 +1,6 @@
 """What a batch holds, and what an epoch."""
 
+import numpy as np
 import torch
 from small import small_config
 
@@ -81,3 +82,19 @@ def test_a_window_makes_up_eight_batches():
         full = max(1, batch_words // 10)
         assert len(batches) == sum(-(-min(window, 2000 - start) // full) for start in range(0, 2000, window))
         assert len(rest) == sum(min(window, 2000 - start) % full > 0 for start in range(0, 2000, window))
+
+
+def test_with_noise_large_batches_are_not_always_the_same():
+    lengths = np.random.default_rng(5).integers(1, 60, 300).tolist()
+    plain, noisy = (
+        [{frozenset(batch) for batch in shuffled_batches(lengths, 2000, [1, epoch], noise)} for epoch in range(2)]
+        for noise in (0.0, 0.4)
+    )
+    words = [[sum(lengths[i] for i in batch) for batch in batches] for batches in noisy]
+    for epoch in range(2):
+        assert sorted(i for batch in noisy[epoch] for i in batch) == list(range(300))
+        assert min(words[epoch]) >= 1000
+        spreads = [np.std([lengths[i] for i in batch]) for batch in noisy[epoch]]
+        assert np.mean(spreads) < 0.8 * np.std(lengths)
+    shared = [sum(len(one & other) ** 2 for one in batches[0] for other in batches[1]) for batches in (plain, noisy)]
+    assert shared[1] < 0.7 * shared[0]

@@ -28,6 +28,7 @@ PUBLISHED_NETWORK = {
     "tagger_layer": 0,
     "characters": "rare",
     "spelling_dropout": 0.0,
+    **dict.fromkeys(("upos_weight", "xpos_weight", "feats_weight", "lemma_weight"), 0.0),
 }
 PUBLISHED_TRAINING = {
     "seed": 1,

@@ -59,3 +59,22 @@ def test_epochs_are_a_limit():
 def test_seconds_left():
     assert Progress().seconds_left == (float("inf"), float("inf"))
     assert Progress(step=4, seconds=8.0, fewest_left=3, most_left=10).seconds_left == (6.0, 20.0)
+
+
+def test_the_rate_rises_and_falls_linearly():
+    settings = TrainingConfig(warm_up=4, rate_fall="linear", max_epochs=5)
+    schedule = Schedule(settings, 2)
+    progress = Progress(learning_rate=0.1)
+    rates = []
+    for _ in range(10):
+        rates.append(schedule.rate(progress))
+        schedule.advance(progress, 2)
+    assert rates[:4] == pytest.approx([0.1 * (step + 1) / 4 * (1 - step / 10) for step in range(4)])
+    assert rates[4:] == pytest.approx([0.1 * (1 - step / 10) for step in range(4, 10)])
+    assert schedule.rate(progress) == 0.0
+    assert schedule.evaluates(progress)
+
+
+def test_a_linear_fall_needs_an_end():
+    with pytest.raises(ValueError, match="max_epochs"):
+        TrainingConfig(rate_fall="linear")

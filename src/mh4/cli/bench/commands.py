@@ -111,6 +111,9 @@ def bench_train(
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)] = PAPER,
     setting: SettingOption = None,
     steps: Annotated[int, typer.Option(min=1, help="Minibatches to time.")] = 100,
+    count: Annotated[
+        bool, typer.Option("--count", help="Count the operations that a step starts on the device, too.")
+    ] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -122,7 +125,8 @@ def bench_train(
 
     set_threads(threads)
     settings = {**PRESETS[preset], **parse_settings(setting or [])}
-    _print(time_training(treebank, decoder.value, steps, device.value, threads, settings), as_json, stage_table)
+    results = time_training(treebank, decoder.value, steps, device.value, threads, settings, count)
+    _print(results, as_json, stage_table)
 
 
 @bench_app.command(name="parse")
