@@ -21,6 +21,13 @@ class Terminated(SystemExit):
     """The process was asked to end (SIGTERM): as with Ctrl-C, what is half done is cleaned up."""
 
     code = 143  # as shells have it: 128 and the number of the signal
+    asked = False
+
+    @classmethod
+    def check(cls) -> None:
+        """Raise it if it was asked for: raised in a destructor, where the signal may have come, it was lost."""
+        if cls.asked:
+            raise cls
 
 
 def prepare() -> None:

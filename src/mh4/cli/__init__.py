@@ -130,4 +130,5 @@ def _report(error: Exception) -> str:
 
 
 def _terminate(*_: object) -> None:
+    Terminated.asked = True
     raise Terminated

@@ -20,6 +20,7 @@ from rich.progress import (
 from rich.progress import Progress as Bars
 
 from mh4.data.files import open_input
+from mh4.machine import Terminated
 
 from .options import messages, say
 
@@ -59,6 +60,7 @@ def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[
 
         def show(count: Count) -> None:
             nonlocal shown
+            Terminated.check()
             elapsed = bar.tasks[0].elapsed or 1e-9
             if elapsed >= shown + 1 / _REFRESHES:  # not at every sentence
                 shown = elapsed
@@ -81,7 +83,12 @@ def epochs_bar(epochs: int) -> Iterator[Callable[[], None]]:
     """Yield a function to call after each epoch."""
     with _bar(TextColumn("training"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
         task = bar.add_task("", total=epochs)
-        yield lambda: bar.advance(task)
+
+        def advance() -> None:
+            Terminated.check()
+            bar.advance(task)
+
+        yield advance
 
 
 def _clock(seconds: float) -> str:
@@ -105,6 +112,7 @@ class TrainingDisplay:
 
     def on_step(self, progress: Progress, recent: Recent) -> None:
         """Show how a minibatch left things."""
+        Terminated.check()
         if not messages.is_terminal:
             return
         fewest, most = progress.seconds_left

@@ -9,7 +9,9 @@ import time
 import pytest
 
 from mh4 import cli
+from mh4.cli.progress import TrainingDisplay, words_bar
 from mh4.data.sentence import Sentence
+from mh4.machine import Terminated
 
 SENTENCE = Sentence.from_words(["A", "kutya", "ugat", "."]).to_conllu()
 
@@ -122,3 +124,21 @@ def test_an_output_folder_that_is_not_there_is_found_before_the_model_is_loaded(
     assert ended.returncode == 2
     assert "y.conllu: the folder" in ended.stderr
     assert "does not exist" in ended.stderr
+
+
+def test_a_signal_that_came_inside_a_destructor_is_not_lost(monkeypatch):
+    """Python only prints what a destructor raises; training went on."""
+    monkeypatch.setattr(Terminated, "asked", False)
+
+    class Unlucky:
+        def __del__(self):
+            cli._terminate()
+
+    monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
+    unlucky = [Unlucky()]
+    unlucky.clear()
+    assert Terminated.asked
+    with pytest.raises(Terminated), words_bar(["-"]) as show:
+        show((1, 1))
+    with TrainingDisplay() as display, pytest.raises(Terminated):
+        display.on_step(None, None)
