@@ -26,10 +26,17 @@ from mh4.parsers.config import (
     parse_settings,
 )
 from mh4.parsers.folder import LOG
-from mh4.training.presets import PRESETS
+from mh4.training.presets import PRESETS as ANNOTATING
 from mh4.training.trainer import train
 from mh4.trees.evaluation import Evaluation, Score, evaluate
 
+# The grid compares trees, of presets as they were before they predicted other columns, too.
+TREES_ALONE = {
+    "tagger_weight": 0.2,
+    "feature_weight": 0.1,
+    **dict.fromkeys(("upos_weight", "xpos_weight", "feats_weight", "lemma_weight"), 0.0),
+}
+PRESETS = {name: settings | TREES_ALONE if settings else settings for name, settings in ANNOTATING.items()}
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
 # Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how
 # these are scored (their toolkit). The paper names no oracle; MH4 has a static one only, so all have it.
