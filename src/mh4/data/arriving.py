@@ -18,7 +18,7 @@ def read_arriving(report: Errors) -> Iterator[Sentence | None]:
     """As `read_conllu` of standard input; None where nothing more is there to be read yet."""
     number = 0
     with open_input("-") as stream:
-        for block in blocks(_lines(stream)):
+        for block in blocks(arriving_lines(stream)):
             if not block.lines:
                 yield None
                 continue
@@ -31,7 +31,7 @@ def read_arriving(report: Errors) -> Iterator[Sentence | None]:
                 yield sentence
 
 
-def _lines(stream: BinaryIO) -> Iterator[bytes]:
+def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of a stream; `WAITING` before it would have to be waited for the next one."""
     if stream is not getattr(sys.stdin, "buffer", None) or os.name != "posix":  # unpacked, or not to be asked
         yield from stream

@@ -14,7 +14,8 @@ from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
-from .blocks import FORM, MISC
+from .arriving import arriving_lines
+from .blocks import FORM, MISC, WAITING
 from .errors import DataError, Errors
 from .files import STDIN_NAME, open_input
 from .sentence import Sentence
@@ -64,8 +65,8 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
     lines: list[str] = []
     before, size, begins = "", 0, True
     problem: DataError | None = None
-    for line in _decoded(stream, source):
-        if isinstance(line, DataError):
+    for line in _decoded(iter(lambda: stream.readline(PORTION), b""), source):
+        if not isinstance(line, str):
             problem = problem or line
             lines.append("")
             continue
@@ -89,12 +90,14 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
         yield Portion("".join(lines), before, begins, True)
 
 
-def _decoded(stream: BinaryIO, source: str) -> Iterator[str | DataError]:
-    """Lines, long ones in pieces; in place of one that cannot be text, what is wrong with it."""
+def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
+    """Lines, or pieces of long ones; in place of one that cannot be text, what is wrong with it; None if it is late."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number, first = 1, True
-    while True:
-        raw = stream.readline(PORTION)
+    for raw in chain(raws, (b"",)):
+        if raw is WAITING:
+            yield None
+            continue
         whole = raw.endswith(b"\n") or not raw
         try:
             line = decoder.decode(raw, final=whole)
@@ -109,8 +112,6 @@ def _decoded(stream: BinaryIO, source: str) -> Iterator[str | DataError]:
             yield DataError(f"{source}:{number}: holds a NUL character (text is needed)")
         elif line:
             yield line
-        if not raw:
-            return
         number += whole
         first = False
 
@@ -180,8 +181,8 @@ def _unescape(value: str) -> str:
     return re.sub(r"\\.", lambda match: _UNESCAPED.get(match[0], match[0]), value)
 
 
-def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Sentence]:
-    """Sentences of a text whose words are cut already.
+def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Sentence | None]:
+    """Sentences of a text whose words are cut already; None where nothing more has come on standard input.
 
     Parameters
     ----------
@@ -201,7 +202,11 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
     source = STDIN_NAME if str(path) == "-" else str(path)
     with open_input(path) as stream:
         number = 0
-        for words in _word_lists(_decoded(stream, source), layout == "vertical"):
+        raws = arriving_lines(stream) if str(path) == "-" else stream
+        for words in _word_lists(_decoded(raws, source), layout == "vertical"):
+            if words is None:
+                yield None
+                continue
             if isinstance(words, DataError):
                 report(words)
                 continue
@@ -210,12 +215,15 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
             yield Sentence.from_words(words, source=source, number=number).replace(comments=comments)
 
 
-def _word_lists(lines: Iterator[str | DataError], vertical: bool) -> Iterator[list[str] | DataError]:
-    """The words of each sentence, or what is wrong with it."""
+def _word_lists(lines: Iterator[str | DataError | None], vertical: bool) -> Iterator[list[str] | DataError | None]:
+    """The words of each sentence, or what is wrong with it; None where a line is late."""
     words: list[str] = []
     pieces: list[str] = []
     problem: DataError | None = None
     for line in chain(lines, ("\n", "\n")):  # what the end of the file may lack
+        if line is None:
+            yield None
+            continue
         if isinstance(line, DataError):
             problem = problem or line
             continue

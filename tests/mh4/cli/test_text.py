@@ -89,21 +89,22 @@ def test_text_is_parsed_on_a_cluster(mh4, text_model, article, tmp_path):
     assert (tmp_path / "parsed" / article.name).read_text(encoding="utf-8") == expected
 
 
-def test_a_paragraph_is_written_when_its_blank_line_arrives(text_model):
-    program = [sys.executable, "-m", "mh4", "parse", str(text_model), "--text", "-"]
+@pytest.mark.parametrize("options", [["--text", "-"], pytest.param(["--input", "horizontal"], marks=pytest.mark.slow)])
+def test_a_paragraph_is_written_when_its_blank_line_arrives(options, text_model):
+    program = [sys.executable, "-m", "mh4", "parse", str(text_model), *options]
     with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
         timer = threading.Timer(60, process.kill)
         timer.start()
-        os.write(process.stdin.fileno(), b"Zub ulv.\n\n")
+        os.write(process.stdin.fileno(), b"Zub ulv.\n\n" if "--text" in options else b"Zub ulv .\n")
         lines = []
         while not lines or lines[-1] != b"\n":  # until then standard input stays open
             lines.append(process.stdout.readline())
             assert lines[-1]
         assert lines[-2].startswith(b"3\t.\t")
-        rest, _ = process.communicate(b"Tor teg.\n")
+        rest, _ = process.communicate(b"Tor teg .\n")
         timer.cancel()
     assert process.returncode == 0
-    assert b"# newpar\n# sent_id = 2\n# text = Tor teg.\n" in rest
+    assert b"# sent_id = 2\n# text = Tor teg .\n" in rest
 
 
 def test_eval_says_that_there_are_no_trees(mh4, tmp_path, small_treebanks):
