@@ -86,7 +86,8 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
             lines, before, size, begins = [], "", 0, blank
     if problem is not None:
         report(problem)
-    elif lines:
+        lines = []
+    if lines or not begins:
         yield Portion("".join(lines), before, begins, True)
 
 

@@ -80,6 +80,13 @@ def test_a_long_text_without_a_blank_line_is_cut_where_sentences_end(cutter, sma
     assert len(cut) == pytest.approx(copies * len(whole), rel=0.02)  # the end of a copy meets the next one
 
 
+@pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION, 2 * PORTION + 5])
+@pytest.mark.parametrize("piece", ["Zub ulv. Tor.\n", "Zub ulv. Tör. "])
+def test_nothing_is_lost_where_a_long_text_is_read_in_portions(cutter, piece, size):
+    text = (piece * PORTION)[:size]
+    assert "".join(text_of(cutter.cut(text))) == text
+
+
 def test_multiword_tokens_are_split(cutter):
     gold = list(read_conllu(cutter.path.parent / "train.conllu"))
     sentences = list(cutter.cut("".join(text_of(gold))))
