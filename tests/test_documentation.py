@@ -37,7 +37,7 @@ def workplace(tmp_path_factory):
     """A folder with what the pages use: treebanks, and a model that knows one sentence of Hungarian."""
     folder = tmp_path_factory.mktemp("pages")
     wrong = HUNGARIAN.replace("nsubj", "obj")
-    texts = {"train": 40 * HUNGARIAN, "dev": HUNGARIAN, "input": HUNGARIAN, "gold": HUNGARIAN, "system": wrong}
+    texts = {"train": 40 * HUNGARIAN, "dev": 8 * HUNGARIAN, "input": HUNGARIAN, "gold": HUNGARIAN, "system": wrong}
     for name, text in texts.items():
         (folder / f"{name}.conllu").write_text(text, encoding="utf-8")
     config = small_config(max_steps=60)

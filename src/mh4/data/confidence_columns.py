@@ -54,12 +54,13 @@ def with_confidence(sentence: Sentence) -> Sentence:
     found = sentence.confidence
     if found is None:
         return sentence
-    misc = [with_entries(_without(old), _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
+    misc = [_merged(old, _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
     noted = sentence.replace(misc=misc)
     return noted if found.tree is None else noted.with_comment(TREE, shown(found.tree))
 
 
 def _entries(found: Confidence, word: int) -> dict[str, str]:
+    """In the order of the alphabet."""
     margin, runner_up = float(found.margins[word]), int(found.runners_up[word])
     entries: dict[str, str] = {}
     if found.words is not None and found.heads is not None and not isnan(found.words[word]):
@@ -69,17 +70,19 @@ def _entries(found: Confidence, word: int) -> dict[str, str]:
     return entries
 
 
-def _without(misc: str) -> str:
-    """MISC without what an earlier parser said of its confidence."""
-    if "=" not in misc:
-        return misc
-    kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
-    return "|".join(kept) or "_"
+def _merged(misc: str, entries: dict[str, str]) -> str:
+    """MISC with the entries, in place of what an earlier parser said."""
+    if misc == "_":  # as mostly
+        return "|".join(f"{name}={value}" for name, value in entries.items()) or "_"
+    if "=" in misc:
+        kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
+        misc = "|".join(kept) or "_"
+    return with_entries(misc, entries)
 
 
 def shown(number: float) -> str:
     """A confidence or a margin as it is written."""
-    return f"{round(float(number), DIGITS):.10g}"
+    return f"{number:.{DIGITS}f}".rstrip("0").rstrip(".")
 
 
 def without_uncertain(sentence: Sentence, least: float) -> Sentence:

@@ -1,7 +1,8 @@
 """Drawings of dependency trees, for the terminal (`draw_text`) and as pictures (`draw_svg`).
 
 Both mark the arcs that are crossed by another one, since they are what non-projective parsing is about: with double
-lines in the terminal, dashed and in another colour in a picture.
+lines in the terminal, dashed and in another colour in a picture. Of a tree whose parser says how sure it is, weak arcs
+and the next best heads of doubtful words are shown, too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,9 @@ import numpy as np
 from rich.cells import cell_len
 
 from mh4.decoders.trees import crossed_arcs
+
+from .confidence import Confidence
+from .doubts import LEGEND, NOTE_SIZE, SURE, doubts, noted, strength, svg_below
 
 
 class Drawing(str):
@@ -37,6 +41,7 @@ def draw_text(
     relations: Sequence[str] | None = None,
     width: int | None = None,
     markup: bool = False,
+    confidence: Confidence | None = None,
 ) -> str:
     """A tree in box-drawing characters, one word per line.
 
@@ -56,6 +61,9 @@ def draw_text(
         Lines should not be longer: trunks are set closer, then words are cut off, down to four columns.
     markup : bool
         Return console markup for `rich`, with crossed arcs in colour, instead of plain text.
+    confidence : Confidence, optional
+        Arcs to words whose head is doubtful are dashed (╌); at the end of the line stand the probability of the head
+        and, after another dash, the next best head.
 
     Raises
     ------
@@ -69,6 +77,7 @@ def draw_text(
     count = max(lanes.values()) + 1  # lane 0 is next to the words; the root has the outermost
     label_space = max(map(cell_len, labels)) + 2 if any(labels) else 0
     word_space = max(map(cell_len, words))
+    doubtful = {doubt.word: noted(doubt, words) for doubt in doubts(confidence)}
     spacing = 2
     if width is not None:
         if 2 * count + 2 + word_space + label_space > width:
@@ -77,6 +86,9 @@ def draw_text(
     lines = []
     for d, (word, label) in enumerate(zip(words, labels, strict=True), 1):
         arc = _text_arc(d, heads, crossed, lanes, spans, count, spacing)
+        if d in doubtful:
+            arc = arc.replace("─", "╌")
+            label = f"{label}{' ' * (label_space - cell_len(label))}{doubtful[d]}" if label else doubtful[d]
         word = _cut(word, word_space)
         padding = " " * (word_space - cell_len(word) + 2) if label else ""
         if markup:
@@ -177,13 +189,24 @@ text {{ font-family: 'Source Sans 3', 'Segoe UI', 'Helvetica Neue', Arial, sans-
 .ground {{ fill: {BACKGROUND}; }}
 .legend {{ font-size: {LABEL_SIZE}px; fill: {ARC}; text-anchor: start; }}
 """
+STYLE_OF_DOUBTS = f""".other {{ fill: none; stroke: {ARC}; stroke-width: 1.2; stroke-dasharray: 2 3; }}
+.tip {{ fill: {ARC}; }}
+.note {{ font-size: {NOTE_SIZE}px; fill: {ARC}; }}
+"""
 
 
-def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations: Sequence[str] | None = None) -> str:
+def draw_svg(
+    forms: Sequence[str],
+    heads: np.ndarray | Sequence[int],
+    relations: Sequence[str] | None = None,
+    confidence: Confidence | None = None,
+) -> str:
     """A tree as a stand-alone SVG picture, arcs above the words, for 1 to about 60 words.
 
     Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks those that
-    another arc crosses. A legend explains them where there are any. For arguments and errors see `draw_text`.
+    another arc crosses. A legend explains them where there are any. Arcs to doubtful words are the thinner and paler the
+    less certain they are; below these words stand the probability of the head and a dashed arc from the next best one,
+    class ``other``. For arguments and errors see `draw_text`.
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
@@ -193,8 +216,14 @@ def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations:
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
     baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
-    height = baseline + WORD_SIZE + 14 + MARGIN + (24 if crossed.any() else 0)
-    arcs, texts = [], []
+    below, bottom = [], float(baseline + WORD_SIZE + 14)
+    if doubtful := doubts(confidence):
+        below, bottom = svg_below(doubtful, centres, bottom)
+    legends = [("arc crossed", "crossed by another arc")] if crossed.any() else []
+    legends += [("other", LEGEND)] if doubtful else []
+    height = round(bottom) + MARGIN + 24 * len(legends)
+    arcs: list[str] = []
+    texts: list[str] = []
     for d in range(1, n + 1):
         h = int(heads[d])
         kind = " crossed" if crossed[d] else ""
@@ -204,7 +233,9 @@ def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations:
         else:
             path = _curve(ports[h, d, h], x, baseline, y)
             label_x, label_y = _label_place(d, heads, levels, ports, labels), y + 4
-        arcs.append(f'<path class="arc{kind}" data-head="{h}" data-dependent="{d}" d="{path}"/>')
+        p = strength(confidence, d)
+        weak = f' style="stroke-width:{0.6 + 0.9 * p:.2f};opacity:{0.35 + 0.65 * p:.2f}"' if p < SURE else ""
+        arcs.append(f'<path class="arc{kind}" data-head="{h}" data-dependent="{d}"{weak} d="{path}"/>')
         arcs.append(f'<path class="head{kind}" d="M{x:.1f} {baseline}l-4 -{ARROW + 2}q4 2 8 0z"/>')
         if labels[d]:
             half = _extent(labels[d], LABEL_SIZE) / 2 + 3
@@ -214,18 +245,19 @@ def draw_svg(forms: Sequence[str], heads: np.ndarray | Sequence[int], relations:
             )
     for word, x in zip(words, centres[1:], strict=True):
         texts.append(f'<text class="word" x="{x:.1f}" y="{baseline + WORD_SIZE + 5}">{escape(word)}</text>')
-    if crossed.any():
-        y = height - MARGIN + 6
+    for row, (kind, meaning) in enumerate(reversed(legends)):
+        y = height - MARGIN + 6 - 24 * row
         texts.append(
-            f'<path class="arc crossed" d="M{MARGIN} {y - 4}h30"/>'
-            f'<text class="legend" x="{MARGIN + 38}" y="{y}">crossed by another arc</text>'
+            f'<path class="{kind}" d="M{MARGIN} {y - 4}h30"/>'
+            f'<text class="legend" x="{MARGIN + 38}" y="{y}">{meaning}</text>'
         )
-        right = max(right, 2 * MARGIN + 38 + _extent("crossed by another arc", LABEL_SIZE))
+        right = max(right, 2 * MARGIN + 38 + _extent(meaning, LABEL_SIZE))
     size = f'width="{right:.0f}" height="{height}" viewBox="0 0 {right:.0f} {height}"'
-    body = "\n".join([*arcs, *texts])
+    style = STYLE + STYLE_OF_DOUBTS if doubtful else STYLE
+    body = "\n".join([*arcs, *below, *texts])
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" aria-label={quoteattr(" ".join(words))}>\n'
-        f"<title>Dependency tree</title>\n<style>{STYLE}</style>\n"
+        f"<title>Dependency tree</title>\n<style>{style}</style>\n"
         f'<rect class="ground" width="100%" height="100%" rx="10"/>\n{body}\n</svg>\n'
     )
 

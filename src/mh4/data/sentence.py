@@ -431,12 +431,12 @@ class Sentence(Sequence[Word]):
 
     def draw(self, width: int | None = None) -> Drawing:
         """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
-        text = draw_text(self.forms, self.heads, self.relations, width)
-        return Drawing(text, draw_svg(self.forms, self.heads, self.relations))
+        text = draw_text(self.forms, self.heads, self.relations, width, confidence=self.confidence)
+        return Drawing(text, draw_svg(self.forms, self.heads, self.relations, self.confidence))
 
     def _repr_svg_(self) -> str | None:
         """The tree in a notebook."""
-        return draw_svg(self.forms, self.heads, self.relations) if is_tree(self.heads) else None
+        return draw_svg(self.forms, self.heads, self.relations, self.confidence) if is_tree(self.heads) else None
 
 
 _COLUMNS = {name: value.column for name, value in vars(Sentence).items() if isinstance(value, _Column)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -13,7 +14,9 @@ from paths import ROOT
 from rich.cells import cell_len
 from rich.text import Text
 
+from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
+from mh4.data.doubts import Doubt, svg_below
 from mh4.data.drawing import draw_svg, draw_text
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
@@ -222,9 +225,66 @@ def test_errors(draw, forms, heads, relations, message):
         draw(forms, heads, relations)
 
 
+# What a parser that was trained for half a minute said of FORMS: two wrong heads, of which it was not sure.
+PARSED = np.array([-1, 2, 4, 2, 0, 4, 9, 9, 9, 3, 4])
+PARSED_RELATIONS = [*RELATIONS[:2], "conj", *RELATIONS[3:]]
+CONFIDENCE = Confidence(
+    margins=np.array([np.inf, 11.2, 4.0, 0.3, 10.2, 3.2, 6.3, 9.8, 5.9, 0.3, 5.7]),
+    runners_up=np.array([-1, 3, 3, 5, 10, 2, 4, 6, 7, 5, 2], np.int32),
+    relations=np.full(11, 0.9),
+    heads=np.where(np.isin(np.arange(11), [3, 9]), 0.55, 0.99),
+    words=np.full(11, 0.5),
+)
+DOUBTFUL = """\
+    ╭─────▶ Te        det
+  ╒═╪═════▶ nofe      nsubj
+  │ ╰╌┬╌╌╌▶ hivon     conj        55%  ╌ takomero
+●═╪═══│═══▶ mihevode  root
+  ├───│───▶ takomero  xcomp
+  │   │ ╭─▶ ,         punct
+  │   │ ├─▶ kve       nsubj
+  │   │ ├─▶ yeni      obj
+  │   ╘═╧═▶ zafante   acl:relcl   55%  ╌ takomero
+  ╘═══════▶ .         punct"""
+
+
+def test_doubtful_heads_in_the_terminal():
+    assert draw_text(FORMS, PARSED, PARSED_RELATIONS, confidence=CONFIDENCE) == DOUBTFUL
+    marked = draw_text(FORMS, PARSED, PARSED_RELATIONS, markup=True, confidence=CONFIDENCE)
+    assert Text.from_markup(marked).plain.replace(" \n", "\n").rstrip() == DOUBTFUL
+    alone = Confidence(*(np.array([np.nan, x]) for x in (1.0, 0)), np.full(2, 0.5), heads=np.array([np.nan, 0.5]))
+    assert draw_text(["a"], [-1, 0], confidence=alone) == "●╌▶ a   50%  ╌ ●"
+
+
+def test_doubtful_heads_in_a_picture():
+    tree = ElementTree.fromstring(draw_svg(FORMS, PARSED, PARSED_RELATIONS, CONFIDENCE))
+    others = [path for path in tree.iter(f"{SVG}path") if path.get("data-head") and path.get("class") == "other"]
+    assert [(path.get("data-head"), path.get("data-dependent")) for path in others] == [("5", "3"), ("5", "9")]
+    arcs = [path for path in tree.iter(f"{SVG}path") if "arc" in path.get("class") and path.get("data-head")]
+    assert [path.get("data-dependent") for path in arcs if path.get("style")] == ["3", "9"]
+    notes = [text.text for text in tree.iter(f"{SVG}text") if text.get("class") == "note"]
+    assert notes == ["55%", "55%"]
+    assert "next best head" in "".join(tree.itertext())
+    certain = Confidence(CONFIDENCE.margins, CONFIDENCE.runners_up, CONFIDENCE.relations)
+    assert draw_svg(FORMS, PARSED, RELATIONS, certain) == draw_svg(FORMS, PARSED, RELATIONS)
+
+
+def test_next_best_heads_lie_below_each_other():
+    found = [Doubt(1, 0.5, 4), Doubt(2, 0.5, 3), Doubt(3, 0.4, 0), Doubt(4, 0.3, -1)]
+    elements, bottom = svg_below(found, [0.0, 10.0, 60.0, 110.0, 160.0], 100.0)
+    assert [re.search(r"(?:H|V)[-0-9.]+", element)[0][0] for element in elements if "other" in element] == [
+        "H",
+        "H",
+        "V",
+    ]
+    depths = [float(re.search(r" (\d+)H", element)[1]) for element in elements if "H" in element]
+    assert depths[0] > depths[1]
+    assert bottom == max(depths)
+
+
 def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
     """docs/tree.svg is what the code draws today."""
     sentence = list(read_conllu(write_sample(tmp_path)["test"], trees="required"))[92]
     assert list(sentence.forms) == FORMS
-    drawn = draw_svg(sentence.forms, sentence.heads, sentence.relations)
+    drawn = draw_svg(FORMS, PARSED, PARSED_RELATIONS, CONFIDENCE)
     assert (ROOT / "docs" / "tree.svg").read_text(encoding="utf-8") == drawn
