@@ -204,9 +204,9 @@ def draw_svg(
     """A tree as a stand-alone SVG picture, arcs above the words, for 1 to about 60 words.
 
     Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks those that
-    another arc crosses. A legend explains them where there are any. Arcs to doubtful words are the thinner and paler the
-    less certain they are; below these words stand the probability of the head and a dashed arc from the next best one,
-    class ``other``. For arguments and errors see `draw_text`.
+    another arc crosses. A legend explains them where there are any. Arcs to doubtful words are the thinner and paler
+    the less certain they are; below these words stand the probability of the head and a dashed arc from the next best
+    one, class ``other``. For arguments and errors see `draw_text`.
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
