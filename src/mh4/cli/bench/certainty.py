@@ -19,7 +19,7 @@ from .decoders import BLOCK, Timed
 DECODERS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")
 LENGTHS = (20, 40, 60, 100)
 TREES = 10  # for k_best
-_COLUMNS = {
+COLUMNS = {
     "max_marginals": "max-marginals",
     "margins": "margins",
     "k_best": f"{TREES} best trees",
@@ -88,11 +88,11 @@ def measure_certainty(
 def certainty_table(results: dict[str, Any]) -> Table:
     """`measure_certainty` as a table."""
     table = Table(title="CPU time of one decode, and of the rest in decodes", box=None, pad_edge=False)
-    for column in ("decoder", "words", "decode, ms", *_COLUMNS.values(), "memory, charts"):
+    for column in ("decoder", "words", "decode, ms", *COLUMNS.values(), "memory, charts"):
         table.add_column(column, justify="left" if column == "decoder" else "right")
     for name, by_length in results.items():
         for length, row in by_length.items():
-            ratios = (row["ratios"].get(what) for what in _COLUMNS)
+            ratios = (row["ratios"].get(what) for what in COLUMNS)
             table.add_row(
                 name,
                 length,

@@ -212,6 +212,7 @@ def bench_all(
     parsed = [str(path) for path in (model, treebank) if path is not None]
     options = {
         "decoders": ["--decoders", "mst", "--lengths", "4,20,22", "--repeats", "3"] if quick else [],
+        "certainty": ["--decoders", "mst,mh3", "--lengths", "4", "--repeats", "3"] if quick else [],
         "read": [*parsed[1:], *(["--repeats", "1"] if quick else [])],
         "train": [*parsed[1:], *common, *(["--steps", "1"] if quick else [])],
         "parse": [*parsed, *common, *(["--repeats", "1"] if quick else [])],

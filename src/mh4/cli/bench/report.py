@@ -14,6 +14,7 @@ from typing import Any
 from mh4.data.errors import require
 from mh4.data.files import atomic_output
 
+from .certainty import COLUMNS
 from .decoders import FITTED
 from .memory import MIB
 
@@ -113,6 +114,7 @@ def performance_markdown(results: dict[str, Any]) -> str:
         "",
         *_decoder_lines(results["decoders"]),
         "",
+        *_certainty_lines(results.get("certainty")),
         *_reading_lines(results.get("read")),
         *(_stage_line(name, results[name]) for name in ("train", "parse") if name in results),
         *_memory_lines(results.get("memory", [])),
@@ -131,6 +133,28 @@ def _decoder_lines(results: dict[str, Any]) -> list[str]:
         cells = [f"`{name}`", *times, _power(row["exponent"]), _power(row.get("chart_exponent"))]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
+
+
+def _certainty_lines(results: dict[str, Any] | None) -> list[str]:
+    if not results:
+        return []
+    lengths = list(next(iter(results.values())))
+    lines = [
+        f"What it takes to say how sure a decoder is, in decodes of the same sentence, at {', '.join(lengths)} words "
+        "(CPU time of one thread), and the memory of max-marginals, in charts:",
+        "",
+        "| decoder | " + " | ".join(COLUMNS.values()) + " | memory |",
+        "|---" * (len(COLUMNS) + 2) + "|",
+    ]
+    for name, by_length in results.items():
+        cells = [", ".join(_ratio(row["ratios"].get(what)) for row in by_length.values()) for what in COLUMNS]
+        cells.append(_ratio(max(row["memory"] or 0 for row in by_length.values()) or None))
+        lines.append(f"| `{name}` | " + " | ".join("–" if "–" in cell else cell for cell in cells) + " |")
+    return [*lines, ""]
+
+
+def _ratio(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f}" if value < 100 else f"{value:.0f}"
 
 
 def _reading_lines(results: dict[str, Any] | None) -> list[str]:

@@ -18,6 +18,17 @@ RESULTS_OF_ALL = {
         "decoders": {"mst": {**ROW, "chart_bytes": {"10": 1}, "chart_exponent": 2.0}},
         "peers": {"another": {"decoder": "mst", "milliseconds": {"10": 5.0}, "exponent": None}},
     },
+    "certainty": {
+        "mh3": {
+            "20": {
+                "milliseconds": 0.1,
+                "ratios": {"max_marginals": 2.04, "margins": 3.5, "k_best": 123.4},
+                "memory": 2.1,
+            },
+            "40": {"milliseconds": 0.2, "ratios": {"max_marginals": 2.5, "margins": 4, "k_best": 99.96}, "memory": 2.0},
+        },
+        "1ec": {"20": {"milliseconds": 0.1, "ratios": {"margins": 3.5}, "memory": None}},
+    },
     "read": {"words_per_cpu_second": {"read": 250_000.0, "write": 500_000.0}},
     "train": {"words_per_second": 1234.5, "share": {"encode": 0.75, "decode": 0.25}},
     "parse": {"words_per_second": 9876.5, "share": {"encode": 1.0}},
@@ -63,6 +74,8 @@ def test_section_holds_every_result():
     assert rows["words"] == ["10", "20", "200", "time", "memory"]
     assert rows["`mst`"] == ["0.012", "4.56", "7890", "n<sup>3.5</sup>", "n<sup>2.0</sup>"]
     assert rows["`another`"] == ["5", *4 * "–"]
+    assert rows["`mh3`"] == ["2.0, 2.5", "3.5, 4.0", "123, 100.0", "–", "–", "2.1"]
+    assert rows["`1ec`"] == ["–", "3.5", "–", "–", "–", "–"]
     lines = {name: line for line in text.splitlines() for name in RESULTS_OF_ALL if f"`mh4 bench {name}`" in line}
     numbers = {name: re.findall(r"\d[\d,.]*\d%?", line.partition(":")[2]) for name, line in lines.items()}
     assert numbers == {
