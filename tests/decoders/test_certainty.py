@@ -16,7 +16,7 @@ from mh4.decoders.trees import is_tree
 
 NAMES = decoder_names()
 EXAMPLES = 40
-LENGTHS = range(1, 5)  # 1ec and mst take a decode an arc
+LENGTHS = range(1, 6)
 every_decoder = pytest.mark.parametrize("name", NAMES)
 kinds = st.sampled_from(["normal", "ties", "forbid", "given"])
 

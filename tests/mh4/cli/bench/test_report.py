@@ -112,6 +112,6 @@ def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
     result = CliRunner().invoke(app, [*arguments, str(small_model), str(small_treebanks[1])])
     assert result.exit_code == 0, result.output
     results = json.loads((tmp_path / RESULTS).read_text(encoding="utf-8"))
-    assert set(results) == {"machine", "decoders", "read", "train", "parse", "memory"}
+    assert set(results) == {"machine", "decoders", "certainty", "read", "train", "parse", "memory"}
     assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)
     assert (tmp_path / PLOT).stat().st_size > 0
