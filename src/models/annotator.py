@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
@@ -67,9 +68,11 @@ class Annotator(nn.Module):
             Classifier(size, config.mlp, count, config.mlp_dropout) if count and weight else None
             for count, weight in zip(counts, self.weights, strict=True)
         )
-        inside = torch.arange(classes.most_values) < torch.tensor(classes.feats, dtype=torch.int64)[:, None]
-        self.register_buffer("inside", inside, persistent=False)
+        inside = np.arange(classes.most_values) < np.array(classes.feats, np.int64)[:, None]
+        self.register_buffer("inside", torch.from_numpy(inside), persistent=False)
+        self.register_buffer("places", torch.from_numpy(np.flatnonzero(inside)), persistent=False)
         self.inside: Tensor
+        self.places: Tensor
 
     def forward(self, words: Tensor) -> ColumnScores:
         """Scores for words, (M, size)."""
@@ -78,8 +81,8 @@ class Annotator(nn.Module):
             for classifier in (self.upos, self.xpos, self.feats, self.lemmas)
         )
         if feats is not None:
-            padded = feats.new_full((len(feats), *self.inside.shape), float("-inf"))
-            feats = padded.masked_scatter(self.inside, feats)
+            padded = feats.new_full((len(feats), self.inside.numel()), float("-inf"))
+            feats = padded.index_copy(1, self.places, feats).unflatten(1, self.inside.shape)
         return ColumnScores(upos, xpos, feats, lemmas, self.inside)
 
     def loss(self, words: Tensor, targets: Tensor) -> Tensor:

@@ -115,9 +115,9 @@ class ChartConfig:
 
     decoder: Annotated[str, AfterValidator(_check_decoder)] = "mh4-hybrid"
     single_root: bool = True
-    loss: Loss = "hinge"
     network: NetworkConfig = NetworkConfig()
     training: TrainingConfig = TrainingConfig()
+    loss: Loss = "hinge"
 
     @model_validator(mode="after")
     def _check_loss(self) -> Self:

@@ -78,8 +78,8 @@ class Vocabulary:
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
             features.update(name for names in feature_names(sentence) for name in names)
-        if len(relations) > 1:
-            del relations["_"]  # of arcs that are not labelled
+        del relations["_"]  # of arcs that are not labelled; but there has to be one
+        relations = relations or Counter("_")
         frequent = Counter({word: count for word, count in words.items() if count >= min_word_count})
         return cls(
             _by_frequency(frequent),

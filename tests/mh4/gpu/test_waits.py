@@ -30,7 +30,7 @@ def test_evaluation_does_not_wait_for_every_parameter(small_treebanks, tmp_path)
         trainer.on_step = lambda *_: gpu_waits.clear()
         trainer.on_evaluation = lambda _: seen.append(sum(gpu_waits.values()))
         trainer.run()
-    assert len(list(trainer.parser.network.parameters())) > 30
+    assert len(list(trainer.parser.network.parameters())) > 20
     assert len(seen) == 2
     assert max(seen) <= 8  # the last loss, whether weights are numbers, two of a batch of dev, two files
 
