@@ -1,5 +1,6 @@
 """Standard input as it arrives: somebody may be waiting for the answer to what has come so far."""
 
+import io
 import os
 import select
 import sys
@@ -33,7 +34,7 @@ def read_arriving(report: Errors) -> Iterator[Sentence | None]:
 
 def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
     """The lines of a stream; `WAITING` before it would have to be waited for the next one."""
-    if stream is not getattr(sys.stdin, "buffer", None) or os.name != "posix":  # unpacked, or not to be asked
+    if not _can_be_asked(stream):
         yield from stream
         return
     rest = b""
@@ -48,3 +49,14 @@ def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
             yield line + b"\n"
     if rest:
         yield rest
+
+
+def _can_be_asked(stream: BinaryIO) -> bool:
+    """Whether the system can say if there is more to read: not of what is unpacked or stands in memory."""
+    if stream is not getattr(sys.stdin, "buffer", None) or os.name != "posix":
+        return False
+    try:
+        stream.fileno()
+    except io.UnsupportedOperation:
+        return False
+    return True

@@ -113,7 +113,6 @@ BAD_GOLD = {
     "missing columns": (GOOD.replace("\tDET\tDT", "\tDET"), ":2:", "s1", "columns"),
     "bad utf-8": (GOOD.encode().replace(b"dog", b"d\xffg"), ":3:", "UTF-8"),
     "empty file": ("", "no sentences"),
-    "head out of range": (GOOD.replace("\t2\tdet", "\t9\tdet"), ":2:", "s1"),
 }
 
 

@@ -58,7 +58,7 @@ def test_configurations_of_format_1_had_no_kind(kind):
         ({}, "model format None"),
         ({"format": 2}, "unknown kind of model None; known: chart, greedy, perceptron"),
         ({"format": 2, "kind": ["chart"]}, "unknown kind of model ['chart']"),
-        ({"format": 1, "decoders": "mst"}, "decoders: unknown option; known: decoder, single_root, network, training, loss"),
+        ({"format": 1, "decoders": "mst"}, "decoders: unknown option; known: decoder, single_root, network, training"),
         ({"format": 1, "decoder": "mh5"}, "decoder: unknown decoder 'mh5'; known: mst"),
         ({"format": 1, "training": {"batch_words": 0}}, "training.batch_words: must be greater than or equal to 1; g"),
         ({"format": 1, "training": {"seed": True}}, "training.seed: must be a valid integer; got True"),
