@@ -109,10 +109,7 @@ def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: s
 
 
 def _lengthen_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Inverse of `_shorten_names`; what earlier versions saved of taggers without a weight is left out."""
-    if not network.taggers:
-        for name in [name for name in state if name.startswith(f"{prefix}taggers.")]:
-            del state[name]
+    """Inverse of `_shorten_names`."""
     for name in network.encoder.state_dict():
         if prefix + name in state:
             state[prefix + _ENCODER + name] = state.pop(prefix + name)

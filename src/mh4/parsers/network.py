@@ -176,6 +176,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         folder = Path(folder)
         config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
         weights = read_tensors(folder / WEIGHTS)
+        if not config.network.tagger_weight:  # taggers without a weight, which earlier versions made and saved
+            weights = {name: weight for name, weight in weights.items() if not name.startswith("taggers.")}
         wanted = cls(config, vocabulary, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
         if problem := misfit(weights, wanted):
             raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")

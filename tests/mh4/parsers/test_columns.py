@@ -20,6 +20,7 @@ from mh4.parsers.checking import checked
 from mh4.parsers.columns import MOST_XPOS, Columns
 from mh4.parsers.config import GreedyConfig, TransitionConfig
 from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.folder import write_definition, write_tensors
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import Request
 from mh4.parsers.vocabulary import Vocabulary
@@ -268,6 +269,17 @@ def test_given_heads_and_bad_sentences(parser, dev):
         assert after.forms == before.forms
         assert after.heads[1] == 2
         assert after.upos == parser(bare(before)).upos
+
+
+def test_taggers_without_a_weight_that_earlier_versions_saved_are_left_out(tmp_path):
+    network = replace(ANNOTATING_NETWORK, tagger_weight=0.0)
+    config = replace(small_config("mst"), network=network)
+    vocabulary = Vocabulary.from_sentences(SENTENCES, annotates=True)
+    parser = ChartParser(config, vocabulary, "cpu")
+    weights = parser.network.state_dict()
+    write_definition(tmp_path, config, vocabulary)
+    write_tensors(tmp_path / "weights.safetensors", {**weights, "taggers.0.output.bias": torch.zeros(3)})
+    assert ChartParser.load(tmp_path, "cpu").network.state_dict().keys() == weights.keys()
 
 
 def test_columns_do_not_depend_on_the_batch(parser, dev):
