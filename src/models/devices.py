@@ -81,6 +81,7 @@ class HostCopy:
         """All of them, once they are there."""
         if self._sent is not None:
             self._sent.synchronize()
+            self._sent = None
         return self._hosts
 
     def numpy(self) -> np.ndarray:
