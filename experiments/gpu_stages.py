@@ -1,0 +1,249 @@
+"""The stages of `gpu.py`, the most telling first; each returns what goes into its JSON."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+import traceback
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from mh4.cli.bench.report import machine
+from mh4.cli.bench.stages import time_parsing, time_training
+from mh4.data.sample import generate_sample
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.folder import write_json
+from mh4.training.presets import PRESETS
+from mh4.training.trainer import train
+
+ROOT = Path(__file__).resolve().parents[1]
+DECODER = "mh4-hybrid"
+
+
+@dataclass(frozen=True)
+class Size:
+    """How much of everything; ``settings`` are those of networks, ``sentences`` those of the sample."""
+
+    tests: tuple[str, ...]
+    steps: Mapping[str, int]
+    repeats: int
+    threads: tuple[int, ...]
+    jobs: int
+    presets: tuple[str, ...]
+    settings: Mapping[str, Any]
+    sentences: int
+
+
+FULL = Size(
+    tests=("tests/mh4/gpu", "-m", "cuda"),
+    steps={"paper": 300, "balanced": 300, "large": 60},
+    repeats=5,
+    threads=(1, 4, 16),
+    jobs=8,
+    presets=("balanced", "large"),
+    settings={},
+    sentences=10_000,
+)
+REHEARSAL = Size(
+    tests=("tests/mh4/gpu/test_pretend_gpu.py", "-k", "refuses"),
+    steps={"paper": 3, "balanced": 3, "large": 1},
+    repeats=1,
+    threads=(1, 2),
+    jobs=2,
+    presets=("large",),
+    settings={
+        **dict.fromkeys(("hidden", "mlp", "word_size", "character_hidden"), 16),
+        "batch_words": 60,
+        "max_steps": 2,
+        "evaluation_steps": 1,
+    },
+    sentences=30,
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What the stages share; ``treebanks`` are folders by name, the sample if there are none."""
+
+    size: Size
+    treebanks: Mapping[str, Path]
+    work: Path
+    deadline: float
+
+    def files(self) -> dict[str, tuple[Path, Path]]:
+        """Training and development file of each treebank."""
+        found = {}
+        for name, folder in self.treebanks.items():
+            parts = [sorted(folder.glob(f"*{part}.conllu")) for part in ("train", "dev")]
+            if all(parts):
+                found[name] = parts[0][0], parts[1][0]
+        if found:
+            return found
+        paths = self.work / "train.conllu", self.work / "dev.conllu"
+        for path, sentences in zip(paths, (generate_sample(1)[part] for part in ("train", "dev")), strict=True):
+            path.write_text("".join(sentences[: self.size.sentences]), encoding="utf-8")
+        return {"sample": paths}
+
+
+class OutOfTimeError(Exception):
+    """The time is over; what was trained so far is kept."""
+
+
+def parity(setting: Setting) -> dict[str, Any]:
+    """The tests that compare a GPU with the CPU."""
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *setting.size.tests]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    lines = done.stdout.strip().splitlines()
+    return {"passed": not done.returncode, "output": lines[-40:], "errors": done.stderr.strip().splitlines()[-10:]}
+
+
+def training(setting: Setting) -> dict[str, Any]:
+    """Words per second, shares of a step and its operations, by preset."""
+    treebank = next(iter(setting.files().values()))[0]
+    measured = {}
+    for preset, steps in setting.size.steps.items():
+        settings = {**PRESETS[preset], **setting.size.settings}
+        with Utilisation() as utilisation:
+            measured[preset] = time_training(treebank, DECODER, steps, "cuda", None, settings, True)
+        measured[preset]["utilisation"] = utilisation.mean
+    return {"presets": measured}
+
+
+def parsing(setting: Setting) -> dict[str, Any]:
+    """Words per second of an untrained model of the published size, by threads that decode."""
+    treebank = next(iter(setting.files().values()))[0]
+    measured = {}
+    for threads in setting.size.threads:
+        with Utilisation() as utilisation:
+            measured[str(threads)] = time_parsing(None, treebank, DECODER, setting.size.repeats, "cuda", threads)
+        measured[str(threads)]["utilisation"] = utilisation.mean
+    return {"threads": measured}
+
+
+def accuracy(setting: Setting) -> dict[str, Any]:
+    """Training to the end, or for as long as there is time: dev UAS and LAS, to compare with those of the CPU."""
+
+    def on_step(*_: object) -> None:
+        if time.time() > setting.deadline:
+            raise OutOfTimeError
+
+    scores: dict[str, Any] = {}
+    for name, (treebank, dev) in setting.files().items():
+        for preset in setting.size.presets:
+            config = make_config(ChartConfig, {"decoder": DECODER, **PRESETS[preset], **setting.size.settings})
+            folder = setting.work / f"{name}-{preset}"
+            progress = train(treebank, dev, folder, config, device="cuda", resume=True, on_step=on_step)
+            scores[f"{name} {preset}"] = {
+                "dev_uas": round(progress.best_uas, 2),
+                "dev_las": round(progress.best_las, 2),
+                "steps": progress.step,
+                "minutes": round(progress.seconds / 60, 2),
+            }
+    return {"runs": scores}
+
+
+_WORKER = """
+import json, sys
+if sys.argv[1]:
+    sys.path.insert(0, sys.argv[1])
+    from pretend_gpu import PretendGPU
+    PretendGPU().__enter__()
+from mh4.cli.bench.stages import time_training
+print(json.dumps(time_training(sys.argv[2], sys.argv[3], int(sys.argv[4]), "cuda", 1, json.loads(sys.argv[5]))))
+"""
+
+
+def jobs(setting: Setting) -> dict[str, Any]:
+    """Several trainings on one GPU at once: words per second of one alone, and of all together."""
+    size, preset = setting.size, "balanced"
+    treebank = next(iter(setting.files().values()))[0]
+    pretended = str(ROOT / "tests" / "support") if size is REHEARSAL else ""
+    settings = json.dumps({**PRESETS[preset], **size.settings})
+    command = [sys.executable, "-c", _WORKER, pretended, str(treebank), DECODER, str(size.steps[preset]), settings]
+
+    def together(count: int) -> list[float]:
+        started = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(count)]
+        outputs = [process.communicate()[0] for process in started]
+        return [json.loads(output)["words_per_second"] for output in outputs]
+
+    return {"preset": preset, "alone": together(1)[0], "together": together(size.jobs)}
+
+
+STAGES: dict[str, Callable[[Setting], dict[str, Any]]] = {
+    "parity": parity,
+    "training": training,
+    "parsing": parsing,
+    "accuracy": accuracy,
+    "jobs": jobs,
+}
+
+
+class Utilisation:
+    """Mean utilisation of the GPU in percent while it is entered, by nvidia-smi; None where that is not there."""
+
+    mean: float | None = None
+
+    def __enter__(self) -> Utilisation:
+        command = ["nvidia-smi", "--query-gpu=utilization.gpu", "--format=csv,noheader,nounits", "--loop-ms=200"]
+        self._lines = tempfile.TemporaryFile("w+")
+        try:
+            self._process = subprocess.Popen(command, stdout=self._lines, stderr=subprocess.DEVNULL)
+        except FileNotFoundError:
+            self._process = None
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            self._process.terminate()
+            self._process.wait()
+            self._lines.seek(0)
+            values = [float(line) for line in self._lines if line.strip().isdigit()]
+            self.mean = round(sum(values) / len(values), 1) if values else None
+        self._lines.close()
+
+
+def run_stages(
+    size: Size, treebanks: Mapping[str, Path], results: Path, work: Path, minutes: float, names: Sequence[str] | None
+) -> list[str]:
+    """Run what has no result yet; returns the stages that failed or were not reached."""
+    if not torch.cuda.is_available():
+        raise SystemExit("no CUDA device here (--rehearse tries everything without one)")
+    unknown = set(names or ()) - STAGES.keys()
+    if unknown:
+        raise SystemExit(f"unknown stages {', '.join(sorted(unknown))}; known: {', '.join(STAGES)}")
+    for folder in (results, work):
+        folder.mkdir(parents=True, exist_ok=True)
+    setting = Setting(size, treebanks, work, time.time() + 60 * minutes)
+    missed = []
+    for name in names or STAGES:
+        path = results / f"{name}.json"
+        if path.exists():
+            continue
+        if time.time() > setting.deadline:
+            missed.append(name)
+            continue
+        print(f"{name} …", flush=True)
+        start = time.time()
+        try:
+            found = STAGES[name](setting)
+        except OutOfTimeError:
+            print(f"{name}: out of time; the next call goes on", flush=True)
+            missed.append(name)
+            continue
+        except Exception:  # one stage that fails keeps no other from being measured
+            traceback.print_exc()
+            missed.append(name)
+            continue
+        write_json(path, {**found, "seconds": round(time.time() - start, 1), "machine": machine(None)})
+        print(f"{name}: {time.time() - start:.0f} s, {path}", flush=True)
+        if found.get("passed") is False:
+            print("\n".join([*found["output"], *found["errors"]]), flush=True)
+            missed.append(name)
+    return missed

@@ -1,0 +1,73 @@
+"""What is to be measured on a GPU is rehearsed without one: all stages, their results and the report."""
+
+import json
+import subprocess
+import sys
+
+import gpu_stages
+import pytest
+from gpu_report import NOTHING, gpu_markdown, write_report
+from paths import ROOT
+
+SCRIPT = ROOT / "experiments" / "gpu.py"
+
+
+def test_everything_is_rehearsed_and_reported(tmp_path):
+    command = [sys.executable, SCRIPT, "--rehearse", "--results", tmp_path]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")}
+    assert results.keys() == gpu_stages.STAGES.keys()
+    assert results["parity"]["passed"]
+    assert results["training"]["presets"].keys() == {"paper", "balanced", "large"}
+    assert results["accuracy"]["runs"]["sample large"]["steps"] == 2
+    assert len(results["jobs"]["together"]) == gpu_stages.REHEARSAL.jobs
+    page = tmp_path / "page.md"
+    page.write_text("before\n<!-- gpu: begin -->\nold\n<!-- gpu: end -->\nafter\n", encoding="utf-8")
+    write_report(tmp_path, page)
+    text = page.read_text(encoding="utf-8")
+    assert "a pretended GPU" in text
+    assert text.count("words/s") >= 6
+    assert "old" not in text
+    assert "not measured" not in text
+    (tmp_path / "jobs.json").unlink()
+    assert "Several trainings at once: not measured" in gpu_markdown(tmp_path)
+
+
+def test_nothing_is_claimed_without_results(tmp_path):
+    assert gpu_markdown(tmp_path) == NOTHING
+    committed = ROOT / "experiments" / "results" / "gpu"
+    assert gpu_markdown(committed) in (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
+
+
+def test_without_a_gpu_nothing_is_measured(tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    with pytest.raises(SystemExit, match="no CUDA device"):
+        gpu_stages.run_stages(gpu_stages.FULL, {}, tmp_path, tmp_path, 25, None)
+
+
+def test_what_is_done_is_not_done_again_and_what_fails_keeps_nothing_back(tmp_path, monkeypatch):
+    def fail(setting):
+        raise ValueError("broken")
+
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(gpu_stages, "machine", lambda threads: {})
+    monkeypatch.setattr(gpu_stages, "STAGES", {"one": fail, "two": lambda setting: {"found": 2}, "three": fail})
+    (tmp_path / "three.json").write_text("{}")
+    arguments = gpu_stages.REHEARSAL, {}, tmp_path, tmp_path / "work"
+    assert gpu_stages.run_stages(*arguments, 25, None) == ["one"]
+    assert json.loads((tmp_path / "two.json").read_text())["found"] == 2
+    (tmp_path / "two.json").unlink()
+    assert gpu_stages.run_stages(*arguments, -1, ["two"]) == ["two"]
+    assert not (tmp_path / "two.json").exists()
+
+
+def test_sources_are_laid_out_as_a_package(tmp_path):
+    program = (
+        "import sys, pathlib; sys.path[:0] = sys.argv[1:]; import gpu; gpu.lay_out(pathlib.Path(sys.argv[1])); "
+        "import mh4.decoders.registry; print(mh4.decoders.registry.__file__)"
+    )
+    command = [sys.executable, "-c", program, tmp_path, SCRIPT.parent]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith(str(tmp_path))
+    assert (tmp_path / "mh4" / "models" / "network.py").exists()
