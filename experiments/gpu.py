@@ -69,6 +69,8 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="write the report, measure nothing")
     parser.add_argument("--rehearse", action="store_true", help="try everything without a GPU")
     arguments = parser.parse_args()
+    if arguments.rehearse:
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # small work; threads wait for busy cores
     find_package(arguments.layout, arguments.vendor)
     from gpu_stages import FULL, REHEARSAL, run_stages  # needs mh4
 
