@@ -98,6 +98,7 @@ def main() -> None:
     """Entry point: an error that the user can fix is one line on stderr and exit status 2, without a traceback."""
     _show_messages()
     announce_compiling()
+    Terminated.asked = False
     signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it

@@ -71,6 +71,7 @@ def test_every_command_has_help():
         "oracle",
         "sample",
         "demo",
+        "warm-up",
         "bench",
     ]
     assert [words[0] for words in listed if len(words) == 1] == names
