@@ -216,7 +216,8 @@ def draw_svg(
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
     baseline = MARGIN + LABEL_SIZE + max(levels) * LEVEL
-    below, bottom = [], float(baseline + WORD_SIZE + 14)
+    below: list[str] = []
+    bottom = float(baseline + WORD_SIZE + 14)
     if doubtful := doubts(confidence):
         below, bottom = svg_below(doubtful, centres, bottom)
     legends = [("arc crossed", "crossed by another arc")] if crossed.any() else []
