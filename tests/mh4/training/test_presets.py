@@ -67,3 +67,10 @@ def test_paper_has_the_published_settings():
 def test_the_default_is_balanced():
     assert DEFAULT_PRESET == "balanced"
     assert set(PRESETS) == {"paper", "fast", "balanced", "large", "best"}
+
+
+def test_large_steps_end_by_themselves_or_after_a_number_of_epochs():
+    settings = make_config(ChartConfig, PRESETS["large"]).training
+    assert (settings.batch_words, settings.learning_rate, settings.max_epochs) == (4000, 0.012, 170)
+    assert (settings.rate_fall, settings.patience, settings.decays, settings.decay_factor) == ("steps", 10, 2, 0.3)
+    assert settings.decay_from == "best"
