@@ -117,12 +117,6 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
     yield stream
 
 
-def is_compressed(path: str | Path) -> bool:
-    """Whether `open_input` unpacks a file, so that bytes of the text are not bytes of the file."""
-    with open(path, "rb") as stream:
-        return stream.read(8).startswith(tuple(_COMPRESSED))
-
-
 @contextmanager
 def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     """Write a file so that other programs see either the old content or all of the new one.

@@ -9,6 +9,7 @@ Needs the extra ``mh4[cluster]``.
 
 from __future__ import annotations
 
+import re
 import secrets
 import shutil
 import tempfile
@@ -171,7 +172,7 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
 
 
 def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list[Path]:
-    """Where the parsed files will lie: ``output_folder / NAME`` for each input.
+    """Where the parsed files will lie: ``output_folder / NAME`` for each input, without ``.gz``, ``.xz`` or ``.bz2``.
 
     DataError: An input cannot be read, two have one name, or an output would replace an input.
     """
@@ -185,7 +186,7 @@ def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list
         with open_input(path) as stream:
             if not stream.seekable():
                 raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
-        target = folder / Path(path).name
+        target = folder / re.sub(r"(?<=.)\.(gz|xz|bz2)$", "", Path(path).name)
         if target in targets:
             raise DataError(f"{path} and {targets[target]} would both be written to {target} (rename one)")
         if target.exists() and any(target.samefile(source) for source in inputs):

@@ -108,6 +108,7 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
+        self._set_learning_rate()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from gpu import CONFIGS, certain, trainer_on
+from on_gpu import CONFIGS, certain, trainer_on
 from small import log_of, same_weights, small_config
 from typer.testing import CliRunner
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from gpu import CONFIGS, certain, trainer_on
+from on_gpu import CONFIGS, certain, trainer_on
 from pretend_gpu import PretendGPU
 from small import log_of
 

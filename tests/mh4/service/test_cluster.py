@@ -180,6 +180,9 @@ def test_files_that_cannot_go_together(inputs, tmp_path):
     twin = tmp_path / inputs[0].name
     twin.write_bytes(b"")
     assert check_files(inputs, tmp_path / "out") == [tmp_path / "out" / path.name for path in inputs]
+    packed = tmp_path / "packed.conllu.gz"  # what is written is not compressed
+    packed.write_bytes(b"")
+    assert check_files([packed], tmp_path / "out") == [tmp_path / "out" / "packed.conllu"]
     for files, folder, message in (
         ([inputs[0], twin], "out", "would both be written"),
         ([twin], ".", "is an input and would be replaced"),
