@@ -5,7 +5,7 @@ import os
 import select
 import sys
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 from .blocks import WAITING, blocks
 from .errors import DataError, Errors
@@ -41,7 +41,7 @@ def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
     while True:
         if not select.select([stream], [], [], PATIENCE)[0]:
             yield WAITING
-        portion = stream.read1(1 << 16)
+        portion = cast(io.BufferedReader, stream).read1(1 << 16)
         if not portion:
             break
         *lines, rest = (rest + portion).split(b"\n")
