@@ -52,6 +52,8 @@ from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 
 # Further slots of the links of a pair (j, l), each move by itself.
 BY_RA, BY_LA, BY_LA1, BY_LA2 = range(6, 10)
+# What is known about each i and W neighbouring k.
+AROUND, ARC, BY_HEAD, KNOWN = range(4)
 
 
 class _Outside(NamedTuple):
@@ -59,18 +61,19 @@ class _Outside(NamedTuple):
 
     Attributes
     ----------
-    O3l
-        ``O3l[i, k]`` is what is around [i, k, l].
+    known
+        A row for each W neighbouring k: for each i three vectors over them, what is around [i, k, l], the arc bonus
+        [i, k] and the value of the arc i → k. The loops over i so have few streams of memory to follow.
     O2
         ``O2[i, k]`` is what is around [i, k], as far as [j, k, l] handed it on, less shift(i, k).
     O2l
         In its only row, what is around each [k, l].
     C3l
         ``C3l[k, j]`` is the item [j, k, l].
-    arc
-        The arc bonus, [h, d].
-    by_head, by_dependent
-        Values of arcs, [h, d] and [d, h].
+    E_to, arc_to
+        ``E_to[j, i]`` is C2[i, j] + shift(i, j), and ``arc_to[j, i]`` the arc bonus of i → j.
+    by_dependent
+        Further values of arcs, [d, h].
     links
         A row for each slot.
     pairs
@@ -78,12 +81,12 @@ class _Outside(NamedTuple):
         on, less shift(i, j); and the arc i → j removing s1.
     """
 
-    O3l: np.ndarray
+    known: np.ndarray
     O2: np.ndarray
     O2l: np.ndarray
     C3l: np.ndarray
-    arc: np.ndarray
-    by_head: np.ndarray
+    E_to: np.ndarray
+    arc_to: np.ndarray
     by_dependent: np.ndarray
     links: np.ndarray
     pairs: np.ndarray
@@ -116,7 +119,8 @@ def _outside_shapes(n):
     N = n + 2
     pitch = (N + 2 * W) // W * W + W
     square = (N, pitch)
-    return square, square, (1, pitch), square, square, square, square, (10, pitch), (N * (N - 1) // 2, 2 * W)
+    known = ((N + W - 1) // W, (N | 1) * KNOWN * W)
+    return known, square, (1, pitch), square, square, square, square, (10, pitch), (N * (N - 1) // 2, 2 * W)
 
 
 def outside_floats(n: int) -> int:
@@ -128,16 +132,22 @@ def outside_floats(n: int) -> int:
 @njit(nogil=True, forceinline=True)
 def _cut_outside(memory, at, n):
     shapes = _outside_shapes(n)
-    O3l, at = cut(memory, at, shapes[0])
+    known, at = cut(memory, at, shapes[0])
     O2, at = cut(memory, at, shapes[1])
     O2l, at = cut(memory, at, shapes[2])
     C3l, at = cut(memory, at, shapes[3])
-    arc, at = cut(memory, at, shapes[4])
-    by_head, at = cut(memory, at, shapes[5])
+    E_to, at = cut(memory, at, shapes[4])
+    arc_to, at = cut(memory, at, shapes[5])
     by_dependent, at = cut(memory, at, shapes[6])
     links, at = cut(memory, at, shapes[7])
     pairs, _ = cut(memory, at, shapes[8])
-    return _Outside(O3l, O2, O2l, C3l, arc, by_head, by_dependent, links, pairs)
+    return _Outside(known, O2, O2l, C3l, E_to, arc_to, by_dependent, links, pairs)
+
+
+@njit(nogil=True, forceinline=True)
+def _at(what, i, k):
+    """Where ``known`` has something about i and k."""
+    return k // W, (i * KNOWN + what) * W + k % W
 
 
 @njit(nogil=True, forceinline=True)
@@ -172,7 +182,7 @@ def _copy_items(C3, n, starts, blocks):
 @njit(nogil=True, forceinline=True)
 def _begin(l, n, shift, C3, starts, blocks, o):
     """What is around [i, k, l] and [i, l] so far, and the items [j, k, l]."""
-    O3l, O2, O2l, C3l, pairs = o.O3l, o.O2, o.O2l, o.C3l, o.pairs
+    known, O2, O2l, C3l, pairs = o.known, o.O2, o.O2l, o.C3l, o.pairs
     O2l[:] = NEG
     if l == n + 1:
         O2l[0, 0] = 0
@@ -180,7 +190,7 @@ def _begin(l, n, shift, C3, starts, blocks, o):
         for k in range(1, l):
             at = _block(starts[k], k, l // W * W) + W + l % W
             for i in range(k):
-                O3l[i, k] = blocks[at + 2 * i * W]
+                known[_at(AROUND, i, k)] = blocks[at + 2 * i * W]
         for i in range(l):
             around = lane_max(load(pairs, (_pair(i, l), 0), W))
             O2l[0, i] = max(O2[i, l], around) + shift[i, l]
@@ -218,7 +228,7 @@ def _prepare_links(j, l, A, B, arc, C2, C3l, links):
 
 
 @njit(nogil=True, forceinline=True)
-def _pull(j, k, at, E_of, blocks, O3l, arc, by_head, pairs, links, one):
+def _pull(j, k, at, E_to, arc_to, blocks, known, pairs, links, one):
     """Hand on from all [i, j, k, l], i < j, for a vector of k.
 
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
@@ -228,13 +238,15 @@ def _pull(j, k, at, E_of, blocks, O3l, arc, by_head, pairs, links, one):
     to_s1, keep_s1 = load(links, (TO_S1, k), W), load(links, (KEEP_S1, k), W)
     to_right = to_item = s0_gone = s1_gone = splat(NEG, W)
     pair = _pair(0, j)
+    row, of_k = k // W, 0
+    row_j, lane_j = j // W, j % W
     for i in range(j):
-        e = broadcast(E_of, (i, j), W)
+        e = broadcast(E_to, (j, i), W)
         item = load(blocks, at, W)
         v = vmax(add(item, opened, one), add(e, closed, one))
-        around_j, around_k = broadcast(O3l, (i, j), W), load(O3l, (i, k), W)
-        arc_k = add(load(arc, (i, k), W), to_s0, one)
-        arc_j = add(broadcast(arc, (i, j), W), to_s1, one)
+        around_j, around_k = broadcast(known, (row_j, of_k + lane_j), W), load(known, (row, of_k), W)
+        arc_k = add(load(known, (row, of_k + ARC * W), W), to_s0, one)
+        arc_j = add(broadcast(arc_to, (j, i), W), to_s1, one)
         o = vmax(add(around_j, vmax(arc_k, keep_s0), one), add(around_k, vmax(arc_j, keep_s1), one))
         store(blocks, at + W, vmax(load(blocks, at + W, W), add(o, opened, one)))
         to_right = vmax(to_right, add(o, item, one))
@@ -243,23 +255,25 @@ def _pull(j, k, at, E_of, blocks, O3l, arc, by_head, pairs, links, one):
         x, y = add(v, around_j, one), add(v, around_k, one)
         s0_gone = vmax(s0_gone, x)
         s1_gone = vmax(s1_gone, y)
-        store(by_head, (i, k), vmax(load(by_head, (i, k), W), add(x, arc_k, one)))
+        arrived = load(known, (row, of_k + BY_HEAD * W), W)
+        store(known, (row, of_k + BY_HEAD * W), vmax(arrived, add(x, arc_k, one)))
         store(pairs, (pair, W), vmax(load(pairs, (pair, W), W), add(y, arc_j, one)))
         at += 2 * W
+        of_k += KNOWN * W
         pair += 1
     return to_right, to_item, s0_gone, s1_gone
 
 
 @njit(nogil=True, forceinline=True)
-def _raise(matrix, i, k, v):
-    store(matrix, (i, k), vmax(load(matrix, (i, k), W), v))
+def _raise(matrix, at, v):
+    store(matrix, at, vmax(load(matrix, at, W), v))
 
 
 @njit(nogil=True, forceinline=True)
 def _go_back(n, shift, charts, starts, blocks, o, unit):
     """Hand on from all items, the longest first."""
     A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
-    O3l, O2, O2l, C3l, own_arc, by_head, by_dependent, links, pairs = o
+    known, O2, O2l, C3l, E_to, arc_to, by_dependent, links, pairs = o
     one = splat(unit, W)
     for l in range(n + 1, 1, -1):
         _begin(l, n, shift, charts.C3, starts, blocks, o)
@@ -269,21 +283,22 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
             by_l = splat(NEG, W)
             for k in range(_first(j), l, W):
                 ra, la = load(links, (BY_RA, k), W), load(links, (BY_LA, k), W)
-                from_link = load(O3l, (j, k), W)
+                from_link = load(known, _at(AROUND, j, k), W)
                 to_right, to_item, s0_gone, s1_gone = _pull(
-                    j, k, _block(starts[j], j, k), E_of, blocks, O3l, own_arc, by_head, pairs, links, one
+                    j, k, _block(starts[j], j, k), E_to, arc_to, blocks, known, pairs, links, one
                 )
                 s0_gone = vmax(s0_gone, around + load(links, (CLOSED, k), W))
                 outside = vmax(vmax(from_link, to_item), around + vmax(ra, la))
-                store(O3l, (j, k), outside)
+                store(known, _at(AROUND, j, k), outside)
                 to_right = vmax(to_right + load(shift, (j, k), W), outside + load(E_of, (j, k), W))
-                _raise(O2l, 0, k, to_right)
-                _raise(O2, j, k, outside + load(C2, (l, k), W))
-                _raise(by_head, j, k, s0_gone + ra)
-                _raise(by_head, l, k, s0_gone + la)
-                _raise(by_dependent, j, k, s1_gone + load(links, (BY_LA1, k), W))
+                _raise(O2l, (0, k), to_right)
+                _raise(O2, (j, k), outside + load(C2, (l, k), W))
+                _raise(known, _at(BY_HEAD, j, k), s0_gone + ra)
+                _raise(known, _at(BY_HEAD, l, k), s0_gone + la)
+                _raise(by_dependent, (j, k), s1_gone + load(links, (BY_LA1, k), W))
                 by_l = vmax(by_l, s1_gone + load(links, (BY_LA2, k), W))
-            by_head[l, j] = max(by_head[l, j], lane_max(by_l))
+            own = _at(BY_HEAD, l, j)
+            known[own] = max(known[own], lane_max(by_l))
 
 
 @njit(cache=True, nogil=True)
@@ -310,11 +325,13 @@ def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, u
     o = _cut_outside(memory, at + size, n)
     for h in range(n + 1):
         for d in range(1, n + 1):
-            o.arc[h, d] = charts.arc[h, d]
+            o.known[_at(ARC, h, d)] = o.arc_to[d, h] = charts.arc[h, d]
+            if h < d:
+                o.E_to[d, h] = charts.E_of[h, d]
     _go_back(n, scores[0], charts, starts, blocks, o, unit)
     for h in range(n + 1):
         for d in range(1, n + 1):
-            best = max(o.by_head[h, d], o.by_dependent[d, h])
+            best = max(o.known[_at(BY_HEAD, h, d)], o.by_dependent[d, h])
             if h < d:
                 best = max(best, lane_max(load(o.pairs, (_pair(h, d), W), W)))
             marginals[h, d] = best
