@@ -135,6 +135,9 @@ def test_known_heads_are_kept(parser):
     sentence = parser(FORMS)
     given = sentence.replace(heads=[-1, -1, 1, -1, -1])
     assert parser(given, keep_heads=True)[1].head == 1
+    assert parser(mh4.Sentence(FORMS, heads=given.heads), keep_heads=True)[1].head == 1
+    with pytest.raises(TypeError, match=r"Sentence\(words, heads=.*keep_heads"):
+        parser(FORMS, heads=given.heads)
 
 
 @pytest.mark.parametrize(

@@ -152,18 +152,25 @@ class Sentence(Sequence[Word]):
     _fields: list[str]
     _others: tuple[tuple[int, str], ...]
 
-    def __init__(
-        self,
+    def __init__(self, forms: Sequence[str], **columns: Any) -> None:
+        """The words, every other column "_" unless it is given; see `from_words` and `replace`."""
+        self.__dict__.update(vars(Sentence.from_words(forms).replace(**columns)))
+
+    @classmethod
+    def _of(
+        cls,
         fields: list[str],
         heads: np.ndarray,
         others: tuple[tuple[int, str], ...],
         layout: Layout,
         score: float | None = None,
         confidence: Confidence | None = None,
-    ) -> None:
-        self.__dict__.update(
+    ) -> Sentence:
+        sentence = cls.__new__(cls)
+        sentence.__dict__.update(
             _fields=fields, heads=heads, _others=others, layout=layout, score=score, confidence=confidence
         )
+        return sentence
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
@@ -194,7 +201,7 @@ class Sentence(Sequence[Word]):
         fields[0] = "1"
         fields[FORM::STRIDE] = forms
         fields[MISC:-1:STRIDE] = [f"_\n{word}" for word in range(2, n + 1)]
-        return cls(fields, np.full(n + 1, -1, np.int32), (), Layout(source, number=number))
+        return cls._of(fields, np.full(n + 1, -1, np.int32), (), Layout(source, number=number))
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:
@@ -214,7 +221,7 @@ class Sentence(Sequence[Word]):
         newline = content.newline
         blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
         layout = Layout(source, block.first_line, number, newline, block.lead.decode(), blank)
-        return cls(content.fields, content.heads, content.others, layout)
+        return cls._of(content.fields, content.heads, content.others, layout)
 
     # As a sequence of words.
 
@@ -385,13 +392,13 @@ class Sentence(Sequence[Word]):
             others = with_comments(others, comments)
         if heads is None:
             score, confidence = score if score is not None else self.score, confidence or self.confidence
-            return Sentence(fields, self.heads, others, self.layout, score, confidence)
-        return Sentence(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
+            return Sentence._of(fields, self.heads, others, self.layout, score, confidence)
+        return Sentence._of(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
         """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
-        return Sentence(self._fields, self.heads, others, self.layout, self.score, self.confidence)
+        return Sentence._of(self._fields, self.heads, others, self.layout, self.score, self.confidence)
 
     # Writing.
 

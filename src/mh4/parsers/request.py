@@ -78,11 +78,19 @@ class Request:
         k_best: int = 1,
         among: int = 1,
         unique: str | Iterable[str] | None = None,
+        **unknown: Any,
     ) -> Request:
         """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
 
         ValueError: An unknown name, or none; things that cannot be asked for together.
+        TypeError: An unknown option.
         """
+        if unknown:
+            raise TypeError(
+                f"a parser has no option {next(iter(unknown))!r}; known heads stand in the sentence, as in "
+                "mh4.Sentence(words, heads=[-1, …]) with keep_heads=True; other options: predict, "
+                "overwrite, confidence, k_best, among, unique"
+            )
         limited = unique.split(",") if isinstance(unique, str) else list(unique or ())
         more: dict[str, Any] = {
             "confidence": bool(confidence),
