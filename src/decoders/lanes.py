@@ -14,6 +14,7 @@ say what they mean: a value of type `Lanes` is `width` consecutive floats, held 
 ``v + w``, ``v * w``, ``vmax(v, w)``    lane by lane (`vmax` for float32)
 ``multiply_add(v, w, x)``               ``v · w + x``, rounded once where the machine can
 ``add(v, w, one)``                      ``v + w`` in the multiply-add units; ``one`` holds ones
+``fold(v, w)``                          half as many maxima of each, those of ``v`` first
 ``lane_max(v)``                         the largest lane, a float32
 ``lane_sum(v)``                         the sum of all lanes
 ======================================  ==========================================================
@@ -265,6 +266,22 @@ def add(typingctx, v, w, one):
 
 
 @intrinsic
+def fold(typingctx, v, w):
+    """Maxima of a lane of the lower and one of the upper half: those of ``v``, then those of ``w``."""
+    if not isinstance(v, Lanes) or v != w or v.bits != 32:
+        raise TypeError(f"fold wants two vectors of one width, not {v} and {w}")
+
+    def codegen(context, builder, sig, args):
+        count = args[0].type.count
+        indices = ir.VectorType(_I32, count)
+        lower = [*range(count // 2), *range(count, count + count // 2)]
+        parts = (ir.Constant(indices, [at + offset for at in lower]) for offset in (0, count // 2))
+        return _maximum(builder, *(builder.shuffle_vector(*args, part) for part in parts))
+
+    return v(v, w), codegen
+
+
+@intrinsic
 def lane_max(typingctx, v):
     """The largest lane."""
     if not isinstance(v, Lanes):
@@ -354,6 +371,9 @@ if vars(config)["DISABLE_JIT"]:  # set when numba is imported
 
     def add(v, w, one):
         return v + w
+
+    def fold(v, w):
+        return np.concatenate([np.maximum(*np.split(x, 2)) for x in (v, w)])
 
     vmax = np.maximum
     lane_max = np.max

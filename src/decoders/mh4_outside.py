@@ -14,7 +14,8 @@ pair (j, l) knows about each k, for l = n + 1 … 2 and j = 0 … l − 2:
 where x ⊔ y raises x to y. The arc of each link gets the link's score, what is around it and what it is made from. When
 (j, l) comes, O2[j, l], O3[i, j, l] and O3[i, k, l] are final for i < j < k.
 
-Vectors run over k: maxima over i stay in registers. Where they reach beyond j < k < l, OPEN and CLOSED are −inf.
+Vectors run over k: maxima over i stay in registers. They reach beyond j < k < l: for k ≤ j all items are −inf, for
+k ≥ l OPEN and CLOSED.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -28,17 +29,11 @@ from numba import njit
 from numba.extending import register_jitable
 
 from .decoder import check_numbers
-from .lanes import add, broadcast, gather, lane_max, load, splat, store, vmax
+from .lanes import add, broadcast, fold, gather, lane_max, load, splat, store, vmax
 from .mh4_chart import (
-    CLOSED,
-    KEEP_S0,
-    KEEP_S1,
     NEG,
-    OPEN,
     SHIFT,
     SLOTS,
-    TO_S0,
-    TO_S1,
     W,
     chart_shapes,
     cut,
@@ -50,8 +45,7 @@ from .mh4_chart import (
 )
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 
-# Further slots of the links of a pair (j, l), each move by itself.
-BY_RA, BY_LA, BY_LA1, BY_LA2 = range(6, 10)
+HALF = W // 2
 # What is known about each i and W neighbouring k.
 AROUND, ARC, BY_HEAD, KNOWN = range(4)
 
@@ -74,11 +68,11 @@ class _Outside(NamedTuple):
         ``E_to[j, i]`` is C2[i, j] + shift(i, j), and ``arc_to[j, i]`` the arc bonus of i → j.
     by_dependent
         Further values of arcs, [d, h].
-    links
-        A row for each slot.
+    limit
+        Zeros, and from the middle on −inf: from there on, k − l is not below 0.
     pairs
-        For each i < j two vectors, lanes still to be compared: what is around [i, j] as far as items of four handed it
-        on, less shift(i, j); and the arc i → j removing s1.
+        For each i < j two halves of a vector, lanes still to be compared: what is around [i, j] as far as items of four
+        handed it on, less shift(i, j); and the arc i → j removing s1.
     """
 
     known: np.ndarray
@@ -88,7 +82,7 @@ class _Outside(NamedTuple):
     E_to: np.ndarray
     arc_to: np.ndarray
     by_dependent: np.ndarray
-    links: np.ndarray
+    limit: np.ndarray
     pairs: np.ndarray
 
 
@@ -120,7 +114,8 @@ def _outside_shapes(n):
     pitch = (N + 2 * W) // W * W + W
     square = (N, pitch)
     known = ((N + W - 1) // W, (N | 1) * KNOWN * W)
-    return known, square, (1, pitch), square, square, square, square, (10, pitch), (N * (N - 1) // 2, 2 * W)
+    whole_groups = ((N + W - 1) // W * W, pitch)
+    return known, square, (1, pitch), whole_groups, square, square, square, (1, 2 * pitch), (N * (N - 1) // 2, W)
 
 
 def outside_floats(n: int) -> int:
@@ -139,9 +134,9 @@ def _cut_outside(memory, at, n):
     E_to, at = cut(memory, at, shapes[4])
     arc_to, at = cut(memory, at, shapes[5])
     by_dependent, at = cut(memory, at, shapes[6])
-    links, at = cut(memory, at, shapes[7])
+    limit, at = cut(memory, at, shapes[7])
     pairs, _ = cut(memory, at, shapes[8])
-    return _Outside(known, O2, O2l, C3l, E_to, arc_to, by_dependent, links, pairs)
+    return _Outside(known, O2, O2l, C3l, E_to, arc_to, by_dependent, limit, pairs)
 
 
 @njit(nogil=True, forceinline=True)
@@ -162,19 +157,16 @@ def _block(start, j, k):
 
 
 @njit(nogil=True, forceinline=True)
-def _copy_items(C3, n, starts, blocks):
-    """The panels (k, lanes i) of each j as vectors over k, each with one of −inf behind it."""
+def _copy_items(items, panel, n, starts, blocks):
+    """The panels (k, lanes i) of each j as vectors over k, each with one of −inf behind it.
+
+    ``items`` are those of C3 and a panel beyond. Lanes with k > n + 1 get what lies there.
+    """
     for j in range(1, n + 1):
+        at = starts[j]
         for k in range(_first(j), n + 2, W):
-            at = _block(starts[j], j, k)
             for i in range(j):
-                panel = panels_before(j) + i // W
-                if j < k and k + W <= n + 2:
-                    store(blocks, at, gather(C3, (panel, k * W + i % W), W, W))
-                else:
-                    store(blocks, at, splat(NEG, W))
-                    for known in range(max(k, j + 1), min(k + W, n + 2)):
-                        blocks[at + known - k] = C3[panel, known * W + i % W]
+                store(blocks, at, gather(items, (panels_before(j) + i // W) * panel + k * W + i % W, W, W))
                 store(blocks, at + W, splat(NEG, W))
                 at += 2 * W
 
@@ -192,7 +184,7 @@ def _begin(l, n, shift, C3, starts, blocks, o):
             for i in range(k):
                 known[_at(AROUND, i, k)] = blocks[at + 2 * i * W]
         for i in range(l):
-            around = lane_max(load(pairs, (_pair(i, l), 0), W))
+            around = lane_max(load(pairs, (_pair(i, l), 0), HALF))
             O2l[0, i] = max(O2[i, l], around) + shift[i, l]
     for k in range(1, l):
         first = panels_before(k)
@@ -201,41 +193,26 @@ def _begin(l, n, shift, C3, starts, blocks, o):
 
 
 @njit(nogil=True, forceinline=True)
-def _prepare_links(j, l, A, B, arc, C2, C3l, links):
-    """As `mh4_chart` does, and each move by itself."""
-    ra_row = row_of_root_move(A, j, l)
-    la2_arc = splat(arc[l, j], W)
-    for k in range(_first(j), l, W):
-        at = k * SLOTS
-        ra = load(A, (ra_row, at + RA * W), W) + load(B, (l, at + RA * W), W)
-        la = load(A, (j, at + LA * W), W) + load(B, (l, at + LA * W), W)
-        la1 = load(A, (j, at + LA1 * W), W) + load(B, (l, at + LA1 * W), W)
-        la2 = load(A, (j, at + LA2 * W), W) + load(B, (l, at + LA2 * W), W) + la2_arc
-        store(links, (OPEN, k), load(A, (j, at + SHIFT * W), W) + load(C2, (l, k), W))
-        store(links, (CLOSED, k), gather(C3l, (k, j), C3l.shape[1], W))
-        store(links, (TO_S0, k), load(A, (j, at + RA2 * W), W) + load(B, (l, at + RA2 * W), W))
-        store(links, (KEEP_S0, k), vmax(ra, la))
-        store(links, (TO_S1, k), load(A, (j, at + RA1 * W), W) + load(B, (l, at + RA1 * W), W))
-        store(links, (KEEP_S1, k), vmax(la1, la2))
-        store(links, (BY_RA, k), ra)
-        store(links, (BY_LA, k), la)
-        store(links, (BY_LA1, k), la1)
-        store(links, (BY_LA2, k), la2)
-    store(links, (OPEN, l), splat(NEG, W))
-    store(links, (CLOSED, l), splat(NEG, W))
-    for k in range(_first(j), j + 1):
-        links[OPEN, k] = links[CLOSED, k] = NEG
+def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
+    """What a pair (j, l) knows about each of W neighbouring k, `OPEN` … `KEEP_S1`, and then ra, la, la1 and la2."""
+    at = k * SLOTS
+    ra = load(A, (row_of_ra, at + RA * W), W) + load(B, (l, at + RA * W), W)
+    la = load(A, (j, at + LA * W), W) + load(B, (l, at + LA * W), W)
+    la1 = load(A, (j, at + LA1 * W), W) + load(B, (l, at + LA1 * W), W)
+    la2 = load(A, (j, at + LA2 * W), W) + load(B, (l, at + LA2 * W), W) + splat(arc[l, j], W)
+    opened = load(A, (j, at + SHIFT * W), W) + load(C2, (l, k), W) + below_l
+    closed = gather(C3l, (k, j), C3l.shape[1], W) + below_l
+    to_s0 = load(A, (j, at + RA2 * W), W) + load(B, (l, at + RA2 * W), W)
+    to_s1 = load(A, (j, at + RA1 * W), W) + load(B, (l, at + RA1 * W), W)
+    return opened, closed, to_s0, vmax(ra, la), to_s1, vmax(la1, la2), ra, la, la1, la2
 
 
 @njit(nogil=True, forceinline=True)
-def _pull(j, k, at, E_to, arc_to, blocks, known, pairs, links, one):
+def _pull(j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one):
     """Hand on from all [i, j, k, l], i < j, for a vector of k.
 
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
-    opened, closed = load(links, (OPEN, k), W), load(links, (CLOSED, k), W)
-    to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
-    to_s1, keep_s1 = load(links, (TO_S1, k), W), load(links, (KEEP_S1, k), W)
     to_right = to_item = s0_gone = s1_gone = splat(NEG, W)
     pair = _pair(0, j)
     row, of_k = k // W, 0
@@ -251,13 +228,13 @@ def _pull(j, k, at, E_to, arc_to, blocks, known, pairs, links, one):
         store(blocks, at + W, vmax(load(blocks, at + W, W), add(o, opened, one)))
         to_right = vmax(to_right, add(o, item, one))
         to_item = vmax(to_item, add(o, e, one))
-        store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), W), add(o, closed, one)))
         x, y = add(v, around_j, one), add(v, around_k, one)
         s0_gone = vmax(s0_gone, x)
         s1_gone = vmax(s1_gone, y)
         arrived = load(known, (row, of_k + BY_HEAD * W), W)
         store(known, (row, of_k + BY_HEAD * W), vmax(arrived, add(x, arc_k, one)))
-        store(pairs, (pair, W), vmax(load(pairs, (pair, W), W), add(y, arc_j, one)))
+        of_pair = fold(add(o, closed, one), add(y, arc_j, one))
+        store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), W), of_pair))
         at += 2 * W
         of_k += KNOWN * W
         pair += 1
@@ -273,30 +250,36 @@ def _raise(matrix, at, v):
 def _go_back(n, shift, charts, starts, blocks, o, unit):
     """Hand on from all items, the longest first."""
     A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
-    known, O2, O2l, C3l, E_to, arc_to, by_dependent, links, pairs = o
+    known, O2, O2l, C3l, E_to, arc_to, by_dependent, limit, pairs = o
     one = splat(unit, W)
+    pitch = limit.shape[1] // 2
+    limit[0, :pitch] = 0
     for l in range(n + 1, 1, -1):
         _begin(l, n, shift, charts.C3, starts, blocks, o)
         for j in range(l - 1):
-            _prepare_links(j, l, A, B, arc, C2, C3l, links)
+            row_of_ra = row_of_root_move(A, j, l)
             around = splat(O2l[0, j], W)
             by_l = splat(NEG, W)
             for k in range(_first(j), l, W):
-                ra, la = load(links, (BY_RA, k), W), load(links, (BY_LA, k), W)
-                from_link = load(known, _at(AROUND, j, k), W)
-                to_right, to_item, s0_gone, s1_gone = _pull(
-                    j, k, _block(starts[j], j, k), E_to, arc_to, blocks, known, pairs, links, one
+                below_l = load(limit, (0, pitch + k - l), W)
+                opened, closed, to_s0, keep_s0, to_s1, keep_s1, ra, la, la1, la2 = _links(
+                    j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l
                 )
-                s0_gone = vmax(s0_gone, around + load(links, (CLOSED, k), W))
-                outside = vmax(vmax(from_link, to_item), around + vmax(ra, la))
+                from_link = load(known, _at(AROUND, j, k), W)
+                at = _block(starts[j], j, k)
+                to_right, to_item, s0_gone, s1_gone = _pull(
+                    j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one
+                )
+                s0_gone = vmax(s0_gone, around + closed)
+                outside = vmax(vmax(from_link, to_item), around + keep_s0)
                 store(known, _at(AROUND, j, k), outside)
                 to_right = vmax(to_right + load(shift, (j, k), W), outside + load(E_of, (j, k), W))
                 _raise(O2l, (0, k), to_right)
                 _raise(O2, (j, k), outside + load(C2, (l, k), W))
                 _raise(known, _at(BY_HEAD, j, k), s0_gone + ra)
                 _raise(known, _at(BY_HEAD, l, k), s0_gone + la)
-                _raise(by_dependent, (j, k), s1_gone + load(links, (BY_LA1, k), W))
-                by_l = vmax(by_l, s1_gone + load(links, (BY_LA2, k), W))
+                _raise(by_dependent, (j, k), s1_gone + la1)
+                by_l = vmax(by_l, s1_gone + la2)
             own = _at(BY_HEAD, l, j)
             known[own] = max(known[own], lane_max(by_l))
 
@@ -308,19 +291,22 @@ def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, u
     marginals[:] = NEG
     n = scores.shape[1] - 2
     charts = cut_charts(memory, n)
+    at = 0
+    for rows_and_columns in chart_shapes(n):
+        at += rows_and_columns[0] * rows_and_columns[1]
+    items = memory[at - charts.C3.size : at + W * W]
+    items[:] = NEG  # [i, j, k] with k ≤ j is never filled, nor is [k, l] with k ≥ l
+    charts.C2[:] = NEG
     prepare(scores, arc_bonus, single_root, hybrid, charts)
     fill(scores[0], charts, paired_from, unit)
     if charts.C2[-1, 0] == NEG:
         return
-    at = 0
-    for rows_and_columns in chart_shapes(n):
-        at += rows_and_columns[0] * rows_and_columns[1]
     starts = np.zeros(n + 1, np.int64)
     for j in range(1, n + 1):
         starts[j] = _elements_before(n, j)
     size = _elements_before(n, n + 1) + W
     blocks = memory[at : at + size]
-    _copy_items(charts.C3, n, starts, blocks)
+    _copy_items(items, charts.C3.shape[1], n, starts, blocks)
     memory[at + size :] = NEG
     o = _cut_outside(memory, at + size, n)
     for h in range(n + 1):
@@ -333,5 +319,5 @@ def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, u
         for d in range(1, n + 1):
             best = max(o.known[_at(BY_HEAD, h, d)], o.by_dependent[d, h])
             if h < d:
-                best = max(best, lane_max(load(o.pairs, (_pair(h, d), W), W)))
+                best = max(best, lane_max(load(o.pairs, (_pair(h, d), HALF), HALF)))
             marginals[h, d] = best

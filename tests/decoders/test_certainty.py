@@ -237,12 +237,14 @@ def test_max_marginals_of_long_sentences(name, n):
 
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
-def test_what_memory_holds_from_before_does_not_matter(name):
+@pytest.mark.parametrize("n", [1, 2, 3, 8, 13, 14, 15, 30])
+def test_what_memory_holds_from_before_does_not_matter(name, n):
     decoder = get_decoder(name)
-    scores, bonus = problem(name, 30, 0, "forbid")
+    scores, bonus = problem(name, n, 0, "normal")
     expected = decoder.max_marginals(scores, bonus)
+    assert np.isfinite(expected).any()
     for garbage in (np.nan, np.inf, 3e38):
-        scratch(decoder.outside_bytes(30) // 4)[:] = garbage
+        scratch(decoder.outside_bytes(n) // 4)[:] = garbage
         assert (decoder.max_marginals(scores, bonus) == expected).all()
 
 

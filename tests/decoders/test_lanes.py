@@ -12,6 +12,7 @@ from numba import njit
 from mh4.decoders.lanes import (
     add,
     broadcast,
+    fold,
     gather,
     lane_max,
     lane_sum,
@@ -39,6 +40,7 @@ def _every_operation(a, x, one, out):
     store(out, (3, 0), broadcast(a, (2, 5), W))
     store(out, (4, 0), splat(x, W))
     store(out, (5, 0), multiply_add(splat(x, W), broadcast(a, (2, 5), W), broadcast(a, (0, 0), W)))
+    store(out, (6, 0), fold(first, second))
     return lane_max(load(a, (3, 0), W))
 
 
@@ -73,7 +75,7 @@ def example(seed=0):
 
 
 def test_every_operation():
-    a, out = example(), np.empty((6, W), np.float32)
+    a, out = example(), np.empty((7, W), np.float32)
     assert _every_operation(a, np.float32(0.3), np.float32(1), out) == a[3, :W].max()
     first, second = a[1, 2:10], a[:, 3]
     assert (out[0] == first + second).all()
@@ -82,6 +84,7 @@ def test_every_operation():
     assert (out[3] == a[2, 5]).all()
     assert (out[4] == np.float32(0.3)).all()
     np.testing.assert_allclose(out[5], np.float32(0.3) * a[2, 5] + a[0, 0], rtol=1e-6)
+    assert out[6].tolist() == [max(x[lane], x[lane + W // 2]) for x in (first, second) for lane in range(W // 2)]
 
 
 def test_lanes_of_64_bits():
@@ -96,7 +99,7 @@ def test_lanes_of_64_bits():
 def test_lane_max_of_minus_infinity():
     a = example()
     a[3] = -np.inf
-    assert _every_operation(a, np.float32(0), np.float32(1), np.empty((6, W), np.float32)) == -np.inf
+    assert _every_operation(a, np.float32(0), np.float32(1), np.empty((7, W), np.float32)) == -np.inf
 
 
 def test_wide_vectors_and_integer_indices():
@@ -127,7 +130,7 @@ def test_scratch_is_aligned_and_reused():
 
 
 def test_kernels_run_as_plain_python():
-    """With the JIT off the same kernels run on numpy, line by line, and find the same derivation."""
+    """With the JIT off the same kernels run on numpy, line by line, and find the same."""
     program = """
 import sys
 import numpy as np
@@ -135,7 +138,7 @@ from mh4.decoders import get_decoder
 for name in ("mh3", "mh4-two", "mh4-hybrid"):
     decoder = get_decoder(name)
     scores = np.random.default_rng(0).normal(size=(len(decoder.channels), 11, 11)).astype(np.float32)
-    print(decoder.decode(scores).parts.tolist())
+    print(decoder.decode(scores).parts.tolist(), decoder.max_marginals(scores).tolist())
 """
     lines = []
     for disabled in ("0", "1"):
