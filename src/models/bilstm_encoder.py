@@ -14,6 +14,7 @@ from .devices import HOST, send, send_together
 from .encoder import Encoder, States
 from .layers import SMALL, BiLSTM, Linear, Rearranged
 from .network_config import NetworkConfig
+from .word_memory import WordMemory
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
@@ -101,6 +102,7 @@ class WordEncoder(nn.Module):
         )
         self.from_characters = Linear(config.character_hidden, config.word_size)
         self.word_unknown, self.character_unknown = word_unknown, character_unknown  # no buffers: they stay on the host
+        self._memory = WordMemory()
 
     def forward(self, batch: WordBatch) -> Tensor:
         """Word vectors (B, T, size)."""
@@ -118,7 +120,7 @@ class WordEncoder(nn.Module):
         known, places, which = send_together([known, places, which], batch.device)
         vectors = self.words(known)
         if len(needed):
-            predicted = self.predict(batch, needed).index_select(0, which)
+            predicted = self._spelt(batch, needed).index_select(0, which)
             flat = vectors.flatten(0, 1)
             joined = flat.index_add(0, places, predicted) if self.spells_all else flat.index_copy(0, places, predicted)
             vectors = joined.view_as(vectors)
@@ -126,6 +128,25 @@ class WordEncoder(nn.Module):
             keep = 1.0 - self.block_dropout
             vectors = vectors * (torch.rand(mask.shape, device=vectors.device) < keep)[..., None] / keep
         return vectors
+
+    def _spelt(self, batch: WordBatch, forms: Tensor) -> Tensor:
+        """What `predict` makes of forms, or has made of them before; a GPU is as fast without a memory."""
+        if self.training or torch.is_grad_enabled():
+            self._memory.forget()  # weights will change, and fused optimizers do not count it
+            return self.predict(batch, forms)
+        if batch.device.type != "cpu" or self.words.weight.is_inference():  # what has no version
+            return self.predict(batch, forms)
+        ends = batch.character_lengths.cumsum(0)
+        starts = ends - batch.character_lengths
+        text, width = batch.characters.numpy().tobytes(), batch.characters.itemsize
+        places = zip((starts[forms] * width).tolist(), (ends[forms] * width).tolist(), strict=True)
+        version = sum(weight._version for weight in self.parameters())  # grows with every change of any weight
+        vectors = self._memory.vectors(
+            [text[start:end] for start, end in places],
+            version,
+            lambda missing: self.predict(batch, forms[torch.from_numpy(missing)]).numpy(),
+        )
+        return torch.from_numpy(vectors)
 
     def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
         """Vectors (K, size) of the forms with indices ``forms`` (K,), on the host, from their characters alone."""

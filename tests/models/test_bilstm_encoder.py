@@ -1,10 +1,13 @@
 """Word vectors: which words have an embedding, which are predicted from their characters, which have both."""
 
+import numpy as np
 import pytest
 import torch
 
 from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
 from mh4.models.network_config import NetworkConfig
+from mh4.models.weight_average import WeightAverage
+from mh4.models.word_memory import WordMemory
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
@@ -109,3 +112,54 @@ def test_taggers_may_build_on_a_lower_layer():
     first, second = (layer.input_weight.grad for layer in encoders[0].lstm.layers)
     assert first.abs().sum() > 0
     assert second is None
+
+
+@pytest.fixture
+def remembering():
+    return encoder("all").eval()
+
+
+@torch.inference_mode()
+def test_what_is_remembered_is_what_would_be_computed(remembering, monkeypatch):
+    first, both = batch([(UNKNOWN, RARE)]), batch([(1, FREQUENT), (UNKNOWN, RARE), (UNKNOWN, OTHER)])
+    remembering(first)
+    remembered = remembering(both)
+    remembering._memory = WordMemory()
+    np.testing.assert_array_equal(remembered, remembering(both))
+    monkeypatch.setattr(remembering, "predict", None)
+    np.testing.assert_array_equal(remembered, remembering(both))
+
+
+def test_a_step_of_training_is_seen(remembering):
+    optimizer = torch.optim.AdamW(remembering.parameters(), lr=0.1, fused=True)  # as in training
+    one = batch([(UNKNOWN, RARE)])
+    with torch.inference_mode():
+        before = remembering(one)
+    remembering(one).sum().backward()
+    optimizer.step()
+    with torch.inference_mode():
+        after = remembering(one)
+        remembering._memory = WordMemory()
+        np.testing.assert_array_equal(after, remembering(one))
+    assert not np.array_equal(before, after)
+
+
+@torch.inference_mode()
+def test_averaged_weights_are_seen(remembering):
+    average, one = WeightAverage(remembering, 0.9), batch([(UNKNOWN, RARE)])
+    for weight in average.averages.values():
+        weight.mul_(2)
+    before = remembering(one)
+    with average.applied():
+        inside = remembering(one)
+    assert not np.array_equal(before, inside)
+    np.testing.assert_array_equal(remembering(one), before)
+
+
+@torch.inference_mode()
+def test_weights_that_nobody_sees_change_are_not_relied_on():
+    words, one = encoder("all").eval(), batch([(UNKNOWN, RARE)])
+    before = words(one)
+    for weight in words.parameters():
+        weight.mul_(2)
+    assert not np.array_equal(before, words(one))
