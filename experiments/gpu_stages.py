@@ -29,7 +29,10 @@ DECODER = "mh4-hybrid"
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything; ``settings`` are those of networks, ``sentences`` those of the sample."""
+    """How much of everything; ``settings`` are those of networks, ``sentences`` those of the sample.
+
+    ``steps`` are by preset, and precision if it is not fp32.
+    """
 
     tests: tuple[str, ...]
     steps: Mapping[str, int]
@@ -43,7 +46,7 @@ class Size:
 
 FULL = Size(
     tests=("tests/mh4/gpu", "-m", "cuda"),
-    steps={"paper": 300, "balanced": 300, "large": 60},
+    steps={"paper": 300, "balanced": 300, "large": 60, "large bf16": 60},
     repeats=5,
     threads=(1, 4, 16),
     jobs=8,
@@ -53,7 +56,7 @@ FULL = Size(
 )
 REHEARSAL = Size(
     tests=("tests/mh4/gpu/test_pretend_gpu.py", "-k", "refuses"),
-    steps={"paper": 3, "balanced": 3, "large": 1},
+    steps={"paper": 3, "balanced": 3, "large": 1, "large bf16": 1},
     repeats=1,
     threads=(1, 2),
     jobs=2,
@@ -108,11 +111,12 @@ def training(setting: Setting) -> dict[str, Any]:
     """Words per second, shares of a step and its operations, by preset."""
     treebank = next(iter(setting.files().values()))[0]
     measured = {}
-    for preset, steps in setting.size.steps.items():
-        settings = {**PRESETS[preset], **setting.size.settings}
+    for name, steps in setting.size.steps.items():
+        preset, _, precision = name.partition(" ")
+        settings = {**PRESETS[preset], **setting.size.settings, "precision": precision or "fp32"}
         with Utilisation() as utilisation:
-            measured[preset] = time_training(treebank, DECODER, steps, "cuda", None, settings, True)
-        measured[preset]["utilisation"] = utilisation.mean
+            measured[name] = time_training(treebank, DECODER, steps, "cuda", None, settings, True)
+        measured[name]["utilisation"] = utilisation.mean
     return {"presets": measured}
 
 

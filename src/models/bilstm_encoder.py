@@ -158,7 +158,7 @@ class WordEncoder(nn.Module):
             unknown = torch.rand(characters.shape) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)
         _, last = self.character_lstm(self.characters(send(characters, batch.device)), lengths)
-        return torch.tanh(self.from_characters(last))
+        return torch.tanh(self.from_characters(last).float())
 
 
 class SentenceEncoder(nn.Module):

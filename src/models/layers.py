@@ -139,9 +139,10 @@ def packed_lstm(x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias:
     by_direction = [*flat[:2], *flat[4:6], *flat[2:4], *flat[6:]]
     start = x.new_zeros(2, int(packed.batch_sizes[0]), recurrent_weight.shape[2])
     rows = Rearranged.apply(x, packed.rows, packed.places)
-    states = torch.lstm(
-        rows, packed.batch_sizes, [start, start], by_direction, True, 1, 0.0, torch.is_grad_enabled(), True
-    )[0]
+    with torch.autocast(x.device.type, enabled=False):  # it would make this float16, whatever it is told
+        states = torch.lstm(
+            rows, packed.batch_sizes, [start, start], by_direction, True, 1, 0.0, torch.is_grad_enabled(), True
+        )[0]
     return Rearranged.apply(states, packed.places, packed.rows)
 
 
@@ -208,5 +209,5 @@ class Classifier(nn.Module):
         self.output = Linear(hidden_size, classes)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(M, input_size) → (M, classes)."""
-        return self.output(self.hidden(x))
+        """(M, input_size) → (M, classes), float32 also where layers compute in less."""
+        return self.output(self.hidden(x)).float()

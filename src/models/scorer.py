@@ -51,13 +51,13 @@ class ChannelScorer(nn.Module):
                 self.groups.append((pair, (channel, channel)))
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """Vectors (B, N, R, hidden + 1) of every position in every role, a constant 1 appended.
+        """Vectors (B, N, R, hidden + 1) of every position in every role, a constant 1 appended; float32.
 
         ``states`` (B, T + 1, size) are the context vectors of the root and the words, ``lengths`` int64 (B,), on the
         host. N = T + 2; position ``lengths[b] + 1`` is the learned end position.
         """
         padded = append_end(states, lengths, self.end)
-        hidden = self.mlp(padded).view(*padded.shape[:2], -1, self.hidden)
+        hidden = self.mlp(padded).float().view(*padded.shape[:2], -1, self.hidden)
         return torch.cat([hidden, hidden.new_ones(*hidden.shape[:3], 1)], dim=-1)
 
     def forward(self, vectors: Tensor) -> Tensor:

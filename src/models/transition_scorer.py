@@ -58,7 +58,7 @@ class TransitionScorer(nn.Module):
         Position ``lengths[b] + 1`` stands for "no such token", a learned vector.
         """
         padded = append_end(states, lengths, self.end)
-        return (padded @ self.input.t()).view(*padded.shape[:2], self.roles, self.hidden)
+        return (padded @ self.input.t()).float().view(*padded.shape[:2], self.roles, self.hidden)
 
     def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
         """Scores (M, T) of the transitions in M configurations, from `role_vectors`.

@@ -19,7 +19,7 @@ def test_everything_is_rehearsed_and_reported(tmp_path):
     results = {path.stem: json.loads(path.read_text(encoding="utf-8")) for path in tmp_path.glob("*.json")}
     assert results.keys() == gpu_stages.STAGES.keys()
     assert results["parity"]["passed"]
-    assert results["training"]["presets"].keys() == {"paper", "balanced", "large"}
+    assert results["training"]["presets"].keys() == {"paper", "balanced", "large", "large bf16"}
     assert results["accuracy"]["runs"]["sample large"]["steps"] == 2
     assert len(results["jobs"]["together"]) == gpu_stages.REHEARSAL.jobs
     page = tmp_path / "page.md"

@@ -136,7 +136,8 @@ class _Operators(TorchDispatchMode):
         if any(on_device) and not (in_backward and name == "aten::copy_"):  # autograd's own room is not marked
             self._note(name, args, kwargs, on_device)
         result = func(*args, **kwargs)
-        if name == "aten::copy_":  # into what is there; autograd copies into room of its own
+        if name == "aten::copy_" or (in_backward and name in TRANSFERS):
+            # Into what is there; autograd copies into room of its own, or to another type on the same device.
             to_device = in_backward and any(on_device)
         elif wanted is not None:
             to_device = torch.device(wanted).type == "cuda"

@@ -49,6 +49,13 @@ class Loss(StrEnum):
     crf = "crf"
 
 
+class Precision(StrEnum):
+    """What layers of the network compute in."""
+
+    fp32 = "fp32"
+    bf16 = "bf16"
+
+
 def train(
     treebank: Annotated[
         Path,
@@ -101,6 +108,13 @@ def train(
             show_default="hinge",
         ),
     ] = None,
+    precision: Annotated[
+        Precision | None,
+        typer.Option(
+            help="Of layers in training; bf16 needs a GPU. Scores, losses and weights are fp32.",
+            show_default="fp32",
+        ),
+    ] = None,
     setting: SettingOption = None,
     segmenter: Annotated[
         bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
@@ -130,12 +144,13 @@ def train(
 
     if system is not None and many_roots:
         raise ValueError("--many-roots cannot be used with --system")
-    if scorer is Scorer.perceptron and (max_steps or resume or device is Device.cuda):
-        raise ValueError("--max-steps, --resume and --device cuda cannot be used with --scorer perceptron")
+    if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
+        raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
     if system is not None and loss:
         raise ValueError("--loss cannot be used with --system")
     limits = {"max_steps": max_steps} if max_steps else {}
     losses = {"loss": loss.value} if loss else {}
+    precisions = {"precision": precision.value} if precision else {}
     roots = {"single_root": False} if many_roots else {}
     config = configure(
         decoder=decoder and decoder.value,
@@ -145,7 +160,7 @@ def train(
         preset=preset and preset.value,
         seed=seed,
         epochs=epochs,
-        settings=limits | roots | losses | parse_settings(setting or []),
+        settings=limits | roots | losses | precisions | parse_settings(setting or []),
     )
     options = segmenter_options(segmenter and (segmenter_settings or True))
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"

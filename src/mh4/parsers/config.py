@@ -62,6 +62,9 @@ class TrainingConfig:
         Steps over which dropout in BiLSTMs and MLPs rises linearly from none to its rate.
     weight_average
         Evaluate and keep an exponential moving average of the weights with this decay; 0: the weights themselves.
+    precision
+        Of linear layers and MLPs in training on a GPU: "fp32", or "bf16", bfloat16. BiLSTMs, scores of trees, losses,
+        weights and what the optimiser keeps are float32 in any case, and so are evaluation and parsing.
     """
 
     seed: Seed = 1
@@ -87,6 +90,7 @@ class TrainingConfig:
     warm_up: Count = 0
     rate_fall: Literal["steps", "linear"] = "steps"
     length_noise: Weight = 0.0
+    precision: Literal["fp32", "bf16"] = "fp32"
 
     @model_validator(mode="after")
     def _check_rate_fall(self) -> Self:

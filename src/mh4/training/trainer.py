@@ -9,8 +9,9 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -97,7 +98,8 @@ class Trainer:
         self.recent = Recent()
         self._done: deque[tuple[int, HostCopy]] = deque()  # steps whose losses and gradient norms are on their way
         self.objective = make_objective(parser)
-        self.batch_loss = self.workers.together(BatchLoss(parser.network, self.objective, parser.config.network))
+        loss = BatchLoss(parser.network, self.objective, parser.config.network, self._precision())
+        self.batch_loss = self.workers.together(loss)
         self.examples = self._examples(train)
         self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
@@ -112,6 +114,14 @@ class Trainer:
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
+
+    def _precision(self) -> Callable[[], AbstractContextManager[Any]]:
+        """What layers compute inside of."""
+        if self.settings.precision == "fp32":
+            return nullcontext
+        if self.parser.device.type == "cpu":
+            raise ValueError("precision bf16 is for GPUs; train with fp32 (--precision fp32) on the CPU")
+        return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None

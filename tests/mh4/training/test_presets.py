@@ -54,6 +54,7 @@ PUBLISHED_TRAINING = {
     "warm_up": 0,
     "rate_fall": "steps",
     "length_noise": 0.0,
+    "precision": "fp32",
 }
 
 
