@@ -1,7 +1,6 @@
 """What decoders say beyond the best tree: against enumeration for a few words, against each other for more."""
 
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 
 import enumerated
 import numpy as np
@@ -12,7 +11,6 @@ from hypothesis import strategies as st
 from mh4.decoders import ChartTooLargeError, InfeasibleError, UnsupportedError, decoder_names, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.lanes import scratch
-from mh4.decoders.trees import is_tree
 
 NAMES = decoder_names()
 EXAMPLES = 40
@@ -181,59 +179,6 @@ def test_behind_a_fallback():
     decoder.memory_limit = decoder.chart_bytes(8) - 1
     with pytest.raises((UnsupportedError, ChartTooLargeError)):
         Fallback(decoder).margins(scores, bonus)
-
-
-@every_decoder
-@given(n=st.integers(6, 12), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
-@settings(max_examples=8)
-def test_the_best_trees_in_order(name, n, seed, kind, single_root):
-    decoder = get_decoder(name, single_root)
-    scores, bonus = problem(name, n, seed, kind)
-    found = decoder.k_best(scores, 4, bonus)
-    totals = [one.score for one in found]
-    assert all(first >= second - 1e-4 for first, second in pairwise(totals))
-    assert len({tuple(one.heads) for one in found}) == len(found)
-    assert all(is_tree(one.heads, single_root) for one in found)
-    if len(found) > 1:
-        assert decoder.margins(scores, bonus).values.min() == pytest.approx(totals[0] - totals[1], abs=1e-4)
-
-
-def check_some_arcs(name, n, seed, kind, single_root, arcs):
-    """Max-marginals against decoding with the arc forced; the best tree's arcs are worth its score."""
-    decoder = get_decoder(name, single_root)
-    scores, bonus = problem(name, n, seed, kind)
-    found = decoder.max_marginals(scores, bonus)
-    try:
-        best = decoder.decode(scores, bonus)
-    except InfeasibleError:
-        assert not np.isfinite(found).any()
-        return
-    np.testing.assert_allclose(found[best.heads[1:], np.arange(1, n + 1)], best.score, atol=1e-3)
-    assert found.max() == pytest.approx(best.score, abs=1e-3)
-    rng = np.random.default_rng(seed)
-    for _ in range(arcs):
-        h, d = rng.integers(0, n + 1), rng.integers(1, n + 1)
-        forced = bonus.copy()
-        forced[:, d] = -np.inf
-        forced[h, d] = bonus[h, d] if h != d else -np.inf
-        try:
-            expected = decoder.decode(scores, forced).score
-        except InfeasibleError:
-            expected = -np.inf
-        assert found[h, d] == pytest.approx(expected, abs=1e-3)
-
-
-@pytest.mark.parametrize("name", ["mst", "eisner", "mh3", "mh4-two", "mh4-hybrid"])
-@given(n=st.integers(10, 40), seed=st.integers(0, 2**32 - 1), kind=kinds, single_root=st.booleans())
-@settings(max_examples=25)
-def test_max_marginals_are_what_decoding_with_the_arc_finds(name, n, seed, kind, single_root):
-    check_some_arcs(name, n, seed, kind, single_root, arcs=8)
-
-
-@pytest.mark.parametrize("name", ["eisner", "mh3", "mh4-hybrid"])
-@pytest.mark.parametrize("n", [63, 64, 65, 200])
-def test_max_marginals_of_long_sentences(name, n):
-    check_some_arcs(name, n, 0, "normal", single_root=True, arcs=8)
 
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])

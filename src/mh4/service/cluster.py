@@ -25,6 +25,7 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 
 import torch
 
+from mh4.data.confidence_columns import Output
 from mh4.data.errors import DataError, ErrorPolicy, Errors, require
 from mh4.data.files import atomic_output, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
@@ -257,11 +258,12 @@ def parse_files(
     count = Count(0, 0)
     targets = check_files(inputs, output_folder)
     read_config(Path(model))  # an error, if there is no model, before workers are started
-    if min_confidence is not None:
-        wishes["confidence"] = True
+    Output(min_confidence=min_confidence)
     request = Request.of(predict, keep_heads, overwrite, **wishes)
-    if predict is not None or request.asks_more:  # an error here, once, and not in every worker
-        load_parser(model, device, search).check(predict, keep_heads, overwrite, **wishes)
+    if predict is not None or request.asks_more or min_confidence is not None:
+        if min_confidence is not None:
+            wishes["confidence"] = True
+        load_parser(model, device, search).check(predict, keep_heads, overwrite, **wishes)  # not in every worker
     segmenter = find_segmenter(model)
     if form == "text":
         require_segmenter(segmenter)

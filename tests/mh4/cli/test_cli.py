@@ -302,6 +302,8 @@ def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
     assert run("parse", "--ensemble", small_model, other, small_model, dev).stdout == alone.stdout  # outvoted
     together = run("parse", "--ensemble", small_model, other, stdin=dev.read_bytes())
     assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
+    for wish in (("--confidence",), ("--min-confidence", 0.5), ("--k-best", 2)):
+        fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, *wish), "ask one of its models")
     fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, "nope", dev), "nope: is not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, "--search", "greedy"), "mst", "beam")
