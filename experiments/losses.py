@@ -1,12 +1,21 @@
-"""Hinge, softmax-margin and crf, and what half of the heads are worth: one JSON result a run, and a report.
+"""Hinge, softmax-margin and crf, and what a part of the heads is worth: one JSON result a run, and a report.
 
     python experiments/losses.py ../shared/ud/2.0/{hu,got} --seeds 1 2 3 --work runs/losses
     python experiments/losses.py ../shared/ud/2.0/hu --known half sentences --losses hinge crf --work runs/losses
+    python experiments/losses.py ../shared/ud/2.0/hu --known uncertain quarter quarter-sentences --losses hinge
     python experiments/losses.py --report
 
-What is done is not done again; what was interrupted continues. ``--known half`` hides half of all heads of the training
-treebank at random, ``--known sentences`` leaves half of its sentences, drawn at random, with as many heads; the
-relations go with them. ``--report`` writes ``LOSSES.md`` from the results.
+What is done is not done again; what was interrupted continues. ``--known`` says which heads of the training treebank
+are left; relations go with them.
+
+- ``half``, ``quarter``: of all heads, drawn at random.
+- ``sentences``, ``quarter-sentences``: those of whole sentences, drawn at random, as many as the half or the quarter.
+- ``uncertain``: the quarter of which a model is least certain, by the margins of its trees: what it would have asked
+  people for. The model is that of the same decoder and seed, trained with hinge on the heads that ``--chooser`` names
+  (by default ``quarter-sentences``; with ``all`` it has seen the answers). It is trained if ``--work`` does not hold
+  it.
+
+``--report`` writes ``LOSSES.md`` from the results.
 """
 
 from __future__ import annotations
@@ -26,12 +35,16 @@ from mh4.api import configure
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
+from mh4.parsers.folder import CALIBRATION
+from mh4.parsers.registry import load_parser
 from mh4.training.trainer import train
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "losses"
 LOSSES = ("hinge", "softmax-margin", "crf")
-KNOWN = ("all", "half", "sentences")
+SHARES = {"half": 0.5, "sentences": 0.5, "quarter": 0.25, "quarter-sentences": 0.25, "uncertain": 0.25}
+KNOWN = ("all", *SHARES)
+CHOOSERS = ("all", "sentences", "quarter-sentences")
 
 
 def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
@@ -40,38 +53,67 @@ def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
     return sentence.replace(heads=[-1, *np.where(hidden, -1, sentence.heads[1:])], relations=relations)
 
 
-def training_file(treebank: Path, known: str, seed: int, work: Path) -> Path:
-    """The training treebank, or what is left of it."""
+def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[Sentence]:
+    """The sentences with that share of their heads, those of whose words the model's margins are smallest."""
+    parsed = load_parser(model, device="cpu", threads=1).parse(sentences, confidence=True)
+    margins = np.concatenate([one.confidence.margins[1:] for one in parsed if one.confidence is not None])
+    order = np.argsort(margins, kind="stable")  # NaN, of words that the model says nothing about, comes last
+    hidden = np.ones(len(order), np.bool_)
+    hidden[order[: round(share * len(order))]] = False
+    ends = np.cumsum([len(sentence) for sentence in sentences])[:-1]
+    return [hide(sentence, own) for sentence, own in zip(sentences, np.split(hidden, ends), strict=True)]
+
+
+def training_file(treebank: Path, known: str, seed: int, path: Path, model: Path | None = None) -> Path:
+    """The training treebank, or what is left of it, written to ``path``; ``model`` chooses what is uncertain."""
     whole = part_path(treebank, "train")
     if known == "all":
         return whole
-    generator = np.random.default_rng(seed)
+    generator, share = np.random.default_rng(seed), SHARES[known]
     sentences = list(read_conllu(whole, trees="required"))
-    if known == "half":
-        sentences = [hide(sentence, generator.random(len(sentence)) < 0.5) for sentence in sentences]
+    if model is not None:
+        sentences = least_certain(sentences, model, share)
+    elif known in ("half", "quarter"):
+        sentences = [hide(sentence, generator.random(len(sentence)) < 1 - share) for sentence in sentences]
     else:
         words, heads = sum(map(len, sentences)), 0
         kept = []
         for i in generator.permutation(len(sentences)):
-            if 2 * heads >= words:
+            if heads >= share * words:
                 break
             kept.append(sentences[i])
             heads += len(sentences[i])
         sentences = kept
-    path = work / f"{treebank.name}-{known}-{seed}.conllu"
     write_conllu(sentences, path)
     return path
 
 
-def run(treebank: Path, decoder: str, loss: str, known: str, seed: int, work: Path) -> None:
+def choosing_model(treebank: Path, decoder: str, chooser: str, seed: int, work: Path) -> Path:
+    """The folder of the model that says which heads are uncertain, trained if need be."""
+    name = f"{treebank.name}-{decoder}-hinge-{chooser}-{seed}"
+    folder = work / name
+    if not (folder / CALIBRATION).exists():  # which is written when training is over
+        run(treebank, decoder, "hinge", chooser, seed, work)
+    if not (folder / CALIBRATION).exists():
+        raise SystemExit(f"{folder}: no model is there, only its result (remove {RESULTS / name}.json to train again)")
+    return folder
+
+
+def run(treebank: Path, decoder: str, loss: str, known: str, seed: int, work: Path, chooser: str = "") -> None:
     """Train, unless there is a result already, and write one."""
     name = f"{treebank.name}-{decoder}-{loss}-{known}-{seed}"
     settings = {"treebank": treebank.name, "decoder": decoder, "loss": loss, "known": known, "seed": seed}
+    model, left = None, f"{treebank.name}-{known}-{seed}.conllu"
+    if known == "uncertain":
+        settings["chooser"] = chooser
+        left = f"{treebank.name}-{decoder}-{known}-{chooser}-{seed}.conllu"
     path = RESULTS / f"{name}.json"
     if read_kept(path, settings) is not None:
         return
+    if known == "uncertain":
+        model = choosing_model(treebank, decoder, chooser, seed, work)
     config = configure(decoder=decoder, preset="balanced", seed=seed, settings={"loss": loss})
-    source = training_file(treebank, known, seed, work)
+    source = training_file(treebank, known, seed, work / left, model)
     progress = train(source, part_path(treebank, "dev"), work / name, config, device="cpu", threads=1, resume=True)
     result: dict[str, Any] = {
         **settings,
@@ -93,7 +135,8 @@ def report() -> str:
     cells = defaultdict(list)
     for path in sorted(RESULTS.glob("*.json")):
         result = json.loads(path.read_text(encoding="utf-8"))
-        cells[result["treebank"], result["decoder"], result["known"], result["loss"]].append(result)
+        known = result["known"] + (f" ({chooser})" if (chooser := result.get("chooser")) else "")
+        cells[result["treebank"], result["decoder"], known, result["loss"]].append(result)
 
     def shown(values: list[float], digits: int = 2) -> str:
         deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
@@ -107,13 +150,13 @@ def report() -> str:
     ]
     return "\n".join(
         [
-            "# Losses, and treebanks with half of their heads",
+            "# Losses, and treebanks with a part of their heads",
             "",
-            "Preset `balanced`, one thread, UAS and LAS on dev, mean and deviation over the seeds that have been run. "
-            "*Heads*: all heads",
-            "of the training treebank, a random half of them, or those of half of its sentences. Machines were busy: "
-            "milliseconds per",
-            "step are no benchmark. `python experiments/losses.py` makes the runs, and with `--report` this page.",
+            "Preset `balanced`, one thread, UAS and LAS on dev, mean and deviation over the seeds that have been run.",
+            "*Heads* of the training treebank: all, a random half or quarter of them, those of half or a quarter",
+            "of its sentences, or the quarter of which a model is least certain (and what that model was trained",
+            "on). Machines were busy: milliseconds per step are no benchmark. `python experiments/losses.py`",
+            "makes the runs, and with `--report` this page.",
             "",
             "| treebank | decoder | heads | loss | seeds | UAS | LAS | steps | ms per step |",
             "|---|---|---|---|---:|---:|---:|---:|---:|",
@@ -132,6 +175,7 @@ def main() -> None:
     parser.add_argument("--decoders", nargs="+", default=["mst", "mh4-hybrid"])
     parser.add_argument("--losses", nargs="+", choices=LOSSES, default=LOSSES)
     parser.add_argument("--known", nargs="+", choices=KNOWN, default=["all"])
+    parser.add_argument("--chooser", choices=CHOOSERS, default="quarter-sentences", help="see --known uncertain above")
     parser.add_argument("--seeds", type=int, nargs="+", default=[1])
     parser.add_argument("--work", type=Path, default=Path("runs/losses"), help="folder of models")
     parser.add_argument("--report", action="store_true", help="write LOSSES.md")
@@ -143,7 +187,7 @@ def main() -> None:
                     for loss in arguments.losses:
                         arguments.work.mkdir(parents=True, exist_ok=True)
                         RESULTS.mkdir(parents=True, exist_ok=True)
-                        run(treebank, decoder, loss, known, seed, arguments.work)
+                        run(treebank, decoder, loss, known, seed, arguments.work, arguments.chooser)
     if arguments.report:
         with atomic_output(HERE / "LOSSES.md") as stream:
             stream.write(report().encode())

@@ -1,0 +1,79 @@
+"""Losses and partial treebanks: which heads are left, and one run of a small model."""
+
+import json
+
+import losses
+import numpy as np
+import pytest
+from small import small_config
+
+from mh4.data.conllu import read_conllu
+from mh4.parsers.registry import load_parser
+
+
+@pytest.fixture
+def treebank(small_treebanks, tmp_path):
+    """A folder as they come."""
+    folder = tmp_path / "xx"
+    folder.mkdir()
+    for part, path in zip(("train", "dev"), small_treebanks, strict=True):
+        (folder / f"xx-ud-{part}.conllu").write_bytes(path.read_bytes())
+    return folder
+
+
+def known_heads(path):
+    """For each word whether its head is left, after a look at its relation."""
+    known = []
+    for sentence in read_conllu(path):
+        assert [head is None for head in (word.head for word in sentence)] == [word.deprel is None for word in sentence]
+        known.append(np.array([word.head is not None for word in sentence]))
+    return known
+
+
+@pytest.mark.parametrize("known", ["half", "quarter", "sentences", "quarter-sentences"])
+def test_as_many_heads_as_asked_for_are_left(treebank, tmp_path, known):
+    whole = list(read_conllu(losses.part_path(treebank, "train")))
+    left = known_heads(losses.training_file(treebank, known, 1, tmp_path / "left.conllu"))
+    share = sum(map(sum, left)) / sum(map(len, whole))
+    assert share == pytest.approx(losses.SHARES[known], abs=0.06)
+    if known.endswith("sentences"):
+        assert all(own.all() for own in left)
+        assert len(left) < len(whole)
+    else:
+        assert len(left) == len(whole)
+        assert any(own.any() and not own.all() for own in left)
+
+
+def test_what_a_model_is_least_certain_of_is_left(treebank, small_model, tmp_path):
+    path = losses.training_file(treebank, "uncertain", 1, tmp_path / "left.conllu", small_model)
+    left = np.concatenate(known_heads(path))
+    whole = list(read_conllu(losses.part_path(treebank, "train")))
+    parsed = load_parser(small_model, device="cpu").parse(whole, confidence=True)
+    margins = np.concatenate([one.confidence.margins[1:] for one in parsed])
+    assert left.sum() == round(0.25 * len(left))
+    assert margins[left].max() <= margins[~left].min() + 1e-4
+    for one, other in zip(read_conllu(path), whole, strict=True):
+        known = one.heads >= 0
+        assert (one.heads[known] == other.heads[known]).all()
+        assert one.forms == other.forms
+
+
+def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
+    results, work = tmp_path / "results", tmp_path / "work"
+    results.mkdir()
+    work.mkdir()
+    monkeypatch.setattr(losses, "RESULTS", results)
+    monkeypatch.setattr(
+        losses, "configure", lambda decoder, **_: small_config(decoder, max_steps=4, evaluation_steps=2)
+    )
+    losses.run(treebank, "mst", "crf", "uncertain", 1, work, "quarter-sentences")
+    made = ["xx-mst-crf-uncertain-1", "xx-mst-hinge-quarter-sentences-1"]
+    assert sorted(path.stem for path in results.iterdir()) == made
+    assert json.loads((results / f"{made[0]}.json").read_text())["chooser"] == "quarter-sentences"
+    page = losses.report()
+    assert "| xx | `mst` | uncertain (quarter-sentences) | crf | 1 |" in page
+    assert "| xx | `mst` | quarter-sentences | hinge | 1 |" in page
+    (results / f"{made[0]}.json").unlink()
+    (work / made[1] / losses.CALIBRATION).unlink()
+    with pytest.raises(SystemExit, match=r"remove .*quarter-sentences-1\.json to train again"):
+        losses.run(treebank, "mst", "crf", "uncertain", 1, work, "quarter-sentences")
