@@ -34,6 +34,19 @@ class PartDifference(NamedTuple):
     weights: np.ndarray
     cost: float
 
+    @classmethod
+    def joined(cls, batches: Sequence[tuple[PartDifference, int]]) -> PartDifference:
+        """Of several batches, with the number of sentences of each, that of all their sentences together."""
+        if len(batches) == 1:
+            return batches[0][0]
+        differences, counts = zip(*batches, strict=True)
+        firsts = np.cumsum([0, *counts[:-1]])
+        sentences = np.concatenate([own.sentences + first for own, first in zip(differences, firsts, strict=True)])
+        parts = np.concatenate([own.parts for own in differences])
+        order = np.argsort(parts[:, 0], kind="stable")
+        weights = np.concatenate([own.weights for own in differences])
+        return cls(sentences[order], parts[order], weights[order], sum(own.cost for own in differences))
+
 
 @njit(cache=True, nogil=True)
 def _mark_gold(bonus, heads, ends):

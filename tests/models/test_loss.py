@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mh4.decoders import get_decoder
-from mh4.models.loss import cost_bonus, find_violations, log_loss, multiclass_hinge
+from mh4.models.loss import PartDifference, cost_bonus, find_violations, log_loss, multiclass_hinge
 
 
 def single_root_trees(n):
@@ -137,6 +137,8 @@ def test_parts_are_sorted_by_channel_and_batches_add_up():
     for b, difference in enumerate(alone):
         np.testing.assert_array_equal(both.parts[both.sentences == b], difference.parts)
         np.testing.assert_array_equal(both.weights[both.sentences == b], difference.weights)
+    for whole, joined in zip(both, PartDifference.joined([(difference, 1) for difference in alone]), strict=True):
+        np.testing.assert_array_equal(joined, whole)
 
 
 def test_unknown_heads_cost_nothing():

@@ -181,6 +181,7 @@ class PretendGPU(TorchFunctionMode):
         super().__init__()
         self.places = _Places()
         self.waits: Counter[tuple[str, str]] = Counter()
+        self.recorded = self.awaited = 0  # events
         self._pinned = _Places()
 
     def holds(self, value: Any) -> bool:
@@ -210,19 +211,22 @@ class PretendGPU(TorchFunctionMode):
         gpu = self
 
         class Event:
-            """One that was recorded has happened; to ask is to wait only if it is new."""
+            """The work of a GPU has one order: who has waited for an event has waited for all that come before it."""
 
             def __init__(self, *_: Any, **__: Any) -> None:
-                pass
+                self.number = 0
 
             def record(self, *_: Any) -> None:
-                pass
+                gpu.recorded += 1
+                self.number = gpu.recorded
 
             def synchronize(self) -> None:
-                gpu.note("a transfer is awaited")
+                if self.number > gpu.awaited:
+                    gpu.note("a transfer is awaited")
+                    gpu.awaited = self.number
 
             def query(self) -> bool:
-                return True
+                return self.number <= gpu.awaited
 
         autocast = torch.autocast
 

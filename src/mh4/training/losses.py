@@ -46,27 +46,29 @@ class BatchLoss(nn.Module):
             return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
         with stage("encode"), self.precision():
             encoded = network.encode(batch.words)
-        tree_loss = self.objective.loss(encoded, batch.heads, epoch)
-        with self.precision():
-            return self._with_others(tree_loss, encoded, batch)
+        finish = self.objective.start(encoded, batch.heads, epoch)
+        if encoded.states.device.type == "cpu":
+            tree_loss, others = finish(), self._others(encoded, batch)
+        else:  # which a GPU computes while the CPU finds trees
+            others, tree_loss = self._others(encoded, batch), finish()
+        return sum(others, tree_loss)
 
-    def _with_others(self, tree_loss: Tensor, encoded: Encoded, batch: TrainingBatch) -> Tensor:
-        """The loss of trees and all others."""
-        network = self.network
-        labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
-        labeled = multiclass_hinge(labels, batch.relations)
-        tagged_words = encoded.tagger_states[batch.sentence_of, batch.dependent]
-        tagged = sum(
-            multiclass_hinge(tagger(tagged_words), gold)
-            for tagger, gold in zip(network.taggers, (batch.tags, batch.tag_pairs), strict=False)  # both or none
-        )
-        loss = tree_loss + self.weights.labeler_weight * labeled + self.weights.tagger_weight * tagged
-        if network.features is not None:
-            scores = network.features(tagged_words)
-            loss = loss + self.weights.feature_weight * binary_cross_entropy_with_logits(
-                scores, batch.features.to(scores.dtype), reduction="sum"
-            )
-        if network.annotator is not None:
-            words = network.annotation_vectors(encoded, batch.sentence_of, batch.dependent)
-            loss = loss + network.annotator.loss(words, batch.columns)
-        return loss
+    def _others(self, encoded: Encoded, batch: TrainingBatch) -> list[Tensor]:
+        """All losses but that of trees, weighted."""
+        network, weights = self.network, self.weights
+        with self.precision():
+            labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
+            losses = [weights.labeler_weight * multiclass_hinge(labels, batch.relations)]
+            words = encoded.tagger_states[batch.sentence_of, batch.dependent]
+            if network.taggers:
+                both = zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
+                tagged = [multiclass_hinge(tagger(words), gold) for tagger, gold in both]
+                losses.append(weights.tagger_weight * torch.stack(tagged).sum())
+            if network.features is not None:
+                scores = network.features(words)
+                binary = binary_cross_entropy_with_logits(scores, batch.features.to(scores.dtype), reduction="sum")
+                losses.append(weights.feature_weight * binary)
+            if network.annotator is not None:
+                vectors = network.annotation_vectors(encoded, batch.sentence_of, batch.dependent)
+                losses.append(network.annotator.loss(vectors, batch.columns))
+        return losses

@@ -1,7 +1,7 @@
 """Losses of trees, beside those of labels and tags: structured losses for charts, hinge for single transitions."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 import numpy as np
@@ -11,7 +11,7 @@ from torch import Tensor
 from mh4.data.sentence import Sentence
 from mh4.decoders.decoder import LARGEST_SUM
 from mh4.models.devices import HostCopy, send, send_together
-from mh4.models.loss import find_violations, log_loss
+from mh4.models.loss import PartDifference, find_violations, log_loss
 from mh4.models.network import Encoded
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 from mh4.oracles.costs import ORACLE_NAMES
@@ -24,6 +24,7 @@ from mh4.trees.closest import known_part, training_tree
 
 DIVERGED = "training diverged"
 AFTER_DIVERGENCE = "lower learning_rate; the model that was best before is kept"
+FEWEST_HALVED = 32  # sentences; a smaller batch is scored in about the time that it takes to start
 
 
 class Objective(ABC):
@@ -40,12 +41,19 @@ class Objective(ABC):
         """
 
     @abstractmethod
+    def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
+        """Have a batch scored; what is returned finds trees, perhaps while a GPU does what it was given meanwhile.
+
+        That returns the sum over the batch. Scoring and decoding are stages of their own.
+        """
+
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
-        """Sum over a batch; scoring and decoding are stages of their own."""
+        """Sum over a batch."""
+        return self.start(encoded, trees, epoch)()
 
 
 class ChartObjective(Objective):
-    """A loss over all trees of the decoder's class."""
+    """A loss over all trees of the decoder's class, the same in every epoch."""
 
     def __init__(self, parser: ChartParser) -> None:
         self.parser = parser
@@ -62,11 +70,25 @@ class ChartObjective(Objective):
     def _fits(self, n: int) -> bool:
         return self.parser.decoder.fits(n)
 
+    @staticmethod
+    def _halves(roles: Tensor, trees: Sequence[np.ndarray]) -> list[tuple[Tensor, Sequence[np.ndarray]]]:
+        """Role vectors and trees of both halves of a large batch; all of it together if it is small or on the CPU.
+
+        So a GPU scores one half while the other is decoded.
+        """
+        if roles.device.type == "cpu" or len(trees) < FEWEST_HALVED:
+            return [(roles, trees)]
+        half = len(trees) // 2
+        return [(roles[:half], trees[:half]), (roles[half:], trees[half:])]
+
     @contextmanager
-    def _decoding(self, scores: np.ndarray) -> Iterator[None]:
+    def _decoding(self, copy: HostCopy) -> Iterator[np.ndarray]:
+        """The scores, once they are there, to decode them inside."""
+        with stage("score"):
+            scores = copy.numpy()
         try:
             with stage("decode"):
-                yield
+                yield scores
         except ValueError as error:
             if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
                 raise
@@ -76,17 +98,29 @@ class ChartObjective(Objective):
 class StructuredHinge(ChartObjective):
     """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
 
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
-        """See `Objective`; the same in every epoch."""
-        scorer = self.parser.network.scorer
+    def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
+        """See `Objective`."""
+        scorer, device = self.parser.network.scorer, self.parser.device
+        scored = []
         with stage("score"), torch.no_grad():
-            products, all_scores = scorer.products_and_scores(encoded.roles)
-            scores = HostCopy(all_scores).numpy()
-        with self._decoding(scores):
-            violations = find_violations(self.parser.decoder, scores, trees, self.parser.threads)
-        sentences, parts, weights = map(torch.from_numpy, violations[:3])
-        weights = send(weights, self.parser.device)
-        return (scorer.score_parts(encoded.roles, products, sentences, parts) * weights).sum() + violations.cost
+            for roles, own in self._halves(encoded.roles, trees):
+                products, scores = scorer.products_and_scores(roles)
+                scored.append((products, HostCopy(scores), own))
+
+        def finish() -> Tensor:
+            violations = PartDifference.joined([self._violations(*half) for _, *half in scored])
+            products = [half for half, _, _ in scored]
+            all_products = products[0] if len(products) == 1 else torch.cat(products)
+            sentences, parts, weights = map(torch.from_numpy, violations[:3])
+            weights = send(weights, device)
+            return (scorer.score_parts(encoded.roles, all_products, sentences, parts) * weights).sum() + violations.cost
+
+        return finish
+
+    def _violations(self, copy: HostCopy, trees: Sequence[np.ndarray]) -> tuple[PartDifference, int]:
+        """See `find_violations`; and the number of sentences."""
+        with self._decoding(copy) as scores:
+            return find_violations(self.parser.decoder, scores, trees, self.parser.threads), len(trees)
 
 
 class LogLoss(ChartObjective):
@@ -100,12 +134,17 @@ class LogLoss(ChartObjective):
         decoder = self.parser.decoder
         return super()._fits(n) and decoder.sums_bytes(n) <= decoder.memory_limit
 
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
-        """See `Objective`; the same in every epoch."""
+    def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
+        """See `Objective`."""
+        scored = []
         with stage("score"):
-            all_scores = self.parser.network.scorer(encoded.roles)
-            scores = HostCopy(all_scores).numpy()
-        with self._decoding(scores):
+            for roles, own in self._halves(encoded.roles, trees):
+                scores = self.parser.network.scorer(roles)
+                scored.append((scores, HostCopy(scores), own))
+        return lambda: torch.stack([self._loss(*half) for half in scored]).sum()
+
+    def _loss(self, all_scores: Tensor, copy: HostCopy, trees: Sequence[np.ndarray]) -> Tensor:
+        with self._decoding(copy) as scores:
             value, gradient = log_loss(self.parser.decoder, scores, trees, self.cost_augmented, self.parser.threads)
         # Linear in the scores: its gradient is that of the loss, and its value is put right.
         surrogate = (all_scores * send(torch.from_numpy(gradient), self.parser.device)).sum()
@@ -125,13 +164,24 @@ class TransitionHinge(Objective):
         """See `Objective`; there is always room."""
         return training_tree(sentence, self.parser.system)
 
-    def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
+    def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
         """See `Objective`; from some epoch on wrong predictions are followed."""
         parser = self.parser
         with stage("score"):
             scorer = parser.network.scorer.arrays(encoded.roles)
         exploration = parser.config.transitions.explorations_at(epoch)
         seeds = torch.randint(2**31, (len(trees),)).tolist()
+        return lambda: self._loss(encoded, trees, scorer, exploration, seeds)
+
+    def _loss(
+        self,
+        encoded: Encoded,
+        trees: Sequence[np.ndarray],
+        scorer: ScorerArrays | BiaffineArrays,
+        exploration: tuple[float, float],
+        seeds: Sequence[int],
+    ) -> Tensor:
+        parser = self.parser
         with stage("decode"):
             room = parser.new_room(max(map(len, trees)) - 1)
             noted = [

@@ -1,0 +1,89 @@
+"""While a GPU scores one half of a batch, the CPU decodes the other; the step is that of the whole batch."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from on_gpu import CONFIGS, certain, trainer_on
+from pretend_gpu import PretendGPU
+
+from mh4.training import objectives
+
+CHARTS = {
+    **{name: CONFIGS[name] for name in ("mst", "mh4-two", "1ec", "preset paper", "preset best")},
+    "crf": replace(CONFIGS["mh4-hybrid"], loss="crf"),
+}
+WHOLE, HALVES = 1000, 2  # fewest sentences that are halved
+
+
+def loss_and_gradients(fewest, config, treebanks, folder, monkeypatch):
+    monkeypatch.setattr(objectives, "FEWEST_HALVED", fewest)
+    trainer = trainer_on("cuda", config, treebanks, folder)
+    network = trainer.parser.network.train()
+    batch = trainer.collate(range(7))
+    torch.manual_seed(5)
+    loss = trainer.batch_loss(batch, 0)
+    loss.backward()
+    return loss.item(), {name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None}
+
+
+@pytest.mark.parametrize("name", CHARTS)
+@pytest.mark.parametrize("chance", [True, False], ids=["dropout", "certain"])
+def test_losses_and_gradients_are_those_of_the_whole_batch(name, chance, gpu, small_treebanks, tmp_path, monkeypatch):
+    config = CHARTS[name] if chance else certain(CHARTS[name])
+    arguments = config, small_treebanks, tmp_path, monkeypatch
+    (loss, gradients), (own_loss, own_gradients) = (loss_and_gradients(n, *arguments) for n in (WHOLE, HALVES))
+    assert loss > 1.0
+    assert own_loss == pytest.approx(loss, rel=gpu.tolerance)
+    assert own_gradients.keys() == gradients.keys()
+    for parameter, gradient in gradients.items():
+        size = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(own_gradients[parameter], gradient, rtol=0, atol=gpu.tolerance * size, msg=parameter)
+
+
+def noted(trainer, monkeypatch):
+    """What a step does, in its order."""
+    done, network = [], trainer.parser.network
+
+    def note(patch, owner, name, what):
+        function = getattr(owner, name)
+
+        def noting(*arguments):
+            done.append(what)
+            return function(*arguments)
+
+        patch.setattr(owner, name, noting)
+
+    with monkeypatch.context() as patch:
+        note(patch, network.scorer, "products_and_scores", "score")
+        note(patch, network, "label_scores", "label")
+        note(patch, objectives, "find_violations", "decode")
+        trainer.step(trainer.collate(range(7)))
+    return done
+
+
+def test_a_gpu_has_work_while_trees_are_found(gpu, small_treebanks, tmp_path, monkeypatch):
+    trainer = trainer_on("cuda", CONFIGS["mh4-hybrid"], small_treebanks, tmp_path)
+    assert noted(trainer, monkeypatch) == ["score", "label", "decode"]
+    monkeypatch.setattr(objectives, "FEWEST_HALVED", 7)
+    trainer = trainer_on("cuda", CONFIGS["mh4-hybrid"], small_treebanks, tmp_path)
+    assert noted(trainer, monkeypatch) == ["score", "score", "label", "decode", "decode"]
+
+
+def test_the_cpu_decodes_whole_batches(small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr(objectives, "FEWEST_HALVED", HALVES)
+    trainer = trainer_on("cpu", CONFIGS["mh4-hybrid"], small_treebanks, tmp_path)
+    assert noted(trainer, monkeypatch) == ["score", "decode", "label"]
+
+
+@pytest.mark.parametrize("name", CHARTS)
+def test_a_step_waits_for_each_half(name, small_treebanks, tmp_path, monkeypatch):
+    """And not for the loss of the step before, which is there when the scores are."""
+    monkeypatch.setattr(objectives, "FEWEST_HALVED", HALVES)
+    with PretendGPU() as gpu:
+        trainer = trainer_on("cuda", CHARTS[name], small_treebanks, tmp_path)
+        trainer.step(trainer.collate(range(7)))
+        gpu.waits.clear()
+        for first in (0, 7):
+            trainer.step(trainer.collate(range(first, first + 7)))
+        assert sum(gpu.waits.values()) == 4, gpu.waits
