@@ -1,12 +1,16 @@
 """What a user would guess before looking anything up either works or says what to write."""
 
+import shutil
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 import mh4
 from mh4.api import configure
 from mh4.data.errors import DataError
+from mh4.data.text import text_of
 from mh4.decoders.search import BeamSearch
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 
@@ -37,6 +41,44 @@ def test_several_lists_become_a_document(parser):
     assert [len(sentence) for sentence in document] == [4, 2]
     assert document[0] == parser(FORMS)
     assert list(parser.parse([FORMS, ["Ugat", "."]])) == list(document)
+
+
+@pytest.fixture(scope="module")
+def text_parser(text_model):
+    return mh4.Parser(text_model, device="cpu")
+
+
+@settings(max_examples=30)
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0\ufeff")) | st.text("\n\t a.😀\u200d'\\|")
+)
+def test_text_comes_back_from_the_words_of_its_trees(text_parser, text):
+    sentences = text_parser(text)
+    back = "".join(text_of(sentences))
+    assert text.startswith(back)
+    assert not text[len(back) :].strip()
+    assert all(sentence.root for sentence in sentences)
+
+
+def test_text_without_words_is_a_document_without_sentences(text_parser):
+    assert len(text_parser("")) == len(text_parser(" \n")) == 0
+
+
+@pytest.mark.parametrize("content", [None, b"", b"[]\n"])
+def test_a_segmenter_that_is_none_is_named(content, text_model, tmp_path):
+    shutil.copytree(text_model, model := tmp_path / "model")
+    (model / "segmenter.udpipe").unlink()
+    if content is not None:
+        (model / "segmenter.udpipe").write_bytes(content)
+    parser = mh4.Parser(model, device="cpu")
+    with pytest.raises(ValueError, match=r"segmenter\.udpipe"):
+        parser("Zub ulv.")
+    assert len(parser(FORMS)) == 4  # words need none
+
+
+def test_a_lone_surrogate_is_refused(text_parser):
+    with pytest.raises(DataError, match="lone surrogate"):
+        text_parser("a\ud800b")
 
 
 def test_a_file_is_parsed_sentence_by_sentence(parser, small_treebanks, tmp_path):

@@ -113,7 +113,7 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
         if start.startswith(magic):
             raise DataError(f"{path}: is {what}")
     if b"\0" in start:
-        raise DataError(f"{path}: is a binary file (a CoNLL-U file in UTF-8 is needed)")
+        raise DataError(f"{path}: is a binary file (text or CoNLL-U in UTF-8 is needed)")
     yield stream
 
 

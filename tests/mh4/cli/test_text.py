@@ -1,13 +1,15 @@
 """Text in, trees out, on the command line."""
 
+import gzip
 import os
+import shutil
 import subprocess
 import sys
 import threading
 
 import pytest
 
-from mh4.cli import app
+from mh4.cli import app, main
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.text import text_of
@@ -80,6 +82,62 @@ def test_a_damaged_segmenter_is_named(mh4, text_model, article, tmp_path):
         (model / path.name).write_bytes(path.read_bytes()[: -1 if path.suffix == ".udpipe" else None])
     with pytest.raises(DataError, match=r"segmenter\.udpipe"):
         mh4("parse", model, "--text", article)
+
+
+@pytest.fixture
+def status(monkeypatch, capfd):
+    """Call the program as the shell does; returns its exit status, and the lines on standard error."""
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["mh4", *map(str, arguments)])
+        with pytest.raises(SystemExit) as stop:
+            main()
+        return stop.value.code, capfd.readouterr().err.splitlines()
+
+    return call
+
+
+@pytest.mark.parametrize(
+    ("content", "problem"),
+    [
+        ("árvíztűrő".encode("latin2"), ":1: byte 0xE1 is not UTF-8"),
+        ("árvíztűrő".encode("utf-16"), ": is UTF-16 text"),
+        ("kutya".encode("utf-16-le"), ": is a binary file"),
+        (b"Zub\n\xed\xa0\x80", ":2: byte 0xED is not UTF-8"),  # a lone surrogate
+        ("é".encode()[:1], ":1: byte 0xC3 is not UTF-8"),
+        (b"x" * 70_000 + b"\0", ":1: holds a NUL character"),
+        (gzip.compress(b"Zub ulv.")[:20], ": is compressed, and damaged"),
+    ],
+)
+def test_what_is_no_text_is_one_line(content, problem, status, text_model, article, tmp_path):
+    article.write_bytes(content)
+    code, lines = status("parse", text_model, "--text", article, "-o", tmp_path / "out")
+    assert code == 2
+    assert len(lines) == 1
+    assert f"article.txt{problem}" in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.999, None], ids=["empty", "half", "nearly whole", "of another program"])
+def test_what_is_no_segmenter_is_one_line(share, status, text_model, article, tmp_path):
+    shutil.copytree(text_model, model := tmp_path / "model")
+    content = (model / "segmenter.udpipe").read_bytes()
+    (model / "segmenter.udpipe").write_bytes(b"[]\n" if share is None else content[: int(share * len(content))])
+    code, lines = status("parse", model, "--text", article)
+    assert code == 2
+    assert len(lines) == 1
+    assert "segmenter.udpipe: is damaged, or no segmenter" in lines[0]
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["😀👩‍👩‍👧🏽🇭🇺" * 500, pytest.param("a" * 10**6, marks=pytest.mark.slow), "\u200d\u200b" * 300, "\r\n \n\tZub"],
+    ids=["emoji", "1 MB without a blank", "nothing to see", "white space first"],
+)
+def test_unusual_text_is_parsed(text, mh4, text_model, article, tmp_path):
+    article.write_bytes(text.encode())
+    mh4("parse", text_model, "--text", article, "-o", tmp_path / "out.conllu")
+    assert "".join(text_of(read_conllu(tmp_path / "out.conllu", trees="required"))) == text
 
 
 @pytest.mark.slow

@@ -43,7 +43,7 @@ def test_a_rule_is_not_for_forms_that_it_would_cut_to_nothing():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", sorted((SHARED / "ud").glob("*/*/*train.conllu")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted((SHARED / "ud").glob("*/*/*.conllu")), ids=lambda path: path.stem)
 def test_every_word_of_a_treebank_gets_its_lemma(path):
     pairs = {pair for sentence in read_conllu(path) for pair in zip(sentence.forms, sentence.lemmas, strict=True)}
     assert pairs

@@ -16,6 +16,29 @@ from mh4.data.text import PORTION, portions, read_words, text_of
 TEXT = "Zub ulv.  Zubani\ttor “teg”.\r\n \n\n\tNew paragraph: 10 000.\n"
 
 
+WITH_MULTIWORD_TOKENS = """\
+# newdoc id = d1
+# text = Vámonos al mar.
+1-2\tVámonos\t_\t_\t_\t_\t_\t_\t_\t_
+1\tVamos\t_\t_\t_\t_\t0\troot\t_\t_
+2\tnos\t_\t_\t_\t_\t1\tobj\t_\t_
+3-4\tal\t_\t_\t_\t_\t_\t_\t_\t_
+3\ta\t_\t_\t_\t_\t5\tcase\t_\tSpaceAfter=No
+4\tel\t_\t_\t_\t_\t5\tdet\t_\tSpaceAfter=No
+5\tmar\t_\t_\t_\t_\t1\tobl\t_\tSpaceAfter=No
+5.1\tnada\t_\t_\t_\t_\t_\t_\t1:obl\t_
+6\t.\t_\t_\t_\t_\t1\tpunct\t_\t_
+
+1\t¿\t_\t_\t_\t_\t2\tpunct\t_\tSpaceAfter=No
+2\tYa\t_\t_\t_\t_\t0\troot\t_\tX=Y|SpaceAfter=No
+3\t?\t_\t_\t_\t_\t2\tpunct\t_\tSpaceAfter=No
+
+# newpar
+1\tSí\t_\t_\t_\t_\t0\troot\t_\t_
+
+"""
+
+
 @pytest.fixture(scope="module")
 def cutter(segmenter):
     return Segmenter(segmenter)
@@ -36,6 +59,10 @@ def test_white_space_is_written_as_udpipe_does(cutter):
     assert "SpacesBefore=\\n\\t" in first.misc[0]
     assert [sentence.sent_id for sentence in sentences] == [str(i + 1) for i in range(len(sentences))]
     assert sentences[0].comments[:2] == ("# newdoc", "# newpar")
+
+
+def test_text_is_as_it_was_written():
+    assert "".join(text_of(Document.from_conllu(WITH_MULTIWORD_TOKENS))) == "Vámonos al mar. ¿Ya?\n\nSí "
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.text(" \t\n\r\u3000a.\u200d\\|"))
