@@ -172,17 +172,13 @@ def _copy_items(items, panel, n, starts, blocks):
 
 
 @njit(nogil=True, forceinline=True)
-def _begin(l, n, shift, C3, starts, blocks, o):
-    """What is around [i, k, l] and [i, l] so far, and the items [j, k, l]."""
-    known, O2, O2l, C3l, pairs = o.known, o.O2, o.O2l, o.C3l, o.pairs
+def _begin(l, n, shift, C3, o):
+    """What is around [i, l] so far, and the items [j, k, l]."""
+    O2, O2l, C3l, pairs = o.O2, o.O2l, o.C3l, o.pairs
     O2l[:] = NEG
     if l == n + 1:
         O2l[0, 0] = 0
     else:
-        for k in range(1, l):
-            at = _block(starts[k], k, l // W * W) + W + l % W
-            for i in range(k):
-                known[_at(AROUND, i, k)] = blocks[at + 2 * i * W]
         for i in range(l):
             around = lane_max(load(pairs, (_pair(i, l), 0), HALF))
             O2l[0, i] = max(O2[i, l], around) + shift[i, l]
@@ -255,7 +251,7 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
     pitch = limit.shape[1] // 2
     limit[0, :pitch] = 0
     for l in range(n + 1, 1, -1):
-        _begin(l, n, shift, charts.C3, starts, blocks, o)
+        _begin(l, n, shift, charts.C3, o)
         for j in range(l - 1):
             row_of_ra = row_of_root_move(A, j, l)
             around = splat(O2l[0, j], W)
@@ -282,6 +278,10 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
                 by_l = vmax(by_l, s1_gone + la2)
             own = _at(BY_HEAD, l, j)
             known[own] = max(known[own], lane_max(by_l))
+            # What is around [i, j, l − 1] is known now. Nobody looks at [i, j, l] any more.
+            at = _block(starts[j], j, (l - 1) // W * W) + W + (l - 1) % W
+            for i in range(j):
+                known[_at(AROUND, i, j)] = blocks[at + 2 * i * W]
 
 
 @njit(cache=True, nogil=True)
