@@ -108,7 +108,7 @@ class StructuredHinge(ChartObjective):
                 scored.append((products, HostCopy(scores), own))
 
         def finish() -> Tensor:
-            violations = PartDifference.joined([self._violations(*half) for _, *half in scored])
+            violations = PartDifference.joined([self._violations(scores, own) for _, scores, own in scored])
             products = [half for half, _, _ in scored]
             all_products = products[0] if len(products) == 1 else torch.cat(products)
             sentences, parts, weights = map(torch.from_numpy, violations[:3])
