@@ -5,24 +5,28 @@
     python experiments/gpu.py --rehearse       # every stage at a hundredth of the size, on a pretended GPU
 
 Nothing is installed. Where mh4 is not, its sources are laid out as a package in ``--layout`` and put on the path;
-packages that the machine lacks (conllu, pydantic, pytest, hypothesis) can be brought along in a folder: ``--vendor``.
+packages that the machine lacks can be brought along in a folder, ``--vendor``: without it, what is missing is said.
 Interrupted, or out of time, the next call goes on with what is left; a training goes on from its last evaluation.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib.metadata
 import importlib.util
 import os
+import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results" / "gpu"
 SHARED = ROOT.parent / "shared" / "ud" / "2.0"
+TESTED_BY = ("hypothesis", "pytest")  # what the stage "parity" needs beside what mh4 needs
 ROOMS = {"mh4": "", "decoders": "decoders", "models": "models"}  # folders of src, and what they are in the package
 
 
@@ -51,6 +55,40 @@ def find_package(layout: Path, vendor: Path | None) -> None:
     os.environ["PYTHONPATH"] = os.pathsep.join([*added, *filter(None, [os.environ.get("PYTHONPATH")])])
 
 
+def missing_packages() -> list[str]:
+    """What mh4 or its tests require and this machine has not, or not in a version that is new enough."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    of_tests = [one for one in project["optional-dependencies"]["dev"] if one.partition(">=")[0] in TESTED_BY]
+    missing = []
+    for requirement in [*project["dependencies"], *of_tests]:
+        name, _, least = requirement.partition(">=")
+        try:
+            found = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(requirement)
+            continue
+        if _numbers(found) < _numbers(least):
+            missing.append(requirement)
+    return missing
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(number) for number in re.findall(r"\d+", version.partition("+")[0])]
+
+
+def check_packages() -> None:
+    """Say what is missing, and how to bring it along from a machine that has a network."""
+    if missing := missing_packages():
+        wanted = " ".join(f"'{requirement}'" for requirement in missing)
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        raise SystemExit(
+            f"missing here: {', '.join(missing)}. Bring it along in a folder, made where there is a network by\n"
+            f"  pip install --target vendor --only-binary :all: --python-version {python} "
+            f"--platform manylinux_2_28_x86_64 --platform manylinux2014_x86_64 {wanted}\n"
+            "and add --vendor vendor"
+        )
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -72,6 +110,7 @@ def main() -> None:
     if arguments.rehearse:
         os.environ.setdefault("OMP_NUM_THREADS", "1")  # small work; threads wait for busy cores
     find_package(arguments.layout, arguments.vendor)
+    check_packages()
     from gpu_stages import FULL, REHEARSAL, run_stages  # needs mh4
 
     if arguments.report:

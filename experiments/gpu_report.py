@@ -56,7 +56,10 @@ def _training(result: dict[str, Any]) -> str:
 
 
 def _parsing(result: dict[str, Any]) -> str:
-    return "; ".join(f"{threads} threads {_stages(row)}" for threads, row in result["threads"].items())
+    return "; ".join(
+        f"{threads} {'thread' if threads == '1' else 'threads'} {_stages(row)}"
+        for threads, row in result["threads"].items()
+    )
 
 
 def _accuracy(result: dict[str, Any]) -> str:

@@ -101,7 +101,7 @@ class OutOfTimeError(Exception):
 
 def parity(setting: Setting) -> dict[str, Any]:
     """The tests that compare a GPU with the CPU."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", *setting.size.tests]
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:xdist", *setting.size.tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
     lines = done.stdout.strip().splitlines()
     return {"passed": not done.returncode, "output": lines[-40:], "errors": done.stderr.strip().splitlines()[-10:]}

@@ -1,6 +1,8 @@
 """What is to be measured on a GPU is rehearsed without one: all stages, their results and the report."""
 
+import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 
@@ -27,6 +29,7 @@ def test_everything_is_rehearsed_and_reported(tmp_path):
     write_report(tmp_path, page)
     text = page.read_text(encoding="utf-8")
     assert "a pretended GPU" in text
+    assert re.search(r"Agreement with the CPU: tests passed \(\d+ passed", text), text
     assert text.count("words/s") >= 6
     assert "old" not in text
     assert "not measured" not in text
@@ -60,6 +63,26 @@ def test_what_is_done_is_not_done_again_and_what_fails_keeps_nothing_back(tmp_pa
     (tmp_path / "two.json").unlink()
     assert gpu_stages.run_stages(*arguments, -1, ["two"]) == ["two"]
     assert not (tmp_path / "two.json").exists()
+
+
+def test_what_the_machine_lacks_is_said(monkeypatch):
+    """As it was on a machine with PyTorch alone: a package that is not there, and one that is too old."""
+    monkeypatch.syspath_prepend(str(SCRIPT.parent))
+    import gpu
+
+    assert gpu.missing_packages() == []
+    gpu.check_packages()
+    installed = importlib.metadata.version
+
+    def version(name):
+        if name == "conllu":
+            raise importlib.metadata.PackageNotFoundError(name)
+        return "2.5.1+cu124" if name == "torch" else installed(name)
+
+    monkeypatch.setattr(importlib.metadata, "version", version)
+    assert gpu.missing_packages() == ["conllu>=6", "torch>=2.6"]
+    with pytest.raises(SystemExit, match=r"missing here: conllu>=6, torch>=2.6\.(.|\n)*--target vendor"):
+        gpu.check_packages()
 
 
 def test_sources_are_laid_out_as_a_package(tmp_path):
