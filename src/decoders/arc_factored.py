@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from math import isfinite
 from typing import ClassVar
 
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, GivenTrees, parts_score
+from .decoder import Decoder, TreeBatch, _own_array, parts_score
 from .trees import all_reach_the_root, crossings
 
 
@@ -42,6 +43,16 @@ def derive_arcs(scores, given, single_root, projective):
         start = given.ends[b]
 
 
+@njit(nogil=True)
+def sentence_of_batch(scores, arc_bonus, heads, ends, parts, b):
+    """Scores and bonus of sentence b, C-contiguous, and the places of its heads and parts; see `TreeBatch`."""
+    start = ends[b - 1] if b else 0
+    size = ends[b] - start + 1
+    own = heads[start : ends[b]]
+    own[0] = -1
+    return scores[b, :, :size, :size].copy(), arc_bonus[b, :size, :size].copy(), own, parts[3 * start : 3 * ends[b]]
+
+
 class ArcFactored(Decoder):
     """Arc scores alone. Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect."""
 
@@ -50,11 +61,29 @@ class ArcFactored(Decoder):
     shared = ((("arc", "column"),),)
     projective: ClassVar[bool]
     kernel: ClassVar[Callable[..., tuple[int, float]]]
+    kernel_of_batch: ClassVar[Callable[..., None]]
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
         return self.kernel(scores, arc_bonus, self.single_root, heads, parts)
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def decode_together(
+        self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray, threads: int | None = None
+    ) -> TreeBatch:
+        """See `Decoder`; one call for a batch of short sentences, which take less time than a call for each."""
+        scores = self._checked_batch(scores, lengths, arc_bonus)
+        if self._threads_that_pay(lengths, threads) > 1 or not all(map(self.fits, lengths)):
+            return super().decode_together(scores, lengths, arc_bonus, threads)
+        batch = TreeBatch.empty(lengths)
+        self.kernel_of_batch(_own_array(scores), _own_array(arc_bonus), self.single_root, *batch)
+        totals = batch.totals.tolist()
+        if not all(map(isfinite, totals)):
+            for b, (heads, parts) in enumerate(batch.each()):
+                size = len(heads) + 1
+                if not isfinite(totals[b]):
+                    batch.put(b, heads, parts, self.decode(scores[b, :, :size, :size], arc_bonus[b, :size, :size]))
+        return batch
+
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         derive_arcs(scores, given, self.single_root, self.projective)

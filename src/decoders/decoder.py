@@ -12,6 +12,7 @@ from abc import abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
+from itertools import accumulate
 from math import isfinite, isnan
 from typing import Any, NamedTuple, Self
 
@@ -32,8 +33,8 @@ LARGEST_SUM = (
 THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
 
 
-class GivenTrees(NamedTuple):
-    """Trees, one behind the other, and room for their best derivations.
+class TreeBatch(NamedTuple):
+    """Trees, one behind the other, and their best derivations, or room for them.
 
     Attributes
     ----------
@@ -57,11 +58,35 @@ class GivenTrees(NamedTuple):
     @classmethod
     def of(cls, trees: Sequence[np.ndarray]) -> Self:
         """The trees, whose derivations are yet to be found."""
-        heads = np.concatenate([np.empty(0, np.int32), *trees], dtype=np.int32, casting="same_kind")
-        ends = np.cumsum(np.array([len(tree) for tree in trees], np.int64))
+        batch = cls.empty([len(tree) - 1 for tree in trees])
+        if trees:
+            np.concatenate(trees, out=batch.heads, casting="same_kind")
+        return batch
+
+    @classmethod
+    def empty(cls, lengths: Sequence[int]) -> Self:
+        """Room for trees of some numbers of words."""
+        ends = list(accumulate(n + 1 for n in lengths))
+        total, size = ends[-1] if ends else 0, len(ends)
         return cls(
-            heads, ends, np.empty((3 * len(heads), 3), np.int32), np.empty(len(ends), np.int64), np.empty(len(ends))
+            np.empty(total, np.int32),
+            np.array(ends, np.int64),
+            np.empty((3 * total, 3), np.int32),
+            np.empty(size, np.int64),
+            np.empty(size),
         )
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each tree."""
+        ends = self.ends.tolist()
+        return [end - start - 1 for start, end in zip([0, *ends], ends, strict=False)]
+
+    def put(self, b: int, heads: np.ndarray, parts: np.ndarray, derivation: Derivation) -> None:
+        """The derivation of sentence b, whose places `each` gave."""
+        count = len(derivation.parts)
+        heads[:], parts[:count] = derivation.heads, derivation.parts
+        self.counts[b], self.totals[b] = count, derivation.score
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
         """The heads (n + 1,) of every tree and the place of its parts, (3 · (n + 1), 3)."""
@@ -294,6 +319,16 @@ class Decoder(Certainty):
         """
         return self.map_batch(self.decode, scores, lengths, arc_bonus, threads)
 
+    def decode_together(
+        self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray, threads: int | None = None
+    ) -> TreeBatch:
+        """The same as `decode_batch`, as arrays of all sentences together."""
+        batch = TreeBatch.empty(lengths)
+        best = self.decode_batch(scores, lengths, arc_bonus, threads)
+        for b, ((heads, parts), derivation) in enumerate(zip(batch.each(), best, strict=True)):
+            batch.put(b, heads, parts, derivation)
+        return batch
+
     def map_batch(
         self,
         ask: Callable[[np.ndarray, np.ndarray | None], T],
@@ -315,27 +350,34 @@ class Decoder(Certainty):
             How many times as long as `decode` it takes, about: what is quick is not worth a thread.
         """
         counts = [operator.index(n) for n in lengths]
-        scores = self._checked_batch(scores, counts)
-        batch, size = len(scores), scores.shape[3]
+        scores = self._checked_batch(scores, counts, arc_bonus)
+        batch = len(scores)
         if arc_bonus is not None:
             arc_bonus = np.asarray(arc_bonus)
-            if arc_bonus.shape != (batch, size, size):
-                raise ValueError(f"arc_bonus must have shape ({batch}, {size}, {size}); got {arc_bonus.shape}")
 
         def one(b: int) -> T:
             size = counts[b] + 2
             bonus = None if arc_bonus is None else arc_bonus[b, :size, :size]
             return ask(scores[b, :, :size, :size], bonus)
 
-        threads = available_threads() if threads is None else operator.index(threads)
-        if threads < 1:
-            raise ValueError(f"decoding takes one thread at least; got {threads}")
-        if threads == 1 or batch < 2 or decodes * sum(map(self.chart_bytes, counts)) < THREADED_BYTES * batch:
+        threads = self._threads_that_pay(counts, threads, decodes)
+        if threads == 1:
             return [one(b) for b in range(batch)]
         return list(_thread_pool(threads).map(one, range(batch)))
 
-    def _checked_batch(self, scores: np.ndarray, lengths: Sequence[int]) -> np.ndarray:
-        """The scores (B, C, N, N) as an array; ValueError if their shape or a length does not fit."""
+    def _threads_that_pay(self, lengths: Sequence[int], threads: int | None, decodes: int = 1) -> int:
+        """The number of threads to use; 1 if passing sentences on to others would take longer than it spares."""
+        threads = available_threads() if threads is None else operator.index(threads)
+        if threads < 1:
+            raise ValueError(f"decoding takes one thread at least; got {threads}")
+        batch = len(lengths)
+        quick = batch < 2 or decodes * sum(map(self.chart_bytes, lengths)) < THREADED_BYTES * batch
+        return 1 if quick else threads
+
+    def _checked_batch(
+        self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray | None = None
+    ) -> np.ndarray:
+        """The scores (B, C, N, N) as an array; ValueError if their shape, a length or the bonus does not fit."""
         scores = np.asarray(scores)
         if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
             raise ValueError(f"{self.name} wants scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
@@ -344,6 +386,9 @@ class Decoder(Certainty):
         for n in lengths:
             if not 1 <= n <= scores.shape[3] - 2:
                 raise ValueError(f"a sentence of {n} words does not fit scores of shape {scores.shape}")
+        wanted = (len(scores), *scores.shape[2:])
+        if arc_bonus is not None and np.shape(arc_bonus) != wanted:
+            raise ValueError(f"arc_bonus must have shape {wanted}; got {np.shape(arc_bonus)}")
         return scores
 
     def derive_batch(self, scores: np.ndarray, trees: Sequence[np.ndarray]) -> list[Derivation]:
@@ -363,21 +408,26 @@ class Decoder(Certainty):
         ValueError
             Shapes or lengths that do not fit each other; a score of the tree that is NaN or +inf.
         """
-        scores = _own_array(self._checked_batch(scores, [len(heads) - 1 for heads in trees]))
-        given = GivenTrees.of(trees)
-        self._derive(scores, given)
-        derivations = []
+        given = TreeBatch.of(trees)
+        self.derive_together(scores, given)
         found = zip(given.each(), given.counts.tolist(), given.totals.tolist(), strict=True)
-        for own, ((heads, parts), count, total) in zip(scores, found, strict=True):
+        return [Derivation(heads, parts[:count], total) for (heads, parts), count, total in found]
+
+    def derive_together(self, scores: np.ndarray, given: TreeBatch) -> None:
+        """The same as `derive_batch`, into the room beside the trees."""
+        scores = _own_array(self._checked_batch(scores, given.lengths))
+        self._derive(scores, given)
+        totals = given.totals.tolist()
+        if all(map(isfinite, totals)):
+            return
+        for own, (heads, _), total in zip(scores, given.each(), totals, strict=True):
             if not isfinite(total):
                 size = len(heads) + 1
                 check_numbers(_own_array(own[:, :size, :size]), _no_bonus(size))
                 raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {heads.tolist()}")
-            derivations.append(Derivation(heads, parts[:count], total))
-        return derivations
 
     @abstractmethod
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         """Find the best derivation of each given tree, scores float32 (B, C, N, N); they need not be trees."""
 
     def closest_tree(self, heads: np.ndarray) -> np.ndarray:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 from numba import njit
 
-from .arc_factored import ArcFactored, arc_parts, fill_parts
+from .arc_factored import ArcFactored, arc_parts, fill_parts, sentence_of_batch
 from .decoder import check_numbers, derivation_score
 from .derivation import PartMarginals
 from .lanes import lane_max, load, padded, splat, vmax
@@ -123,6 +123,13 @@ class _ProjectiveTrees(ProjectiveSums):
             yield heads, arc_parts(heads)
 
 
+@njit(cache=True, nogil=True)
+def _decode_batch(scores, arc_bonus, single_root, heads, ends, parts, counts, totals):
+    for b in range(ends.shape[0]):
+        own, bonus, own_heads, own_parts = sentence_of_batch(scores, arc_bonus, heads, ends, parts, b)
+        counts[b], totals[b] = _decode(own, bonus, single_root, own_heads, own_parts)
+
+
 class Eisner(ArcFactored):
     """Best projective tree for arc scores; O(n³) time, O(n²) space. Sums are taken in float32.
 
@@ -138,6 +145,7 @@ class Eisner(ArcFactored):
     has_outside_pass = has_marginals = True
     projective = True
     kernel = staticmethod(_decode)
+    kernel_of_batch = staticmethod(_decode_batch)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) * padded(n + 1 + W)

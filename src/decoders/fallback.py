@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from .certainty import Sums
-from .decoder import Decoder, GivenTrees, derivation_score
+from .decoder import Decoder, TreeBatch, derivation_score
 from .derivation import Derivation, UnsupportedError
 from .mst import MST
 from .search import BeamSearch
@@ -76,7 +76,7 @@ class Fallback(Decoder):
         count = min(self._mst._run(np.zeros_like(closest)[None], closest, heads, parts)[0], 0)
         return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         self.decoder._derive(scores, given)
 
     def outside_bytes(self, n: int) -> int:

@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, GivenTrees, check_numbers, derivation_score, parts_score
+from .decoder import Decoder, TreeBatch, check_numbers, derivation_score, parts_score
 from .gold_items import items_of_tree, without_root_arcs
 from .lanes import padded, scratch
 from .mh3_chart import LA, NEG, RA, SHIFT, fill
@@ -161,7 +161,7 @@ class MH3(Decoder):
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         return _decode(scores, arc_bonus, self.single_root, memory, heads, parts)
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         _derive(scores, given, self.single_root)
 
     def outside_bytes(self, n: int) -> int:

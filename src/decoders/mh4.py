@@ -30,7 +30,7 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, GivenTrees, check_numbers, derivation_score
+from .decoder import Decoder, TreeBatch, check_numbers, derivation_score
 from .lanes import scratch
 from .mh4_chart import (
     NEG,
@@ -168,7 +168,7 @@ class MH4(Decoder):
         one = np.float32(1)
         return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, one, heads, parts)
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         derive_trees(scores, self.hybrid, given, self.single_root)
 
     def outside_bytes(self, n: int) -> int:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .arc_factored import ArcFactored, fill_parts
+from .arc_factored import ArcFactored, fill_parts, sentence_of_batch
 from .decoder import check_numbers, derivation_score
 from .derivation import Derivation, InfeasibleError
 from .mst_sums import TreeSums
@@ -133,6 +133,13 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
+@njit(cache=True, nogil=True)
+def _decode_batch(scores, arc_bonus, single_root, heads, ends, parts, counts, totals):
+    for b in range(ends.shape[0]):
+        own, bonus, own_heads, own_parts = sentence_of_batch(scores, arc_bonus, heads, ends, parts, b)
+        counts[b], totals[b] = _decode(own, bonus, single_root, own_heads, own_parts)
+
+
 @njit(nogil=True)
 def _best_score(scores, arc_bonus, single_root, heads, parts):
     """Score of the best tree, which is left in heads; −inf if there is none."""
@@ -185,6 +192,7 @@ class MST(ArcFactored):
     has_marginals = True
     projective = False
     kernel = staticmethod(_decode)
+    kernel_of_batch = staticmethod(_decode_batch)
 
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2

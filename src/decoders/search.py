@@ -8,7 +8,7 @@ to the stack [0] and the buffer [n + 1].
 import numpy as np
 from numba import njit
 
-from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, GivenTrees, check_numbers, derivation_score
+from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, TreeBatch, check_numbers, derivation_score
 from .derivation import Derivation, InfeasibleError
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
@@ -277,7 +277,7 @@ class BeamSearch(Decoder):
         count = _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
         return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         self.chart._derive(scores, given)
 
     def chart_bytes(self, n: int) -> int:

@@ -13,7 +13,8 @@ import torch
 from numba import njit
 from torch import Tensor
 
-from mh4.decoders import Decoder, Derivation
+from mh4.decoders import Decoder
+from mh4.decoders.decoder import TreeBatch
 from mh4.decoders.trees import given_heads_bonus
 
 
@@ -50,77 +51,70 @@ class PartDifference(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _mark_gold(bonus, heads, ends):
-    start = 0
+    """Take the cost off gold arcs, and off all arcs to words without a gold head; the number of these words."""
+    start, unknown = 0, 0
     for b in range(ends.shape[0]):
         for d in range(1, ends[b] - start):
             if heads[start + d] < 0:
                 bonus[b, :, d] = 0.0
+                unknown += 1
             else:
                 bonus[b, heads[start + d], d] = 0.0
         start = ends[b]
+    return unknown
 
 
-def cost_bonus(gold_heads: Sequence[np.ndarray], size: int) -> np.ndarray:
-    """Cost augmentation: float32 (B, size, size), 1 on arcs to words with another known head, 0 on all others."""
-    bonus = np.ones((len(gold_heads), size, size), np.float32)
-    _mark_gold(bonus, np.concatenate(gold_heads), np.cumsum([len(heads) for heads in gold_heads]))
-    return bonus
+def cost_bonus(gold: TreeBatch, size: int) -> tuple[np.ndarray, int]:
+    """Cost augmentation: float32 (B, size, size), 1 on arcs to words with another known head, 0 on all others.
+
+    And the number of words whose head is unknown.
+    """
+    bonus = np.ones((len(gold.ends), size, size), np.float32)
+    return bonus, _mark_gold(bonus, gold.heads, gold.ends)
 
 
 @njit(cache=True, nogil=True)
-def _cancel(parts, ends, counts, sentences, left, weights):
-    """What is left of parts, of a prediction and a gold derivation in turn, ending at ``ends``; how many they are.
+def _cancel(ends, predicted, predicted_counts, gold, gold_counts, counts, sentences, left, weights):
+    """What is left of the parts of predictions and gold derivations; how many they are.
 
     Parameters
     ----------
-    parts : (T, 3)
-    ends : (2 · B,)
+    ends, predicted, predicted_counts, gold, gold_counts
+        Ends, parts and counts of `TreeBatch`.
     counts : (channels, N, N), zeros
     sentences, left, weights : (T,), (T, 3) and (T,), filled, sorted by channel
     """
-    found = np.empty(len(parts), np.int64)
-    sentence_of = np.empty(len(parts), np.int64)
-    amounts = np.empty(len(parts), np.float32)
-    of_channel = np.zeros(counts.shape[0] + 1, np.int64)
-    total = 0
-    for pair in range(len(ends) // 2):
-        start, middle, end = ends[2 * pair - 1] if pair else 0, ends[2 * pair], ends[2 * pair + 1]
-        for p in range(start, end):
-            channel, row, column = parts[p, 0], parts[p, 1], parts[p, 2]
-            counts[channel, row, column] += 1.0 if p < middle else -1.0
-        for p in range(start, end):
-            channel, row, column = parts[p, 0], parts[p, 1], parts[p, 2]
-            amount = counts[channel, row, column]
-            if amount != 0.0:
-                found[total], sentence_of[total], amounts[total] = p, pair, amount
-                of_channel[channel + 1] += 1
-                total += 1
-                counts[channel, row, column] = 0.0
-    position = np.cumsum(of_channel)
+    room = len(weights)
+    found = np.empty((room, 3), np.int32)
+    sentence_of = np.empty(room, np.int64)
+    amounts = np.empty(room, np.float32)
+    position = np.zeros(counts.shape[0] + 1, np.int64)
+    total, start = 0, 0
+    for b in range(len(ends)):
+        for side in range(4):  # count what each side has, then look at each part once
+            parts, count, sign = (
+                (predicted, predicted_counts[b], 1.0) if side % 2 == 0 else (gold, gold_counts[b], -1.0)
+            )
+            for p in range(3 * start, 3 * start + count):
+                channel, row, column = parts[p, 0], parts[p, 1], parts[p, 2]
+                if side < 2:
+                    counts[channel, row, column] += sign
+                    continue
+                amount = counts[channel, row, column]
+                if amount != 0.0:
+                    found[total, 0], found[total, 1], found[total, 2] = channel, row, column
+                    sentence_of[total], amounts[total] = b, amount
+                    position[channel + 1] += 1
+                    total += 1
+                    counts[channel, row, column] = 0.0
+        start = ends[b]
+    position = np.cumsum(position)
     for t in range(total):
-        p = found[t]
-        at = position[parts[p, 0]]
-        position[parts[p, 0]] += 1
+        at = position[found[t, 0]]
+        position[found[t, 0]] += 1
         sentences[at], weights[at] = sentence_of[t], amounts[t]
-        left[at, 0], left[at, 1], left[at, 2] = parts[p, 0], parts[p, 1], parts[p, 2]
+        left[at, 0], left[at, 1], left[at, 2] = found[t, 0], found[t, 1], found[t, 2]
     return total
-
-
-def _part_difference(
-    predicted: Sequence[Derivation], gold: Sequence[Derivation], gold_heads: Sequence[np.ndarray]
-) -> PartDifference:
-    """The bag of parts through which the gradient flows."""
-    pairs = list(zip(predicted, gold, strict=True))
-    all_parts = [derivation.parts for pair in pairs for derivation in pair]
-    parts = np.concatenate(all_parts)
-    size = max(len(derivation.heads) for derivation in predicted) + 1
-    counts = np.zeros((int(parts[:, 0].max()) + 1, size, size), np.float32)
-    sentences, left = np.empty(len(parts), np.int64), np.empty((len(parts), 3), np.int64)
-    weights = np.empty(len(parts), np.float32)
-    count = _cancel(parts, np.cumsum([len(own) for own in all_parts]), counts, sentences, left, weights)
-    found, known = np.concatenate([derivation.heads for derivation in predicted]), np.concatenate(gold_heads)
-    cost = float(np.count_nonzero((found != known) & (known >= 0)))
-    return PartDifference(sentences[:count], left[:count], weights[:count], cost)
 
 
 def find_violations(
@@ -133,14 +127,24 @@ def find_violations(
     scores : float32 (B, C, N, N)
     gold_heads : B arrays int (n + 1,), trees of the decoder's class, or parts of such trees
     """
-    lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
-    if all((heads[1:] >= 0).all() for heads in gold_heads):
-        gold = decoder.derive_batch(scores, gold_heads)
+    gold = TreeBatch.of(gold_heads)
+    known, lengths = gold.heads, gold.lengths
+    cost, unknown = cost_bonus(gold, size)
+    if unknown:
+        gold = decoder.decode_together(scores, lengths, given_heads_bonus(gold_heads, size), threads)
     else:
-        gold = decoder.decode_batch(scores, lengths, given_heads_bonus(gold_heads, size), threads)
-    predicted = decoder.decode_batch(scores, lengths, cost_bonus(gold_heads, size), threads)
-    return _part_difference(predicted, gold, gold_heads)
+        decoder.derive_together(scores, gold)
+    predicted = decoder.decode_together(scores, lengths, cost, threads)
+
+    room = sum(predicted.counts.tolist()) + sum(gold.counts.tolist())
+    sentences, parts = np.empty(room, np.int64), np.empty((room, 3), np.int64)
+    weights = np.empty(room, np.float32)
+    counts = np.zeros(scores.shape[1:], np.float32)
+    bags = (predicted.parts, predicted.counts, gold.parts, gold.counts)
+    count = _cancel(gold.ends, *bags, counts, sentences, parts, weights)
+    wrong = np.count_nonzero((predicted.heads != known) & (known >= 0))
+    return PartDifference(sentences[:count], parts[:count], weights[:count], float(wrong))
 
 
 def log_loss(
@@ -170,7 +174,7 @@ def log_loss(
     """
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
-    cost = cost_bonus(gold_heads, size) if cost_augmented else None
+    cost = cost_bonus(TreeBatch.of(gold_heads), size)[0] if cost_augmented else None
     everything = decoder.part_marginals_batch(scores, lengths, cost, threads=threads)
     gold = decoder.part_marginals_batch(scores, lengths, given_heads_bonus(gold_heads, size), threads=threads)
     loss, gradient = 0.0, np.zeros_like(scores)

@@ -229,6 +229,19 @@ def test_a_batch_decodes_as_its_sentences_do(name, search, threads, monkeypatch)
         assert (batch[b].heads == alone.heads).all()
         assert (batch[b].parts == alone.parts).all()
         assert batch[b].score == alone.score
+    bonus[1, :, 2] += 2.0**30  # without which no tree is
+    batch = decoder.decode_batch(scores, sizes, bonus, threads=threads)
+    together = decoder.decode_together(scores, sizes, bonus, threads=threads)
+    assert together.counts.tolist() == [len(derivation.parts) for derivation in batch]
+    assert together.totals.tolist() == [derivation.score for derivation in batch]
+    for (heads, parts), derivation in zip(together.each(), batch, strict=True):
+        assert (heads == derivation.heads).all()
+        assert (parts[: len(derivation.parts)] == derivation.parts).all()
+    with pytest.raises(ValueError, match="arc_bonus must have shape"):
+        decoder.decode_together(scores, sizes, bonus[:, 1:], threads=threads)
+    bonus[4, :, 3] = -np.inf
+    with pytest.raises(InfeasibleError):
+        decoder.decode_together(scores, sizes, bonus, threads=threads)
     plain = decoder.decode_batch(scores, np.array(sizes), threads=threads)
     assert [len(d.heads) for d in plain] == [n + 1 for n in sizes]
 

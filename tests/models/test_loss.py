@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from mh4.decoders import get_decoder
+from mh4.decoders.decoder import TreeBatch
 from mh4.models.loss import PartDifference, cost_bonus, find_violations, log_loss, multiclass_hinge
 
 
@@ -142,7 +143,9 @@ def test_parts_are_sorted_by_channel_and_batches_add_up():
 
 
 def test_unknown_heads_cost_nothing():
-    assert cost_bonus([np.array([-1, -1, 0])], 4)[0].tolist() == [
+    bonus, unknown = cost_bonus(TreeBatch.of([np.array([-1, -1, 0])]), 4)
+    assert unknown == 1
+    assert bonus[0].tolist() == [
         [1, 0, 0, 1],
         [1, 0, 1, 1],
         [1, 0, 1, 1],
@@ -151,7 +154,7 @@ def test_unknown_heads_cost_nothing():
 
 
 def test_cost_bonus():
-    cost = cost_bonus([np.array([-1, 2, 0])], 4)[0]
+    cost = cost_bonus(TreeBatch.of([np.array([-1, 2, 0])]), 4)[0][0]
     assert cost[2, 1] == cost[0, 2] == 0.0
     assert cost.sum() == 14.0
 

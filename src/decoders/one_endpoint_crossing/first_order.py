@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 from ..arc_factored import derive_arcs
-from ..decoder import GivenTrees
+from ..decoder import TreeBatch
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from . import charts
 from .charts import E0, E1, G0, H0, H1, M1, NEG, Q0, C, D, W, X, Z
@@ -186,7 +186,7 @@ class OneEndpointCrossingFirstOrder(CrossingDecoder):
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), 0)))
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         for heads, _ in given.each():
             checked_one_endpoint_crossing(heads)
         derive_arcs(scores, given, self.single_root, False)

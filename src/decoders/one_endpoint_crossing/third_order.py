@@ -20,7 +20,7 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from ..decoder import DEFAULT_MEMORY_LIMIT, GivenTrees, parts_score
+from ..decoder import DEFAULT_MEMORY_LIMIT, TreeBatch, parts_score
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from ..trees import is_tree
 from . import charts
@@ -309,7 +309,7 @@ class OneEndpointCrossing(CrossingDecoder):
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))))
 
-    def _derive(self, scores: np.ndarray, given: GivenTrees) -> None:
+    def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         for b, (heads, parts) in enumerate(given.each()):
             found = parts_of_tree(heads)
             parts[: len(found)] = found
