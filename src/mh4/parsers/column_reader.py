@@ -17,14 +17,17 @@ from .request import Request
 
 _PREDICTED = -1  # in place of a given UPOS
 _RARE = -20.0  # logarithm of the probability of an XPOS that has none
+_SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
+_UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
 
 
 class ColumnReader:
     """Chooses values for words, and writes them beside those that are given.
 
     XPOS and FEATS are, of the analyses that the UPOS had in training, the one with the highest probability, as that of
-    XPOS and of every attribute in FEATS: so they go together, and with the UPOS, be it given or predicted. A form of
-    the lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes.
+    XPOS and of every attribute in FEATS: so they go together, and with the UPOS, be it given or predicted. What a form
+    had in training counts, too: its analyses there are a second opinion. A form of the lexicon has the lemma of the
+    lexicon, any other the one that the best rule that fits makes.
 
     Attributes
     ----------
@@ -41,6 +44,12 @@ class ColumnReader:
         tables = columns.tables()
         self._forbidden, self._xpos_of = (torch.from_numpy(table).to(device) for table in (~tables.upos, tables.xpos))
         self._features = torch.from_numpy(tables.feats).to(device)
+        seen, totals = columns.seen_choices()
+        spread = _UNSEEN * totals / max(totals.sum(), 1)
+        self._unseen = torch.from_numpy(_SEEN * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
+        self._seen = {
+            form: (indices, _SEEN * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
+        }
         self._cut = torch.tensor([rule.cut for rule in columns.rules], dtype=torch.int64, device=device)
         self._upos = np.array([*columns.upos, UNKNOWN], dtype=object)
         self._xpos, self._feats = (
@@ -61,20 +70,28 @@ class ColumnReader:
             upos = torch.where(upos == _PREDICTED, scores.upos.argmax(1), upos)
         chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
         if scores.xpos is not None or scores.feats is not None:
-            chosen[1] = self._analyses(scores, upos)
+            chosen[1] = self._analyses(scores, upos, sentences)
         if scores.lemmas is not None:
             lengths = torch.tensor([len(form) for sentence in sentences for form in sentence.forms])
             too_short = send(lengths, self.device)[:, None] <= self._cut
             chosen[2] = scores.lemmas.masked_fill(too_short, float("-inf")).argmax(1)
         return torch.stack(chosen, 1).to(torch.int32)
 
-    def _analyses(self, scores: ColumnScores, upos: Tensor) -> Tensor:
+    def _analyses(self, scores: ColumnScores, upos: Tensor, sentences: Sequence[Sentence]) -> Tensor:
         """The best analysis of each word, (M,), given its UPOS."""
         total = torch.zeros(len(upos), len(self._xpos_of), device=self.device)
         if scores.xpos is not None:
             total += torch.nn.functional.pad(scores.xpos.log_softmax(1), (0, 1), value=_RARE)[:, self._xpos_of]
         if scores.feats is not None:
             total += scores.feats.log_softmax(2)[:, scores.inside] @ self._features
+        forms = (form for sentence in sentences for form in sentence.forms)
+        found = {word: self._seen[form] for word, form in enumerate(forms) if form in self._seen}
+        if found:
+            columns, gains = (np.concatenate(arrays) for arrays in zip(*found.values(), strict=True))
+            rows = np.repeat(list(found), [len(indices) for indices, _ in found.values()])
+            total[send(torch.tensor(list(found)), self.device)] += self._unseen
+            places = tuple(send(torch.from_numpy(array), self.device) for array in (rows, columns))
+            total.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
         return total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
 
     def read(

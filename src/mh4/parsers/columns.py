@@ -23,6 +23,7 @@ MOST_CELLS = 10**7  # of tables with a column for each analysis
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 Cut = Annotated[int, Field(ge=0, lt=2**31)]
+Analysis = tuple[str, str, str]
 Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
 
 
@@ -78,11 +79,14 @@ class Columns:
         See `LemmaRule`.
     lexicon
         The lemma of a form, a tab and its UPOS or, where there are several lemmas, of these, another tab and FEATS.
+    seen
+        Of each form, the indices of its analyses, each followed by how often it had it.
     """
 
     analyses: tuple[tuple[Tag, Tag, Value], ...] = ()
     lemma_rules: tuple[Rule, ...] = ()
     lexicon: dict[str, Value] = Field(default_factory=dict)
+    seen: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
@@ -90,17 +94,23 @@ class Columns:
         cells = (classes.upos + 1 + sum(classes.feats)) * len(self.analyses)
         if max(cells, len(classes.feats) * classes.most_values) > MOST_CELLS:
             raise ValueError("analyses: too many values of too many attributes")
+        for form, pairs in self.seen.items():
+            if len(pairs) % 2 or max(pairs[::2], default=0) >= len(self.analyses) or 0 in pairs[1::2]:
+                raise ValueError(f"seen: {form!r} has no such analyses")
         return self
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
         """All that training sentences hold."""
-        analyses: Counter[tuple[str, str, str]] = Counter()
+        analyses: Counter[Analysis] = Counter()
+        of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
         for sentence in sentences:
             tags = list(zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), strict=True))
             analyses.update(tags)
+            for form, analysis in zip(sentence.forms, tags, strict=True):
+                of_form[form][analysis] += 1
             for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
                 if lemma != UNKNOWN:
                     pairs[form, lemma] += 1
@@ -113,7 +123,13 @@ class Columns:
         for key, found in lemmas.items():
             if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
                 (lexicon[key],) = found
-        return cls(_by_frequency(analyses), _by_frequency(rules), lexicon)
+        ordered = _by_frequency(analyses)
+        index = {analysis: k for k, analysis in enumerate(ordered)}
+        seen = {
+            form: tuple(number for analysis in _by_frequency(found) for number in (index[analysis], found[analysis]))
+            for form, found in of_form.items()
+        }
+        return cls(ordered, _by_frequency(rules), lexicon, seen)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -181,14 +197,27 @@ class Columns:
         return {rule: index for index, rule in enumerate(self.rules)}
 
     @cached_property
-    def choices(self) -> tuple[tuple[str, str, str], ...]:
+    def choices(self) -> tuple[Analysis, ...]:
         """The analyses to choose from: all or, without classes of XPOS, the commonest one of UPOS and FEATS."""
         if self.xpos:
             return self.analyses
-        commonest: dict[tuple[str, str], tuple[str, str, str]] = {}
+        commonest: dict[tuple[str, str], Analysis] = {}
         for analysis in self.analyses:
             commonest.setdefault((analysis[0], analysis[2]), analysis)
         return tuple(commonest.values())
+
+    def seen_choices(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray]:
+        """Of each form, the indices of its choices, int64, and how often it had them, float32; and of all, float32."""
+        places = {(choice if self.xpos else choice[::2]): k for k, choice in enumerate(self.choices)}
+        place_of = np.array([places[analysis if self.xpos else analysis[::2]] for analysis in self.analyses], np.int64)
+        totals = np.zeros(len(places), np.float32)
+        found = {}
+        for form, pairs in self.seen.items():
+            indices, which = np.unique(place_of[list(pairs[::2])], return_inverse=True)
+            counts = np.bincount(which, pairs[1::2]).astype(np.float32)
+            totals[indices] += counts
+            found[form] = indices, counts
+        return found, totals
 
     def tables(self) -> Tables:
         """What each of K choices consists of."""

@@ -14,9 +14,10 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
-from mh4.models.annotator import IGNORED
+from mh4.models.annotator import IGNORED, Annotator
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checking import checked
+from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.columns import MOST_XPOS, Columns
 from mh4.parsers.config import GreedyConfig, TransitionConfig
 from mh4.parsers.ensemble import EnsembleParser
@@ -109,6 +110,30 @@ def test_many_xpos_are_those_of_upos_and_feats():
     assert len(by_upos_and_feats) == len(columns.choices)
     assert by_upos_and_feats["NOUN", "Number=Sing"] == "Nx"
     assert by_upos_and_feats["ADP", "_"] == "P"
+    seen, totals = columns.seen_choices()
+    singular = columns.choices.index(("NOUN", "Nx", "Number=Sing"))
+    assert [values.tolist() for values in seen["w"]] == [[singular], [MOST_XPOS + 3]]
+    assert totals.sum() == MOST_XPOS + 3 + 6
+
+
+def test_what_a_form_had_in_training_counts_beside_the_scores():
+    more = rows(
+        *["saw saw NOUN N Number=Sing"] * 8, *["dogs dog NOUN N Number=Plur"] * 8, "paws paw NOUN N Number=Plur"
+    )
+    columns = Columns.from_sentences([*SENTENCES, more])
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    reader = ColumnReader(columns, annotator, torch.device("cpu"))
+    scores = annotator(torch.zeros(4, 4))
+    scores = scores._replace(feats=torch.where(scores.inside, 0.0, -torch.inf).repeat(4, 1, 1), xpos=None)
+    sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
+
+    def chosen():
+        return [columns.choices[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[:, 1]]
+
+    assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
+    number, plural = list(columns.attributes).index("Number"), columns.attributes["Number"].index("Number=Plur") + 1
+    scores.feats[:, number, plural] = 50.0  # a network that is sure has its way
+    assert chosen() == ["Number=Plur"] * 4
 
 
 def test_vocabularies_are_saved_as_json():
@@ -128,6 +153,9 @@ def test_vocabularies_are_saved_as_json():
         ("lemma_rules", [["lower", 10**30, "", 0, ""]]),
         ("lemma_rules", [["lower", 0, "a\nb", 0, ""]]),
         ("lexicon", {"a\tX": "a\tb"}),
+        ("seen", {"a": [0, 1, 1]}),
+        ("seen", {"a": [0, 1, 99, 1]}),
+        ("seen", {"a": [0, 0]}),
         (
             "analyses",
             [["NOUN", "N", "|".join(f"{a}=1" for a in range(5000))], *(["X", "N", f"A={i}"] for i in range(5000))],
