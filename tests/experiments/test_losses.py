@@ -71,8 +71,8 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
     assert sorted(path.stem for path in results.iterdir()) == made
     assert json.loads((results / f"{made[0]}.json").read_text())["chooser"] == "quarter-sentences"
     page = losses.report()
-    assert "| xx | `mst` | uncertain (quarter-sentences) | crf | 1 |" in page
-    assert "| xx | `mst` | quarter-sentences | hinge | 1 |" in page
+    assert "| xx | `mst` | every column | uncertain (quarter-sentences) | crf | 1 |" in page
+    assert "| xx | `mst` | every column | quarter-sentences | hinge | 1 |" in page
     (results / f"{made[0]}.json").unlink()
     (work / made[1] / losses.CALIBRATION).unlink()
     with pytest.raises(SystemExit, match=r"remove .*quarter-sentences-1\.json to train again"):
