@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import torch
@@ -19,6 +19,8 @@ _PREDICTED = -1  # in place of a given UPOS
 _RARE = -20.0  # logarithm of the probability of an XPOS that has none
 _SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
 _UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
+_RULES = 20  # how many rules are tried on a form that is new
+_KNOWN = 6.0  # what it adds to the score of a rule that its lemma is known, with this UPOS
 
 
 class ColumnReader:
@@ -27,7 +29,7 @@ class ColumnReader:
     XPOS and FEATS are, of the analyses that the UPOS had in training, the one with the highest probability, as that of
     XPOS and of every attribute in FEATS: so they go together, and with the UPOS, be it given or predicted. What a form
     had in training counts, too: its analyses there are a second opinion. A form of the lexicon has the lemma of the
-    lexicon, any other the one that the best rule that fits makes.
+    lexicon, any other the one that the best rule that fits makes; of a new form, rules that make known lemmas go first.
 
     Attributes
     ----------
@@ -50,14 +52,20 @@ class ColumnReader:
         self._seen = {
             form: (indices, _SEEN * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
         }
+        keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
+        self._known_forms = {key[0] for key in keys}
+        self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
         self._cut = torch.tensor([rule.cut for rule in columns.rules], dtype=torch.int64, device=device)
         self._upos = np.array([*columns.upos, UNKNOWN], dtype=object)
         self._xpos, self._feats = (
             np.array([choice[column] or UNKNOWN for choice in columns.choices], dtype=object) for column in (1, 2)
         )
 
-    def choose(self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool) -> Tensor:
-        """The best classes of the M words of some sentences, int32 (M, 3): UPOS, analysis, rule of the lemma."""
+    def choose(self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool) -> tuple[Tensor, ...]:
+        """The best classes of the M words of some sentences, int32 (M, 3): UPOS, analysis, rule of the lemma.
+
+        And of the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
+        """
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = scores.upos is not None
         given = [
@@ -71,11 +79,18 @@ class ColumnReader:
         chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
         if scores.xpos is not None or scores.feats is not None:
             chosen[1] = self._analyses(scores, upos, sentences)
-        if scores.lemmas is not None:
-            lengths = torch.tensor([len(form) for sentence in sentences for form in sentence.forms])
-            too_short = send(lengths, self.device)[:, None] <= self._cut
-            chosen[2] = scores.lemmas.masked_fill(too_short, float("-inf")).argmax(1)
-        return torch.stack(chosen, 1).to(torch.int32)
+        if scores.lemmas is None:
+            return (torch.stack(chosen, 1).to(torch.int32),)
+        forms = [form for sentence in sentences for form in sentence.forms]
+        too_short = send(torch.tensor([len(form) for form in forms]), self.device)[:, None] <= self._cut
+        rules = scores.lemmas.masked_fill(too_short, float("-inf"))
+        chosen[2] = rules.argmax(1)
+        new = torch.tensor([word for word, form in enumerate(forms) if self._is_new(form)], dtype=torch.int64)
+        best = rules[send(new, self.device)].topk(min(_RULES, rules.shape[1]), 1)
+        return torch.stack(chosen, 1).to(torch.int32), best.indices.to(torch.int32), best.values.to(torch.float32)
+
+    def _is_new(self, form: str) -> bool:
+        return form not in self._known_forms
 
     def _analyses(self, scores: ColumnScores, upos: Tensor, sentences: Sequence[Sentence]) -> Tensor:
         """The best analysis of each word, (M,), given its UPOS."""
@@ -95,7 +110,7 @@ class ColumnReader:
         return total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
 
     def read(
-        self, choices: np.ndarray, sentences: Sequence[Sentence], request: Request
+        self, choices: Sequence[Tensor], sentences: Sequence[Sentence], request: Request
     ) -> list[dict[str, tuple[str, ...]]]:
         """The columns of a request in which anything is predicted, for each sentence that `choose` has chosen for.
 
@@ -103,12 +118,20 @@ class ColumnReader:
         since "_" also stands for none.
         """
         starts = np.cumsum([0, *map(len, sentences)])
+        classes = choices[0].numpy()
+        rules_of_new = zip(*(tensor.tolist() for tensor in choices[1:]), strict=True)
         return [
-            self._read(choices[start:end], sentence, request)
+            self._read(classes[start:end], rules_of_new, sentence, request)
             for start, end, sentence in zip(starts[:-1], starts[1:], sentences, strict=True)
         ]
 
-    def _read(self, choices: np.ndarray, sentence: Sentence, request: Request) -> dict[str, tuple[str, ...]]:
+    def _read(
+        self,
+        choices: np.ndarray,
+        rules_of_new: Iterator[tuple[list[int], list[float]]],
+        sentence: Sentence,
+        request: Request,
+    ) -> dict[str, tuple[str, ...]]:
         values: dict[str, tuple[str, ...]] = {}
 
         def fill(name: str, predicted: Iterable[str]) -> tuple[str, ...]:
@@ -131,20 +154,31 @@ class ColumnReader:
             fill("xpos", self._xpos[choices[:, 1]])
         if "feats" in self.annotates:
             feats = fill("feats", self._feats[choices[:, 1]])
-        if "lemmas" in self.annotates & request.columns:
-            fill("lemmas", self._lemmas(sentence.forms, upos, feats, choices[:, 2].tolist()))
+        if "lemmas" in self.annotates:
+            best = choices[:, 2].tolist()
+            rules = [
+                next(rules_of_new) if self._is_new(form) else ([rule], [0.0])
+                for form, rule in zip(sentence.forms, best, strict=True)
+            ]
+            if "lemmas" in request.columns:
+                fill("lemmas", map(self._lemma, sentence.forms, upos, feats, rules))
         return values
 
-    def _lemmas(
-        self, forms: Iterable[str], upos: Iterable[str], feats: Iterable[str], chosen: Iterable[int]
-    ) -> list[str]:
-        lexicon, rules, found = self.columns.lexicon, self.columns.rules, []
-        for form, tag, features, rule in zip(forms, upos, feats, chosen, strict=True):
-            key = f"{form}\t{tag}"
-            lemma = lexicon.get(key)
-            if lemma is None:
-                lemma = lexicon.get(f"{key}\t{features}")
-            if lemma is None:
-                lemma = rules[rule].apply(form)
-            found.append(form if lemma is None else lemma)
-        return found
+    def _lemma(self, form: str, tag: str, features: str, rules: tuple[list[int], list[float]]) -> str:
+        """Of the lexicon, or of the best rule; rules come with their scores, best first."""
+        lexicon, key = self.columns.lexicon, f"{form}\t{tag}"
+        found = lexicon.get(key)
+        if found is None:
+            found = lexicon.get(f"{key}\t{features}")
+        if found is not None:
+            return found
+        best = float("-inf")
+        for rule, score in zip(*rules, strict=True):
+            if score + _KNOWN <= best:
+                break
+            lemma = self.columns.rules[rule].apply(form)
+            if lemma is not None:
+                score += _KNOWN * ((tag, lemma) in self._known_lemmas)
+                if score > best:
+                    best, found = score, lemma
+        return form if found is None else found

@@ -259,7 +259,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             )
             rows = [send(torch.from_numpy(place), self.device) for place in places]
             scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
-            return HostCopy(self.reader.choose(scores, sentences, request.overwrite))
+            return HostCopy(*self.reader.choose(scores, sentences, request.overwrite))
 
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:
@@ -284,7 +284,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         found = self._read_trees(batch, request)
         if batch.columns is None or self.reader is None:
             return found
-        columns = self.reader.read(batch.columns.numpy(), batch.sentences, request)
+        columns = self.reader.read(batch.columns.tensors(), batch.sentences, request)
         return [
             one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
             for one, values in zip(found, columns, strict=True)

@@ -128,12 +128,27 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
 
     def chosen():
-        return [columns.choices[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[:, 1]]
+        return [columns.choices[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[0][:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
     number, plural = list(columns.attributes).index("Number"), columns.attributes["Number"].index("Number=Plur") + 1
     scores.feats[:, number, plural] = 50.0  # a network that is sure has its way
     assert chosen() == ["Number=Plur"] * 4
+
+
+@pytest.mark.parametrize(("tag", "lead", "lemma"), [("NOUN", 3.0, "dog"), ("NOUN", 9.0, "DOGS"), ("VERB", 3.0, "DOGS")])
+def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
+    columns = Columns.from_sentences([*SENTENCES, rows("UN UN NOUN N _")])
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    reader = ColumnReader(columns, annotator, torch.device("cpu"))
+    of_rules = torch.zeros(3, len(columns.rules))
+    of_rules[:, columns.rules.index(lemma_rule("UN", "UN"))] = 20.0
+    of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0 - lead
+    with torch.no_grad():
+        scores = annotator(torch.zeros(3, 4))._replace(lemmas=of_rules)
+    sentence = rows(f"DOGS _ {tag} _ _", "dogs _ NOUN _ _", f"DOGS _ {tag} _ _")  # the second one is in the lexicon
+    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request.of("lemmas"))
+    assert values["lemmas"] == (lemma, "dog", lemma)
 
 
 def test_vocabularies_are_saved_as_json():
