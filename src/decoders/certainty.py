@@ -256,7 +256,9 @@ class Certainty(ABC):
             Wrong shapes, NaN, +inf, or a temperature that is not positive.
         """
         scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
-        return self._sums(scores, arc_bonus).marginals()
+        found = self._sums(scores, arc_bonus).marginals()
+        totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
+        return found._replace(arcs=found.arcs / np.where(totals > 0, totals, 1))
 
     def part_marginals_batch(
         self,

@@ -22,7 +22,7 @@ def check_numbers(found, n):
     assert np.isfinite(found.log_partition)
     assert found.arcs.shape[0] == n + 2
     assert (found.arcs >= 0).all()
-    assert (found.arcs <= 1 + 1e-9).all()
+    assert (found.arcs <= 1).all()
     np.testing.assert_allclose(found.arcs.sum(axis=0)[1 : n + 1], 1, atol=1e-6)
     assert not found.arcs[:, [0, n + 1]].any()
     assert not found.arcs[n + 1].any()
