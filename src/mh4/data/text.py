@@ -2,7 +2,8 @@
 
 What stands between two tokens is kept as UDPipe does it (Straka and Straková 2017): nothing is ``SpaceAfter=No``, one
 blank is not written, all else is ``SpacesAfter=…`` with ``\\s``, ``\\t``, ``\\n`` and ``\\r``. ``SpacesBefore`` is what
-stands before a paragraph, ``SpacesInToken`` a token as it was if it holds more than single blanks. `text_of` undoes it.
+stands before a paragraph, ``SpacesInToken`` a token as it was if it holds more than single blanks. Other white space is
+escaped, as Stanza does it, ``\\u00A0``: UD allows none at the end of MISC. `text_of` undoes it.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ PORTION = 1 << 16  # bytes without a line end, or characters without a blank lin
 NO_SPACE = "SpaceAfter=No"
 
 _ESCAPES = {"\\": "\\\\", " ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p"}
+_SPACES = (character for character in map(chr, range(0x3001)) if character.isspace())
+_ESCAPES |= {space: f"\\u{ord(space):04X}" for space in _SPACES if space not in _ESCAPES}
 _ESCAPED = str.maketrans(_ESCAPES)
 _UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
 _NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
@@ -179,7 +182,7 @@ def _tokens(sentence: Sentence) -> Iterator[tuple[str, str]]:
 
 
 def _unescape(value: str) -> str:
-    return re.sub(r"\\.", lambda match: _UNESCAPED.get(match[0], match[0]), value)
+    return re.sub(r"\\(?:u[0-9A-F]{4}|.)", lambda match: _UNESCAPED.get(match[0], match[0]), value)
 
 
 def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Sentence | None]:

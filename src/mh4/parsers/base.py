@@ -87,7 +87,7 @@ class TreebankParser(ABC):
         overwrite: bool = False,
         **wishes: Unpack[Wishes],
     ) -> Request:
-        """The request for some columns; see `parse`. A column that is named, and not predicted, is logged.
+        """The request for some columns; see `parse`. A column that is named, and not predicted, is logged, once.
 
         Raises
         ------
@@ -107,8 +107,15 @@ class TreebankParser(ABC):
             problem = f"the model does not predict {names}: {self._reason(missing)}"
             if missing == request.columns:
                 raise ValueError(problem)
-            log.warning("%s; what is there stays", problem)
+            if problem not in self._said:
+                self._said.add(problem)
+                log.warning("%s; what is there stays", problem)
         return request
+
+    @cached_property
+    def _said(self) -> set[str]:
+        """What was logged about columns: once is enough, also for a parser that is called for each sentence."""
+        return set()
 
     def _reason(self, columns: frozenset[str]) -> str:
         """Why the parser does not predict some columns."""

@@ -61,6 +61,17 @@ def test_white_space_is_written_as_udpipe_does(cutter):
     assert sentences[0].comments[:2] == ("# newdoc", "# newpar")
 
 
+def test_white_space_that_misc_cannot_end_with_is_escaped(cutter):
+    text = "\u3000Zub\u00a0ulv. \u2009Tor\u2028teg\x0b.\u2003"
+    sentences = Document(cutter.cut(text))
+    assert "".join(text_of(sentences)) == text
+    misc = [value for sentence in sentences for value in sentence.misc]
+    assert [value for value in misc if value != value.strip()] == []
+    assert misc[0] == r"SpacesAfter=\u00A0|SpacesBefore=\u3000"
+    as_udpipe_does = Document.from_conllu("1\tZub\t_\t_\t_\t_\t_\t_\t_\tSpacesAfter=\u00a0\\\\u00A0\\s\n\n")
+    assert "".join(text_of(as_udpipe_does)) == "Zub\u00a0\\u00A0 "
+
+
 def test_text_is_as_it_was_written():
     assert "".join(text_of(Document.from_conllu(WITH_MULTIWORD_TOKENS))) == "Vámonos al mar. ¿Ya?\n\nSí "
 
