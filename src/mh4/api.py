@@ -49,6 +49,8 @@ class Parser:
         Something in a folder is missing or damaged.
     ValueError
         No model, or an option that the models do not have.
+    TypeError
+        Something is no model.
 
     Examples
     --------
@@ -67,6 +69,13 @@ class Parser:
     ) -> None:
         if not models:
             raise ValueError('no model: write mh4.Parser("FOLDER")')
+        for model in models:
+            if not isinstance(model, str | Path | TreebankParser):
+                raise TypeError(
+                    f"a model is a folder; write mh4.Parser.load('A', 'B') for an ensemble of several, not {model!r}"
+                )
+        if threads is not None and threads < 1:
+            raise ValueError(f"threads must be at least 1; got {threads}")
         members = [
             model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
             for model in models
@@ -195,6 +204,8 @@ def configure(
         raise ValueError("presets (--preset) are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
+    if epochs is not None and epochs < 1:
+        raise ValueError(f"epochs (--epochs) must be at least 1; got {epochs}")
     perceptron = scorer == "perceptron"
     chosen = {
         "decoder": decoder,
@@ -212,6 +223,8 @@ def configure(
 
 def draw(sentence: Sentence) -> Drawing:
     """A sentence's tree: text when it is printed, a picture in a notebook."""
+    if not isinstance(sentence, Sentence):
+        raise TypeError(f"a Sentence is drawn, not {sentence!r}; sentences have trees when they were parsed or read")
     return sentence.draw()
 
 

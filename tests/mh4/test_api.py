@@ -1,5 +1,6 @@
 """What a user would guess before looking anything up either works or says what to write."""
 
+import re
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 
@@ -188,12 +189,45 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser("A kutya ugat."), r"no segmenter.*parser\(\["),
         (lambda parser: list(parser.parse("A kutya ugat.")), "is no file; write parser"),
         (lambda parser: mh4.Parser(), "FOLDER"),
-        (lambda parser: mh4.Parser("no/such/folder"), "no such file"),
+        (
+            lambda parser: mh4.Parser("no/such/folder"),
+            r"^no/such/folder/config.json: no such file \(is no/such/folder a",
+        ),
+        (lambda parser: mh4.Parser(__file__), rf"^{re.escape(__file__)}: is a file, not a model folder"),
+        (lambda parser: mh4.Parser(["a", "b"]), r"load\('A', 'B'\) for an ensemble"),
+        (lambda parser: mh4.Parser("a", threads=0), "threads must be at least 1"),
+        (lambda parser: parser(None), r"takes text, a list of words.*not None"),
+        (lambda parser: parser([1, 2]), "takes text, a list of words.*not 1"),
+        (lambda parser: parser(b"A kutya"), "takes text, a list of words.*not b'A kutya'"),
+        (lambda parser: parser(list(mh4.Sentence(FORMS))), "takes text, a list of words.*not <Word 1"),
+        (lambda parser: list(parser.parse("")), "empty string is no file"),
+        (lambda parser: list(parser.parse("A kutya ugat. " * 1000)), "is no file; write parser"),
+        (lambda parser: mh4.train("t", "d", "m", epochs=0), "epochs.*at least 1"),
+        (lambda parser: mh4.draw(FORMS), "a Sentence is drawn"),
+        (lambda parser: mh4.Document("A kutya"), "'A' is no sentence; see mh4.Sentence"),
+        (lambda parser: mh4.Sentence(FORMS)[4], "word 4 of 4: words are counted from 0"),
+        (lambda parser: mh4.Sentence(FORMS)["A"], "integer, from 0, not 'A'"),
     ],
 )
 def test_a_wrong_first_guess_says_what_to_write(parser, call, advice):
-    with pytest.raises((ValueError, DataError), match=advice):
+    with pytest.raises((ValueError, TypeError, IndexError), match=advice):
         call(parser)
+
+
+def test_one_sentence_stands_for_a_list_of_it(parser):
+    sentence = parser(FORMS)
+    assert list(parser.parse(sentence)) == [sentence]
+    assert mh4.evaluate(sentence, sentence).las == 100
+
+
+def test_a_file_taken_as_text_is_said(text_parser, small_treebanks, caplog):
+    text_parser(str(small_treebanks[1]))
+    assert "is taken as text; write parser.parse(" in caplog.text
+
+
+def test_a_parser_shows_what_it_is(parser, small_model):
+    assert repr(parser) == f"Parser(<ChartParser: {parser.inside.config.decoder}>)"
+    assert repr(mh4.Parser(parser.inside, parser.inside)).startswith("Parser(<EnsembleParser: <ChartParser")
 
 
 @pytest.mark.parametrize(

@@ -94,7 +94,7 @@ def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
         The arguments are in the wrong order, or something is no sentence.
     """
     if isinstance(sentences, str | Path):
-        raise TypeError("write write_conllu(sentences, path)")
+        raise TypeError("the sentences come first: write_conllu(sentences, path)")
     with atomic_output(path) as stream:
         for sentence in [sentences] if isinstance(sentences, Sentence) else sentences:
             if not isinstance(sentence, Sentence):

@@ -9,6 +9,7 @@ from html import escape
 from typing import overload
 
 from .blocks import blocks
+from .errors import counted, quote
 from .sentence import Sentence
 
 DRAWN = 20  # sentences that a notebook shows
@@ -19,6 +20,8 @@ class Document(Sequence[Sentence]):
 
     def __init__(self, sentences: Iterable[Sentence]) -> None:
         self._sentences = tuple(sentences)
+        if wrong := next((item for item in self._sentences if not isinstance(item, Sentence)), None):
+            raise TypeError(f"{quote(str(wrong))} is no sentence; see mh4.Sentence and Document.from_conllu")
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Document:
@@ -48,7 +51,7 @@ class Document(Sequence[Sentence]):
         return self.text
 
     def __repr__(self) -> str:
-        return f"<Document: {len(self)} sentences, {sum(map(len, self))} words>"
+        return f"<Document: {counted(len(self), 'sentence')}, {counted(sum(map(len, self)), 'word')}>"
 
     @property
     def text(self) -> str:

@@ -27,6 +27,11 @@ def quote(value: str) -> str:
     return repr(value if len(value) <= 40 else value[:39] + "…")
 
 
+def counted(number: int, noun: str) -> str:
+    """``1 word``, ``2 words``."""
+    return f"{number} {noun}" + "s" * (number != 1)
+
+
 def located(source: str, line: int | None, name: str, problem: str) -> DataError:
     """A `DataError` that names file, line and sentence."""
     place = source if line is None else f"{source}:{line}"

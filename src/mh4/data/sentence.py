@@ -40,7 +40,7 @@ from .edits import (
     with_comments,
     with_multiword_tokens,
 )
-from .errors import DataError, located, quote
+from .errors import DataError, counted, located, quote
 from .word import Token, Word
 
 
@@ -235,7 +235,12 @@ class Sentence(Sequence[Word]):
     def __getitem__(self, index: slice) -> tuple[Word, ...]: ...
 
     def __getitem__(self, index: int | slice) -> Word | tuple[Word, ...]:
-        places = range(len(self))[index]
+        try:
+            places = range(len(self))[index]
+        except IndexError:
+            raise IndexError(f"word {index} of {len(self)}: words are counted from 0 here") from None
+        except TypeError:
+            raise TypeError(f"a word's place is an integer, from 0, not {index!r}") from None
         return Word(self, places) if isinstance(places, int) else tuple(Word(self, place) for place in places)
 
     def __eq__(self, other: object) -> bool:
@@ -248,7 +253,7 @@ class Sentence(Sequence[Word]):
         return self.text
 
     def __repr__(self) -> str:
-        return f"<{self.name[0].upper()}{self.name[1:]}: {len(self)} words, {quote(self.text)}>"
+        return f"<{self.name[0].upper()}{self.name[1:]}: {counted(len(self), 'word')}, {quote(self.text)}>"
 
     # What its lines say.
 

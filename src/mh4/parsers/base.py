@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -21,7 +22,7 @@ from mh4.data.sentence import Annotation, Sentence
 
 from .long_sentences import ROOT_RELATION, in_pieces
 from .request import ANNOTATED, HEADS, Request, Wishes
-from .sources import as_sentences, check_format, read_file, require_segmenter, windows
+from .sources import as_items, as_sentences, check_format, read_file, require_segmenter, windows
 
 log = logging.getLogger("mh4")
 
@@ -173,7 +174,7 @@ class TreebankParser(ABC):
         Parameters
         ----------
         source
-            A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words.
+            A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words; or one `Sentence`.
         keep_heads : bool
             Keep the heads that the input has and predict the others, exactly, around them.
         errors : {"raise", "skip"} or callable
@@ -313,10 +314,12 @@ class TreebankParser(ABC):
         if isinstance(words, Path):
             raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
         if isinstance(words, str):
+            if os.path.isfile(words):
+                log.warning("%s is taken as text; write parser.parse(%r) to parse the file", words, words)
             return Document(self.parse(self._segmenter.cut(words), keep_heads, **options))
         if isinstance(words, Sentence):
             return words.annotated(*self.predict([words], keep_heads, **options))
-        items = list(words)
+        items = list(as_items(words))
         if items and isinstance(items[0], str):
             return self(Sentence.from_words(items), keep_heads=keep_heads, **options)
         return Document(self.parse(items, keep_heads, **options))

@@ -66,6 +66,8 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise DataError(f"{path}: no such file (is {path.parent} a model folder?)") from None
+    except NotADirectoryError:
+        raise DataError(f"{path.parent}: is a file, not a model folder (name the folder)") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from None
 

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
+from functools import reduce
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, Field, model_validator
@@ -299,6 +300,16 @@ def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
             part = part.setdefault(step, {})
         part[name] = value
     return checked(config_type, values)
+
+
+def differing(config: C, other: C) -> list[str]:
+    """Settings of a configuration that another one has not, as "NAME=VALUE"."""
+    found = []
+    for name, place in _places(type(config)):
+        value, wanted = (getattr(reduce(getattr, place, side), name) for side in (config, other))
+        if value != wanted:
+            found.append(f"{name}={value}")
+    return found
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:

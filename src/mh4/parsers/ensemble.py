@@ -86,6 +86,9 @@ class EnsembleParser(TreebankParser):
         self.combine = combine
         self.annotates = frozenset().union(*(member.annotates for member in members))
 
+    def __repr__(self) -> str:
+        return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
+
     @classmethod
     def load(
         cls,

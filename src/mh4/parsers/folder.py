@@ -42,8 +42,9 @@ def write_json(path: Path, data: Any) -> None:
 
 def read_object(path: Path) -> dict[str, Any]:
     """A JSON object; a missing or damaged file is a `DataError` that names it."""
+    content = read_file(path)
     try:
-        data = json.loads(read_file(path))
+        data = json.loads(content)
     except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
         raise DataError(f"{path}: not valid JSON: {error}") from None
     if not isinstance(data, dict):

@@ -51,6 +51,9 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
 
         super().__init__(config, vocabulary, device, make_scorer)
 
+    def __repr__(self) -> str:
+        return f"<GreedyParser: {self.config.transitions.system}>"
+
     def new_room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
         """State, candidates and scores for sentences of up to so many words."""
         candidates = new_candidates(len(self.system.tokens), longest)

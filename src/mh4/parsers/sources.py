@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.cutting import cut_file
-from mh4.data.errors import Errors
+from mh4.data.errors import Errors, quote
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.text import read_words
@@ -31,8 +33,12 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | Non
         return cut_file(require_segmenter(segmenter), path, report)
     if form != "conllu":
         return read_words(path, form, report)
-    if str(path) != "-" and not Path(path).exists() and len(words := str(path).split()) > 1:
-        raise ValueError(f"{path!r} is no file; write parser({path!r}) to parse text, or parser({words!r}) for words")
+    words = str(path).split()
+    if not words:
+        raise ValueError("an empty string is no file; write parser(text) to parse text")
+    if len(words) > 1 and not os.path.exists(path):  # unlike Path.exists it does not mind how long a text is
+        shown = quote(str(path))
+        raise ValueError(f"{shown} is no file; write parser({shown}) to parse text, or parser({words[:5]}) for words")
     return read_arriving(report) if str(path) == "-" else read_conllu(path, errors=report)
 
 
@@ -46,15 +52,22 @@ def require_segmenter(segmenter: Path | None) -> Path:
     return segmenter
 
 
+def as_items(given: Any) -> Iterable[Any]:
+    """What a parser was given; a TypeError that says what it takes unless that holds words or sentences."""
+    if isinstance(given, bytes) or not isinstance(given, Iterable):
+        raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
+    return given
+
+
 def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
     """Sentences as they are, lists of words as sentences."""
-    for number, item in enumerate(items, start=1):
+    for number, item in enumerate([items] if isinstance(items, Sentence) else as_items(items), start=1):
         if isinstance(item, str):
             raise ValueError(
                 f"{item!r} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
                 "parser.parse([[…], …]) for several, parser(text) for text, or parser.parse(path) for each file"
             )
-        yield item if isinstance(item, Sentence) else Sentence.from_words(item, number=number)
+        yield item if isinstance(item, Sentence) else Sentence.from_words(list(as_items(item)), number=number)
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:

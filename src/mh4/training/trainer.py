@@ -27,7 +27,7 @@ from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checksums import remove_files
-from mh4.parsers.config import ChartConfig, NetworkParserConfig
+from mh4.parsers.config import ChartConfig, NetworkParserConfig, differing
 from mh4.parsers.folder import (
     CALIBRATION,
     CONFIG,
@@ -382,8 +382,9 @@ def train(
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
             steps, epochs = config.training.max_steps, config.training.max_epochs
             saved_training = replace(saved_config.training, max_steps=steps, max_epochs=epochs)
-            if replace(saved_config, training=saved_training) != config:
-                raise DataError(f"{folder / CONFIG}: was made with other settings; resume with the same ones")
+            if differences := differing(replace(saved_config, training=saved_training), config):
+                problem = f"was made with other settings: {', '.join(differences)}"
+                raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
             if saved_vocabulary != vocabulary:
                 raise DataError(f"{folder}: was trained on another treebank than {train}")
         resume = resume and exists

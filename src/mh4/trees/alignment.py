@@ -70,7 +70,7 @@ class Analysis:
 
 
 def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any", "required"] = "any") -> Analysis:
-    """Read a CoNLL-U file, or take sentences: all with trees (several words under the root are allowed), or none.
+    """Read a CoNLL-U file, or take sentences, or one: all with trees (several words under the root are fine), or none.
 
     With ``trees="required"``, none is an error.
 
@@ -84,6 +84,8 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     texts: list[str] = []
     end = 0
     bare: Sentence | None = None  # the first one without any head
+    if isinstance(source, Sentence):
+        source = [source]
     for sentence in read_conllu(source) if isinstance(source, (str, Path)) else source:
         start, source, name = end, sentence.source, sentence.name
         for line, form, words in _tokens(sentence):

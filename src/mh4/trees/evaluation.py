@@ -182,7 +182,7 @@ class Evaluation:
 
 
 def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
-    """Score an analysis, CoNLL-U files or sentences, against the gold one of the same text.
+    """Score an analysis, CoNLL-U files, sentences or one, against the gold one of the same text.
 
     Words, multiword tokens and sentences may be cut differently; words are aligned by their characters
     (`mh4.trees.alignment`). Unlike the shared tasks' scripts, sentences with several words under the root are accepted

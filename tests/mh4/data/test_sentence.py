@@ -183,6 +183,7 @@ def test_documents(sentence):
     assert document != [*document]
     assert document.text == str(document) == "Don't go  away.\nw1 w2"
     assert repr(document) == "<Document: 2 sentences, 6 words>"
+    assert repr(Document([Sentence(["w1"])])) == "<Document: 1 sentence, 1 word>"
     assert document.to_conllu() == EXAMPLE + tree(2, 0)
     assert json.loads(document.to_json()) == [json.loads(s.to_json()) for s in document]
     assert pickle.loads(pickle.dumps(document)) == document

@@ -58,6 +58,9 @@ class PerceptronParser(TreebankParser):
         self._actions = Actions.of(self._system, len(vocabulary.relations), vocabulary.forced_root)
         self._weights = from_lists(*lists)
 
+    def __repr__(self) -> str:
+        return f"<PerceptronParser: {self.config.system}>"
+
     @classmethod
     def load(
         cls, folder: str | Path, device: str = "auto", search: str = "greedy", threads: int | None = None
