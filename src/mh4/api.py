@@ -74,8 +74,7 @@ class Parser:
                 raise TypeError(
                     f"a model is a folder; write mh4.Parser.load('A', 'B') for an ensemble of several, not {model!r}"
                 )
-        if threads is not None and threads < 1:
-            raise ValueError(f"threads must be at least 1; got {threads}")
+        _check_threads(threads)
         members = [
             model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
             for model in models
@@ -221,6 +220,11 @@ def configure(
     return make_config(PerceptronConfig if perceptron else GreedyConfig, values)
 
 
+def _check_threads(threads: int | None) -> None:
+    if threads is not None and threads < 1:
+        raise ValueError(f"threads must be at least 1; got {threads}")
+
+
 def draw(sentence: Sentence) -> Drawing:
     """A sentence's tree: text when it is printed, a picture in a notebook."""
     if not isinstance(sentence, Sentence):
@@ -291,7 +295,15 @@ def train(
         Bad treebanks, or a folder that does not fit ``resume`` and ``overwrite``.
     ValueError
         As for `configure`.
+    TypeError
+        A treebank is no file.
     """
+    for treebank in (train, dev):
+        if not isinstance(treebank, str | Path):
+            raise TypeError(
+                f"a treebank is a file, not a {type(treebank).__name__}; mh4.write_conllu(sentences, path) makes one"
+            )
+    _check_threads(threads)  # now, not when everything is trained
     config = configure(
         decoder=decoder,
         system=system,

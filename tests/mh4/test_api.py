@@ -91,6 +91,15 @@ def test_a_file_is_parsed_sentence_by_sentence(parser, small_treebanks, tmp_path
     assert (tmp_path / "again.conllu").read_bytes() == (tmp_path / "out.conllu").read_bytes()
 
 
+def test_what_stands_before_a_bad_sentence_is_parsed(parser, tmp_path):
+    good = mh4.Sentence(FORMS).to_conllu()
+    (tmp_path / "in.conllu").write_text(2 * good + good.replace("\t_\n", "\n") + good, encoding="utf-8")
+    sentences = parser.parse(tmp_path / "in.conllu")
+    assert [next(sentences), next(sentences)] == 2 * [parser(FORMS)]
+    with pytest.raises(DataError, match=r"in\.conllu:11: sentence 3: 9 tab-separated columns"):
+        next(sentences)
+
+
 def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
     train, dev = small_treebanks
     parser = mh4.train(train, dev, tmp_path / "m", decoder="eisner", epochs=1, seed=3, device="cpu", **SMALL)
@@ -203,6 +212,8 @@ def test_known_heads_are_kept(parser):
         (lambda parser: list(parser.parse("")), "empty string is no file"),
         (lambda parser: list(parser.parse("A kutya ugat. " * 1000)), "is no file; write parser"),
         (lambda parser: mh4.train("t", "d", "m", epochs=0), "epochs.*at least 1"),
+        (lambda parser: mh4.train("t", "d", "m", threads=0), "threads must be at least 1"),
+        (lambda parser: mh4.train([parser(FORMS)], "d", "m"), r"not a list; mh4.write_conllu\(sentences, path\)"),
         (lambda parser: mh4.draw(FORMS), "a Sentence is drawn"),
         (lambda parser: mh4.Document("A kutya"), "'A' is no sentence; see mh4.Sentence"),
         (lambda parser: mh4.Sentence(FORMS)[4], "word 4 of 4: words are counted from 0"),

@@ -125,7 +125,8 @@ class _Column:
 class Sentence(Sequence[Word]):
     """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
 
-    A sentence does not change: `replace` and `with_comment` make new ones. Sentences are equal if their lines are.
+    A sentence does not change: `replace` and `with_comment` make new ones, and `heads` is not to be written into (copy
+    it). Sentences are equal if their lines are.
 
     Attributes
     ----------

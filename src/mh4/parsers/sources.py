@@ -10,7 +10,7 @@ from typing import Any
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.cutting import cut_file
-from mh4.data.errors import Errors, quote
+from mh4.data.errors import DataError, Errors, quote
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.text import read_words
@@ -73,6 +73,8 @@ def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:
     """Sentences in portions of at least ``batch_words``; by default `WINDOW_WORDS`, fewer at None.
 
+    Before an error about a sentence is raised, those before it are handed on.
+
     Raises
     ------
     ValueError
@@ -83,12 +85,18 @@ def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None
     waits, most = batch_words is not None, batch_words or WINDOW_WORDS
     window: list[Sentence] = []
     words = 0
-    for sentence in sentences:
-        if sentence is not None:
-            window.append(sentence)
-            words += len(sentence)
-        if words >= most or (sentence is None and window and not waits):
-            yield window
-            window, words = [], 0
+    failure: DataError | None = None
+    try:
+        for sentence in sentences:
+            if sentence is not None:
+                window.append(sentence)
+                words += len(sentence)
+            if words >= most or (sentence is None and window and not waits):
+                yield window
+                window, words = [], 0
+    except DataError as error:
+        failure = error
     if window:
         yield window
+    if failure is not None:
+        raise failure
