@@ -56,7 +56,7 @@ def uncertain(
     keep_heads: Annotated[
         bool, typer.Option("--keep-heads", help="Keep the heads that the input has, and list only the others.")
     ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one word a line.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one word per line.")] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,

@@ -59,7 +59,7 @@ def parse(
     form: Annotated[
         InputFormat,
         typer.Option(
-            "--input", help="Format of INPUT: conllu, raw text, one sentence a line, or one word a line (vertical)."
+            "--input", help="Format of INPUT: conllu, raw text, one sentence per line, or one word per line (vertical)."
         ),
     ] = InputFormat.conllu,
     keep_heads: Annotated[

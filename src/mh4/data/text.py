@@ -193,8 +193,8 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
     path
         A file, or ``-`` for standard input.
     layout : {"horizontal", "vertical"}
-        One sentence a line, its words apart by blanks or tabs; or one word a line (up to a tab), and an empty line
-        after each sentence.
+        One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and an
+        empty line after each sentence.
     report
         Gets the error of a sentence that is not UTF-8; if it returns, the sentence is left out.
 

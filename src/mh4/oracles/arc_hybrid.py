@@ -63,7 +63,7 @@ def static_transition(reduces, gold, around, complete, complete_below):
     Parameters
     ----------
     reduces : int (R, 2)
-        A table as of `mh4.transitions.arrays.arc_hybrid`.
+        A table; see `mh4.transitions.arrays.arc_hybrid`.
     gold : int32 (n + 1,)
     around : four ints
         The window.

@@ -185,8 +185,8 @@ class TreebankParser(ABC):
         overwrite : bool
             Predict tags and lemmas also where they are given; else only what is "_".
         format : {"conllu", "text", "horizontal", "vertical"}
-            Of the file: raw text, one sentence a line (its words apart by blanks), one word a line (an empty line after
-            each sentence).
+            Of the file: raw text, one sentence per line (its words separated by spaces), one word per line (an empty
+            line after each sentence).
         confidence : bool or "all"
             Say how sure the parser is of each word: `Word.confidence`, `Word.margin`, and as `Word.alternatives` the
             best other head or, with "all", all of them.

@@ -127,7 +127,7 @@ def train_udpipe(
     train, dev
         CoNLL-U files; sentences that are not valid are left out.
     tokenizer, tagger, parser
-        Options as of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
+        Options of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
 
     Raises
     ------

@@ -30,7 +30,7 @@ class MH4(ArcHybrid):
     ``la2``  (b0, s1)  s1
     =======  ========  =======
 
-    The root is never removed. ``shift`` and parameters are as of `ArcHybrid`.
+    The root is never removed. For ``shift`` and the parameters see `ArcHybrid`.
     """
 
     name = "mh4"

@@ -43,7 +43,7 @@ def annotate_file(
     one line per sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
 
     ``source`` and ``target`` are CoNLL-U files, ``-`` is standard input or output; the target is complete or not there
-    at all. A DataError is as of `read_conllu` and `atomic_output`, a ValueError an unknown system or policy.
+    at all. DataErrors: see `read_conllu` and `atomic_output`. ValueError: an unknown system or policy.
     """
     get_oracle(system, policy)
     totals = OracleTotals()
