@@ -340,7 +340,7 @@ def test_damaged_model_folders(small_model, tmp_path):
     save_file(tensors, tmp_path / WEIGHTS)
     with pytest.raises(DataError, match=r"weights\.safetensors: labeler\.output\.bias holds .* no numbers"):
         ChartParser.load(tmp_path)
-    with pytest.raises(DataError, match=r"config\.json/config\.json: cannot be read"):
+    with pytest.raises(DataError, match=r"config\.json: is a file, not a model folder"):
         ChartParser.load(tmp_path / CONFIG)
 
 
