@@ -61,10 +61,10 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         self.fallback = Fallback(decoder)
         self.single_root = config.single_root
 
-    @torch.inference_mode()
     def __repr__(self) -> str:
         return f"<ChartParser: {self.config.decoder}>"
 
+    @torch.inference_mode()
     def score(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         """Scores of all parts of some sentences, in their order: float32 (C, n + 2, n + 2) for a sentence of n words.
 

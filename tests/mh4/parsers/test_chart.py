@@ -59,6 +59,17 @@ def test_batching_does_not_change_trees(parser, dev):
         np.testing.assert_array_equal(parser.predict([sentence])[0].heads, prediction.heads)
 
 
+def test_scoring_records_no_gradients(parser, dev, monkeypatch):
+    modes, start = [], parser.start_scores
+    monkeypatch.setattr(
+        parser, "start_scores", lambda encoded: modes.append(torch.is_inference_mode_enabled()) or start(encoded)
+    )
+    parser.score(dev)
+    parser.predict(dev)
+    assert len(modes) >= 2
+    assert all(modes)
+
+
 def test_the_score_of_a_tree_is_that_of_its_best_derivation(parser, dev):
     for sentence, scores, prediction in zip(dev, parser.score(dev), parser.predict(dev), strict=True):
         assert scores.shape == (len(parser.decoder.channels), len(sentence) + 2, len(sentence) + 2)
