@@ -66,7 +66,7 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
     monkeypatch.setattr(
         losses, "configure", lambda decoder, **_: small_config(decoder, max_steps=4, evaluation_steps=2)
     )
-    losses.run(treebank, "mst", "crf", "uncertain", 1, work, "quarter-sentences")
+    losses.run(treebank, "mst", "crf", "uncertain", 1, work, chooser="quarter-sentences")
     made = ["xx-mst-crf-uncertain-1", "xx-mst-hinge-quarter-sentences-1"]
     assert sorted(path.stem for path in results.iterdir()) == made
     assert json.loads((results / f"{made[0]}.json").read_text())["chooser"] == "quarter-sentences"
@@ -76,4 +76,4 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
     (results / f"{made[0]}.json").unlink()
     (work / made[1] / losses.CALIBRATION).unlink()
     with pytest.raises(SystemExit, match=r"remove .*quarter-sentences-1\.json to train again"):
-        losses.run(treebank, "mst", "crf", "uncertain", 1, work, "quarter-sentences")
+        losses.run(treebank, "mst", "crf", "uncertain", 1, work, chooser="quarter-sentences")

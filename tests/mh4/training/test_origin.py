@@ -45,6 +45,7 @@ def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, t
     path.unlink()
     assert load_parser(tmp_path / "m").meta == {}
     path.write_text("[")
+    (tmp_path / "m" / "SHA256SUMS").unlink()
     with pytest.raises(DataError, match=r"meta\.json: not valid JSON"):
         load_parser(tmp_path / "m")
     assert trained("perceptron", small_treebanks, tmp_path / "m", overwrite=True).meta["dev"]
