@@ -9,11 +9,13 @@ Needs the extra ``mh4[cluster]``.
 
 from __future__ import annotations
 
+import logging
 import re
 import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
@@ -42,7 +44,9 @@ if TYPE_CHECKING:
 LOCAL = "local"
 AHEAD = 4  # shards handed out for each worker thread: enough to keep it busy while the oldest shard is waited for
 CONNECT_SECONDS = 30
+REMOVALS = 20
 
+log = logging.getLogger("mh4")
 _loading = threading.Lock()  # Dask may give a process several threads, which share the parser
 
 
@@ -296,8 +300,18 @@ def parse_files(
                         count = Count(count.sentences + result.sentences, count.words + result.words)
                         on_progress(count)
     finally:
-        shutil.rmtree(parts, ignore_errors=True)  # a worker may still be writing there after a failure
+        _remove(parts)
     return count
+
+
+def _remove(parts: Path) -> None:
+    """Remove the folder of part files; after a failure, workers may still be writing there for a moment."""
+    for _ in range(REMOVALS):
+        shutil.rmtree(parts, ignore_errors=True)
+        if not parts.exists():
+            return
+        time.sleep(0.1)
+    log.warning("%s: cannot be removed; remove it when the cluster is idle", parts)
 
 
 def _tasks(

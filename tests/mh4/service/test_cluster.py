@@ -158,6 +158,21 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
     assert forms[0] == forms[1]
 
 
+def test_the_folder_of_parts_goes_while_a_worker_still_writes_there(tmp_path, monkeypatch):
+    parts, remove = tmp_path / "parts", os.rmdir
+    parts.mkdir()
+    late = iter([parts / "0-1.conllu"])
+
+    def written_meanwhile(*arguments, **options):
+        for path in late:
+            path.touch()
+        remove(*arguments, **options)
+
+    monkeypatch.setattr(os, "rmdir", written_meanwhile)
+    cluster._remove(parts)
+    assert not parts.exists()
+
+
 def test_a_shard_that_kills_every_worker_is_named(small_model, inputs, local_cluster, tmp_path, monkeypatch):
     distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
 
