@@ -13,7 +13,7 @@ import sys
 import time
 import zlib
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
@@ -34,6 +34,11 @@ _COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
     b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     b"\xfd7zXZ\x00": lzma.LZMAFile,
     b"BZh": bz2.BZ2File,
+}
+_PACKING: dict[str, Callable[[BinaryIO], object]] = {
+    ".gz": lambda stream: gzip.GzipFile(fileobj=stream, mode="wb", mtime=0),  # equal content is equal bytes
+    ".xz": lambda stream: lzma.LZMAFile(stream, "wb"),  # noqa: SIM115 (`_packed` closes it)
+    ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
 }
 _KNOWN = {
     b"PK\x03\x04": "a ZIP archive (unpack it first)",
@@ -125,7 +130,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     renamed to `path`; when the block raises, it is removed and an older file at `path` stays as it was. A process
     killed inside the block leaves the old file whole, and the temporary file for the next one to remove. The
     permissions of a replaced file are kept; a new file gets those of the umask. A symbolic link stays a link: its
-    target is replaced.
+    target is replaced. A file named ``.gz``, ``.xz`` or ``.bz2`` is compressed.
 
     ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. ``/dev/stderr`` and
     ``/dev/fd/N`` are what is open there, perhaps a file that is not to be replaced. A device or a named pipe cannot be
@@ -162,7 +167,8 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
         with _naming(path), stream:
             lock(stream.fileno())  # until it is closed, also by the system when the process dies
             _remove_left_behind(target.parent)
-            yield stream
+            with _packed(stream, Path(path).suffix) as content:
+                yield content
             stream.flush()
             os.fsync(stream.fileno())
             if mode is not None:
@@ -173,6 +179,16 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+@contextmanager
+def _packed(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
+    """What is written to it arrives in the stream, compressed if the suffix says so."""
+    if (pack := _PACKING.get(suffix)) is None:
+        yield stream
+        return
+    with closing(cast(BinaryIO, pack(stream))) as packed:
+        yield packed
 
 
 def lock(descriptor: int) -> bool | None:

@@ -177,7 +177,7 @@ class ColumnReader:
             if score + _KNOWN <= best:
                 break
             lemma = self.columns.rules[rule].apply(form)
-            if lemma is not None:
+            if lemma is not None and lemma == lemma.strip():  # forms may hold white space
                 score += _KNOWN * ((tag, lemma) in self._known_lemmas)
                 if score > best:
                     best, found = score, lemma

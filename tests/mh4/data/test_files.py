@@ -281,6 +281,23 @@ def test_compressed_input_is_unpacked(pack, tmp_path, monkeypatch):
             assert stream.read() == TEXT
 
 
+@pytest.mark.parametrize(
+    ("suffix", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress), (".bz2", bz2.decompress)]
+)
+def test_output_is_compressed_as_its_name_says(suffix, unpack, tmp_path):
+    path = tmp_path / f"a.conllu{suffix}"
+    for content in (b"", b"1\ta\n" * 1000):
+        with atomic_output(path) as stream:
+            stream.write(content)
+        assert unpack(path.read_bytes()) == content
+        with open_input(path) as stream:
+            assert stream.read() == content
+    with pytest.raises(TypeError), atomic_output(path) as stream:
+        stream.writelines([b"x" * 10**6, None])
+    assert unpack(path.read_bytes()) == content
+    assert os.listdir(tmp_path) == [path.name]
+
+
 @pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
 @pytest.mark.parametrize("damage", [lambda data: data[:-20], lambda data: data[:30] + b"\x55" * 20 + data[50:]])
 def test_damaged_compressed_input_is_named(pack, damage, tmp_path):

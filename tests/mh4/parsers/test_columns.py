@@ -151,6 +151,20 @@ def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     assert values["lemmas"] == (lemma, "dog", lemma)
 
 
+def test_no_lemma_begins_or_ends_with_white_space():
+    columns = Columns.from_sentences(SENTENCES)
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    reader = ColumnReader(columns, annotator, torch.device("cpu"))
+    of_rules = torch.zeros(1, len(columns.rules))
+    of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0
+    of_rules[:, columns.rules.index(lemma_rule("of", "of"))] = 10.0
+    sentence = Sentence.from_words(["10\u00a0s"]).replace(upos=["NOUN"])
+    with torch.no_grad():
+        scores = annotator(torch.zeros(1, 4))._replace(lemmas=of_rules)
+    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request.of("lemmas"))
+    assert values["lemmas"] == ("10\u00a0s",)
+
+
 def test_vocabularies_are_saved_as_json():
     vocabulary = Vocabulary.from_sentences(SENTENCES, annotates=True)
     assert checked(Vocabulary, json.dumps(asdict(vocabulary))) == vocabulary
