@@ -2,7 +2,7 @@
 
     python experiments/annotation.py --work runs/annotation ../shared/ud/2.0/hu ../shared/ud/2.2/{got,cu} --seeds 1 2 3
 
-Dev is parsed from its words alone: tags, features and lemmas are the model's own, too. One JSON file a run goes to
+Dev is parsed from its words alone: tags, features and lemmas are the model's own, too. One JSON file per run goes to
 ``experiments/results/annotation``. What is done is not done again; what was interrupted continues from its last
 evaluation. ``--without`` trains the same preset without these columns, for trees to compare with; ``--list`` prints the
 table of what is there and trains nothing.

@@ -18,7 +18,7 @@ LOWEST = float(np.finfo(np.float32).min)
 
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]
-"""Channels, and whether there is one part for each word's row, one for each word's column, or one a word in all."""
+"""Channels, and whether there is one part for each word's row, one for each word's column, or one per word in all."""
 
 
 @njit(cache=True, nogil=True)

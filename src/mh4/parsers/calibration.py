@@ -149,8 +149,8 @@ class Calibration:
         return cls(**curves, words=int(content["words"]))
 
 
-def _log_product(words: np.ndarray | None) -> float:
-    return 0.0 if words is None else float(np.log(np.maximum(words[1:], SMALLEST)).sum())
+def _log_product(words: np.ndarray) -> float:
+    return float(np.log(np.maximum(words[1:], SMALLEST)).sum())
 
 
 class _Compared(NamedTuple):
