@@ -282,6 +282,13 @@ def test_next_best_heads_lie_below_each_other():
     assert bottom == max(depths)
 
 
+@pytest.mark.parametrize("apart", [((1, 2), (4, 5)), ((5, 4), (2, 1))])
+def test_next_best_heads_apart_from_each_other_are_as_deep(apart):
+    elements, _ = svg_below([Doubt(d, 0.5, h) for d, h in apart], [0.0, 10.0, 60.0, 110.0, 160.0, 210.0], 100.0)
+    depths = {re.search(r" (\d+)H", element)[1] for element in elements if "H" in element}
+    assert len(depths) == 1
+
+
 def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
     """docs/tree.svg is what the code draws today."""
     sentence = list(read_conllu(write_sample(tmp_path)["test"], trees="required"))[92]
