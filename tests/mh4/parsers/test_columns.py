@@ -136,6 +136,21 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     assert chosen() == ["Number=Plur"] * 4
 
 
+@pytest.mark.parametrize(("xpos", "feats", "analysis"), [(1.5, 1.0, "A"), (1.0, 1.5, "B")])
+def test_an_analysis_is_as_probable_as_its_parts_together(xpos, feats, analysis):
+    columns = Columns.from_sentences([rows("a a VERB A Number=Sing", "b b VERB B Number=Plur")])
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    reader = ColumnReader(columns, annotator, torch.device("cpu"))
+    scores = annotator(torch.zeros(1, 4))
+    scores = scores._replace(
+        xpos=torch.zeros(1, len(columns.xpos)), feats=torch.where(scores.inside, 0.0, -torch.inf).repeat(1, 1, 1)
+    )
+    scores.xpos[:, columns.xpos.index("A")] = xpos
+    scores.feats[:, 0, columns.attributes["Number"].index("Number=Plur") + 1] = feats
+    choices = reader.choose(scores, [rows("c _ VERB _ _")], overwrite=False)[0]
+    assert columns.choices[choices[0, 1]][1] == analysis
+
+
 @pytest.mark.parametrize(("tag", "lead", "lemma"), [("NOUN", 3.0, "dog"), ("NOUN", 9.0, "DOGS"), ("VERB", 3.0, "DOGS")])
 def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     columns = Columns.from_sentences([*SENTENCES, rows("UN UN NOUN N _")])

@@ -82,6 +82,9 @@ def test_a_reader_chooses_and_weighs():
     kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
     assert kept.names == ("root", "y", "nsubj")
     assert kept.given.tolist() == [False, True, False]
+    given = sentence.replace(heads=[-1, 0, -1, -1], relations=["x", "_", "_"])  # the root's own relation, too
+    kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
+    assert kept.names == ("x", "nsubj", "nsubj")
 
 
 def test_impossible_limits_are_errors():
