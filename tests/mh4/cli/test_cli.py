@@ -331,9 +331,9 @@ def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks
     command = [sys.executable, "-m", "mh4", "parse", small_model, small_treebanks[1], "--cluster", "local"]
     done = subprocess.run([*command, "-o", tmp_path / "out"], capture_output=True, text=True)
     assert done.returncode == 0
-    # A busy machine may take longer to end a worker than Dask waits.
-    (line,) = (line for line in done.stderr.splitlines() if "Worker process still alive" not in line)
-    assert re.match(r"\d+ sentences, \d+ words, ", line)
+    # On a busy machine Dask's nannies may have to wait for workers, and say so.
+    lines = [line for line in done.stderr.splitlines() if "distributed.nanny" not in line]
+    assert re.fullmatch(r"\d+ sentences, \d+ words, .*", "\n".join(lines)), done.stderr
 
 
 def test_options_that_do_not_go_together(run, small_treebanks):
