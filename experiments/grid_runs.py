@@ -34,7 +34,7 @@ from mh4.trees.evaluation import Evaluation, Score, evaluate
 TREES_ALONE = {
     "tagger_weight": 0.2,
     "feature_weight": 0.1,
-    **dict.fromkeys(("upos_weight", "xpos_weight", "feats_weight", "lemma_weight"), 0.0),
+    **dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0),
 }
 PRESETS = {name: settings | TREES_ALONE if settings else settings for name, settings in ANNOTATING.items()}
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")

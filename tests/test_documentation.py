@@ -45,7 +45,7 @@ def workplace(tmp_path_factory):
         folder / "train.conllu",
         folder / "dev.conllu",
         folder / "models" / "hu",
-        replace(config, network=replace(config.network, upos_weight=1.0, lemma_weight=1.0)),
+        replace(config, network=replace(config.network, analysis_weight=1.0, lemma_weight=1.0)),
         device="cpu",
         segmenter="epochs=1;dimension=16;segment_size=20",
     )

@@ -13,6 +13,26 @@ from .layers import Classifier
 from .network_config import NetworkConfig
 
 IGNORED = -100  # class of a word without one
+INCOMPLETE = -20.0  # score of an analysis without a UPOS or XPOS where others have one
+
+
+class Analyses(NamedTuple):
+    """What each of K analyses consists of: a UPOS, an XPOS and FEATS.
+
+    Attributes
+    ----------
+    upos, xpos : int64 (K,)
+        Indices of the tags; `IGNORED` without one.
+    feats : int64 (K,)
+        Which FEATS, as a whole.
+    values : float32 (classes of all attributes in FEATS, K)
+        1 where the analysis has this class.
+    """
+
+    upos: np.ndarray
+    xpos: np.ndarray
+    feats: np.ndarray
+    values: np.ndarray
 
 
 class Classes(NamedTuple):
@@ -20,38 +40,31 @@ class Classes(NamedTuple):
 
     Attributes
     ----------
-    upos, xpos, lemmas
-        UPOS tags, XPOS tags, rules of lemmas.
-    feats
-        Of each attribute in FEATS; class 0 is that a word does not have it.
+    upos, xpos, feats, lemmas
+        UPOS tags, XPOS tags, classes of all attributes in FEATS together, rules of lemmas.
+    analyses
+        Of the first three together.
     """
 
     upos: int
     xpos: int
-    feats: tuple[int, ...]
+    feats: int
     lemmas: int
-
-    @property
-    def most_values(self) -> int:
-        """Classes of the attribute that has most."""
-        return max(self.feats, default=1)
+    analyses: Analyses
 
 
 class ColumnScores(NamedTuple):
-    """Scores for M words; None where a column is left out.
+    """Scores for M words; None where a column is left out."""
 
-    ``feats`` is −∞ beyond an attribute's classes; ``inside`` is where these are, bool (attributes, most values).
-    """
-
-    upos: Tensor | None  # (M, tags)
-    xpos: Tensor | None  # (M, XPOS tags)
-    feats: Tensor | None  # (M, attributes, most values)
+    analyses: Tensor | None  # (M, K)
     lemmas: Tensor | None  # (M, rules)
-    inside: Tensor
 
 
 class Annotator(nn.Module):
-    """A classifier for each column; FEATS has one output layer for all attributes, with a softmax each.
+    """Scores analyses and rules of lemmas.
+
+    The score of an analysis is the sum of those of its parts: UPOS, XPOS, and the class of every attribute in FEATS. A
+    softmax over all analyses makes probabilities of them, so that the parts are learnt together, as they are chosen.
 
     Parameters
     ----------
@@ -61,41 +74,47 @@ class Annotator(nn.Module):
 
     def __init__(self, config: NetworkConfig, size: int, classes: Classes) -> None:
         super().__init__()
-        self.weights = config.upos_weight, config.xpos_weight, config.feats_weight, config.lemma_weight
+        self.analysis_weight, self.lemma_weight = config.analysis_weight, config.lemma_weight
 
-        counts = classes.upos, classes.xpos, sum(classes.feats), classes.lemmas
-        self.upos, self.xpos, self.feats, self.lemmas = (
-            Classifier(size, config.mlp, count, config.mlp_dropout) if count and weight else None
-            for count, weight in zip(counts, self.weights, strict=True)
+        counts = (classes.upos, classes.xpos, classes.feats), (classes.lemmas,)
+        (self.upos, self.xpos, self.feats), (self.lemmas,) = (
+            [Classifier(size, config.mlp, count, config.mlp_dropout) if count and weight else None for count in group]
+            for group, weight in zip(counts, (self.analysis_weight, self.lemma_weight), strict=True)
         )
-        inside = np.arange(classes.most_values) < np.array(classes.feats, np.int64)[:, None]
-        self.register_buffer("inside", torch.from_numpy(inside), persistent=False)
-        self.register_buffer("places", torch.from_numpy(np.flatnonzero(inside)), persistent=False)
-        self.inside: Tensor
-        self.places: Tensor
+        upos, xpos, feats, values = classes.analyses
+        tags = (classes.upos, upos), (classes.xpos, xpos)
+        penalty = sum(INCOMPLETE * ((of == IGNORED) & (count > 0)) for count, of in tags)
+        parts = np.concatenate([*(np.arange(count)[:, None] == of for count, of in tags), values])
+        for name, array in {
+            "parts": parts.astype(np.float32),
+            "penalty": np.asarray(penalty, np.float32),
+            "analyses": np.stack([upos, xpos, feats]),
+        }.items():
+            self.register_buffer(name, torch.from_numpy(array), persistent=False)
+        self.parts: Tensor  # (classes of all columns, K)
+        self.penalty: Tensor  # (K,)
+        self.analyses: Tensor  # (3, K)
 
     def forward(self, words: Tensor) -> ColumnScores:
         """Scores for words, (M, size)."""
-        upos, xpos, feats, lemmas = (
-            None if classifier is None else classifier(words)
-            for classifier in (self.upos, self.xpos, self.feats, self.lemmas)
-        )
-        if feats is not None:
-            padded = feats.new_full((len(feats), self.inside.numel()), float("-inf"))
-            feats = padded.index_copy(1, self.places, feats).unflatten(1, self.inside.shape)
-        return ColumnScores(upos, xpos, feats, lemmas, self.inside)
+        scores = [classifier(words) for classifier in (self.upos, self.xpos, self.feats) if classifier is not None]
+        analyses = torch.cat(scores, 1) @ self.parts + self.penalty if scores else None
+        return ColumnScores(analyses, None if self.lemmas is None else self.lemmas(words))
 
     def loss(self, words: Tensor, targets: Tensor) -> Tensor:
-        """Weighted sum of the cross-entropies of M words; targets int64 (M, 3 + attributes), see `Columns.targets`."""
+        """Weighted sum over M words of minus the log-probabilities of their analyses and of their rules.
+
+        ``targets``, int64 (M, 4), has the UPOS, XPOS and FEATS of words and the rule of the lemma. Where one of the
+        first three is `IGNORED`, any analysis that has the others is right.
+        """
         scores = self(words)
-        losses = (
-            (scores.upos, targets[:, 0]),
-            (scores.xpos, targets[:, 1]),
-            (None if scores.feats is None else scores.feats.flatten(0, 1), targets[:, 3:].flatten()),
-            (scores.lemmas, targets[:, 2]),
-        )
         total = words.new_zeros(())
-        for weight, (of_column, gold) in zip(self.weights, losses, strict=True):
-            if of_column is not None:
-                total = total + weight * cross_entropy(of_column, gold, ignore_index=IGNORED, reduction="sum")
+        if scores.analyses is not None:
+            given = targets[:, :3, None]
+            right = ((given == self.analyses) | (given == IGNORED)).all(1)
+            losses = scores.analyses.logsumexp(1) - scores.analyses.masked_fill(~right, float("-inf")).logsumexp(1)
+            total = total + self.analysis_weight * losses.sum()
+        if scores.lemmas is not None:
+            lemmas = cross_entropy(scores.lemmas, targets[:, 3], ignore_index=IGNORED, reduction="sum")
+            total = total + self.lemma_weight * lemmas
         return total

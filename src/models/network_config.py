@@ -28,8 +28,8 @@ class NetworkConfig:
         Of the losses of relations, and of UPOS and of UPOS|XPOS.
     feature_weight
         Of the loss of morphological features (FEATS), which the published model does not learn.
-    upos_weight, xpos_weight, feats_weight, lemma_weight
-        Of the losses of what is written to these columns; without a weight, the column is not predicted.
+    analysis_weight, lemma_weight
+        Of the losses of UPOS, XPOS and FEATS together, and of lemmas; without a weight, they are not predicted.
     tagger_layer
         Layer of the sentence BiLSTM that tags and morphological features are predicted from, counted from 1; 0 stands
         for the last one, as published.
@@ -54,9 +54,7 @@ class NetworkConfig:
     tagger_weight: Weight = 0.2
     labeler_weight: Weight = 1.0
     feature_weight: Weight = 0.0
-    upos_weight: Weight = 0.0
-    xpos_weight: Weight = 0.0
-    feats_weight: Weight = 0.0
+    analysis_weight: Weight = 0.0
     lemma_weight: Weight = 0.0
     tagger_layer: Annotated[int, Field(ge=0)] = 0
     characters: Literal["rare", "all"] = "rare"
@@ -65,7 +63,7 @@ class NetworkConfig:
     @property
     def annotates(self) -> bool:
         """Whether anything but trees is predicted."""
-        return any((self.upos_weight, self.xpos_weight, self.feats_weight, self.lemma_weight))
+        return any((self.analysis_weight, self.lemma_weight))
 
     @model_validator(mode="after")
     def _check_tagger_layer(self) -> Self:

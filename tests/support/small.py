@@ -17,9 +17,7 @@ SMALL_NETWORK = NetworkConfig(
 # The same with UPOS, XPOS, FEATS and lemmas.
 ANNOTATING_NETWORK = replace(
     SMALL_NETWORK,
-    upos_weight=1.0,
-    xpos_weight=1.0,
-    feats_weight=1.0,
+    analysis_weight=1.0,
     lemma_weight=1.0,
     mlp_dropout=0.0,
     lstm_dropout=0.0,

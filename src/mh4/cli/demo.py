@@ -30,7 +30,7 @@ DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_
 GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
 ANNOTATING = "mh4-hybrid"  # also predicts the other columns, and cuts text
-DEMO_ANNOTATION = NetworkConfig(upos_weight=0.5, xpos_weight=0.2, feats_weight=1.0, lemma_weight=0.5)
+DEMO_ANNOTATION = NetworkConfig(analysis_weight=0.5, lemma_weight=0.5)
 DEMO_SEGMENTER = "epochs=2;dimension=16;segment_size=20"
 
 

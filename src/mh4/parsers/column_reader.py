@@ -1,4 +1,4 @@
-"""From the scores of columns to their values: UPOS first, then the best analysis that goes with it, then the lemma."""
+"""From the scores of columns to their values: UPOS, the best analysis that goes with it, then the lemma."""
 
 from __future__ import annotations
 
@@ -13,10 +13,9 @@ from mh4.models.annotator import Annotator, ColumnScores
 from mh4.models.devices import send
 
 from .columns import UNKNOWN, Columns
-from .request import Request
+from .request import TAGS, Request
 
 _PREDICTED = -1  # in place of a given UPOS
-_RARE = -20.0  # logarithm of the probability of an XPOS that has none
 _SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
 _UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
 _RULES = 20  # how many rules are tried on a form that is new
@@ -26,10 +25,10 @@ _KNOWN = 6.0  # what it adds to the score of a rule that its lemma is known, wit
 class ColumnReader:
     """Chooses values for words, and writes them beside those that are given.
 
-    XPOS and FEATS are, of the analyses that the UPOS had in training, the one with the highest probability, as that of
-    XPOS and of every attribute in FEATS: so they go together, and with the UPOS, be it given or predicted. What a form
-    had in training counts, too: its analyses there are a second opinion. A form of the lexicon has the lemma of the
-    lexicon, any other the one that the best rule that fits makes; of a new form, rules that make known lemmas go first.
+    The UPOS is the one whose analyses have the highest probability together; XPOS and FEATS are the most probable
+    analysis that the UPOS, be it given or predicted, had in training: so they go together. What a form had in training
+    counts, too: its analyses there are a second opinion. A form of the lexicon has the lemma of the lexicon, any other
+    the one that the best rule that fits makes; of a new form, rules that make known lemmas go first.
 
     Attributes
     ----------
@@ -40,12 +39,13 @@ class ColumnReader:
     def __init__(self, columns: Columns, annotator: Annotator, device: torch.device) -> None:
         self.columns = columns
         self.device = device
-        heads = {name for name in columns.known if getattr(annotator, name) is not None}
-        by_feats = {"xpos"} if "feats" in heads and "xpos" in columns.known and not columns.xpos else set()
-        self.annotates = frozenset(heads | by_feats)
-        tables = columns.tables()
-        self._forbidden, self._xpos_of = (torch.from_numpy(table).to(device) for table in (~tables.upos, tables.xpos))
-        self._features = torch.from_numpy(tables.feats).to(device)
+        predicted = {"lemmas"} if annotator.lemmas is not None else set()
+        if any(classifier is not None for classifier in (annotator.upos, annotator.xpos, annotator.feats)):
+            predicted.update(TAGS)
+        self.annotates = columns.known & predicted
+        of_upos = np.arange(len(columns.upos))[:, None] == columns.classes.analyses.upos
+        self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
+        self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
         seen, totals = columns.seen_choices()
         spread = _UNSEEN * totals / max(totals.sum(), 1)
         self._unseen = torch.from_numpy(_SEEN * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
@@ -67,18 +67,20 @@ class ColumnReader:
         And of the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
         """
         index, unknown = self.columns.upos_index, len(self.columns.upos)
-        predicted = scores.upos is not None
+        predicted = "upos" in self.annotates
         given = [
             _PREDICTED if predicted and (overwrite or tag == UNKNOWN) else index.get(tag, unknown)
             for sentence in sentences
             for tag in sentence.upos
         ]
         upos = send(torch.tensor(given, dtype=torch.int64), self.device)
-        if scores.upos is not None:
-            upos = torch.where(upos == _PREDICTED, scores.upos.argmax(1), upos)
         chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
-        if scores.xpos is not None or scores.feats is not None:
-            chosen[1] = self._analyses(scores, upos, sentences)
+        if scores.analyses is not None:
+            total = scores.analyses + self._opinions(sentences)
+            if predicted:
+                likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
+                chosen[0] = upos = torch.where(upos == _PREDICTED, likeliest, upos)
+            chosen[1] = total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
         if scores.lemmas is None:
             return (torch.stack(chosen, 1).to(torch.int32),)
         forms = [form for sentence in sentences for form in sentence.forms]
@@ -92,22 +94,18 @@ class ColumnReader:
     def _is_new(self, form: str) -> bool:
         return form not in self._known_forms
 
-    def _analyses(self, scores: ColumnScores, upos: Tensor, sentences: Sequence[Sentence]) -> Tensor:
-        """The best analysis of each word, (M,), given its UPOS."""
-        total = torch.zeros(len(upos), len(self._xpos_of), device=self.device)
-        if scores.xpos is not None:
-            total += torch.nn.functional.pad(scores.xpos.log_softmax(1), (0, 1), value=_RARE)[:, self._xpos_of]
-        if scores.feats is not None:
-            total += scores.feats.log_softmax(2)[:, scores.inside] @ self._features
-        forms = (form for sentence in sentences for form in sentence.forms)
+    def _opinions(self, sentences: Sequence[Sentence]) -> Tensor:
+        """What the analyses of a form in training add to the scores, (M, K)."""
+        forms = [form for sentence in sentences for form in sentence.forms]
+        opinions = torch.zeros(len(forms), self._of_upos.shape[1], device=self.device)
         found = {word: self._seen[form] for word, form in enumerate(forms) if form in self._seen}
         if found:
             columns, gains = (np.concatenate(arrays) for arrays in zip(*found.values(), strict=True))
             rows = np.repeat(list(found), [len(indices) for indices, _ in found.values()])
-            total[send(torch.tensor(list(found)), self.device)] += self._unseen
+            opinions[send(torch.tensor(list(found)), self.device)] = self._unseen
             places = tuple(send(torch.from_numpy(array), self.device) for array in (rows, columns))
-            total.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
-        return total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
+            opinions.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
+        return opinions
 
     def read(
         self, choices: Sequence[Tensor], sentences: Sequence[Sentence], request: Request

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from functools import cache, cached_property
-from typing import Annotated, Literal, NamedTuple, Self
+from typing import Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 
 from mh4.data.lemma_rules import LemmaRule, lemma_rule
 from mh4.data.sentence import Sentence
-from mh4.models.annotator import IGNORED, Classes
+from mh4.models.annotator import IGNORED, Analyses, Classes
 from mh4.models.network_config import STRICT
 
 UNKNOWN = "_"
@@ -47,24 +47,6 @@ def _canonical(feats: str) -> str:
     return "|".join(sorted(feats.split("|"), key=lambda feature: _order(attribute_of(feature))))
 
 
-class Tables(NamedTuple):
-    """What K analyses consist of.
-
-    Attributes
-    ----------
-    upos : bool (tags + 1, K)
-        Which of them have this UPOS; the last row is that of a UPOS that is not known, which any may have.
-    xpos : int64 (K,)
-        Index of XPOS; behind the last one, if it is "_".
-    feats : float32 (classes of all attributes, K)
-        1 where the analysis has this class.
-    """
-
-    upos: np.ndarray
-    xpos: np.ndarray
-    feats: np.ndarray
-
-
 @dataclass(frozen=True, config=STRICT)
 class Columns:
     """What training sentences have in the columns UPOS, XPOS, FEATS and LEMMA.
@@ -90,9 +72,8 @@ class Columns:
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
-        classes = self.classes
-        cells = (classes.upos + 1 + sum(classes.feats)) * len(self.analyses)
-        if max(cells, len(classes.feats) * classes.most_values) > MOST_CELLS:
+        features = sum(len(features) + 1 for features in self.attributes.values())
+        if (len(self.upos) + len(self.xpos) + features) * len(self.analyses) > MOST_CELLS:
             raise ValueError("analyses: too many values of too many attributes")
         for form, pairs in self.seen.items():
             if len(pairs) % 2 or max(pairs[::2], default=0) >= len(self.analyses) or 0 in pairs[1::2]:
@@ -168,12 +149,17 @@ class Columns:
     @cached_property
     def classes(self) -> Classes:
         """How many classes the network tells apart. Class 0 of an attribute is that a word does not have it."""
-        return Classes(
-            len(self.upos),
-            len(self.xpos),
-            tuple(len(features) + 1 for features in self.attributes.values()),
-            len(self.lemma_rules),
-        )
+        counts = [len(features) + 1 for features in self.attributes.values()]
+        first = np.cumsum([0, *counts])
+        values = np.zeros((first[-1], len(self.choices)), np.float32)
+        for k, (_, _, feats) in enumerate(self.choices):
+            rows = first[:-1].copy()
+            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
+                rows[attribute] += value
+            values[rows, k] = 1
+        indices = np.array([self._indices(*choice) for choice in self.choices], np.int64).reshape(-1, 3)
+        analyses = Analyses(indices[:, 0], indices[:, 1], indices[:, 2], values)
+        return Classes(len(self.upos), len(self.xpos), len(values), len(self.lemma_rules), analyses)
 
     @cached_property
     def upos_index(self) -> dict[str, int]:
@@ -191,6 +177,15 @@ class Columns:
             for row, features in enumerate(self.attributes.values())
             for index, feature in enumerate(features, start=1)
         }
+
+    @cached_property
+    def _feats_index(self) -> dict[str, int]:
+        return {feats: index for index, feats in enumerate(_distinct(feats for _, _, feats in self.analyses))}
+
+    def _indices(self, upos: str, xpos: str, feats: str) -> tuple[int, int, int]:
+        """Of an analysis that is known; `IGNORED` where UPOS or XPOS has none."""
+        xpos_index = self._xpos_index.get(xpos, IGNORED)
+        return self.upos_index.get(upos, IGNORED), xpos_index, self._feats_index[_canonical(feats)]
 
     @cached_property
     def _rule_index(self) -> dict[LemmaRule, int]:
@@ -219,34 +214,17 @@ class Columns:
             found[form] = indices, counts
         return found, totals
 
-    def tables(self) -> Tables:
-        """What each of K choices consists of."""
-        classes, choices = self.classes, self.choices
-        upos = np.zeros((classes.upos + 1, len(choices)), bool)
-        feats = np.zeros((sum(classes.feats), len(choices)), np.float32)
-        first = np.cumsum([0, *classes.feats])[:-1]
-        for k, (tag, _, features) in enumerate(choices):
-            upos[[self.upos_index.get(tag, -1), -1], k] = True
-            rows = first.copy()
-            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(features).values()):
-                rows[attribute] = first[attribute] + value
-            feats[rows, k] = 1
-        return Tables(upos, np.array([self._xpos_index.get(tag, classes.xpos) for _, tag, _ in choices]), feats)
-
     def targets(self, sentence: Sentence) -> np.ndarray:
-        """Classes of the n words of a training sentence, int64 (n, 3 + attributes): UPOS, XPOS, lemma rule, FEATS.
+        """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
 
         What is "_", other than FEATS, is `IGNORED`.
         """
-        targets = np.zeros((len(sentence), 3 + len(self.attributes)), np.int64)
-        targets[:, 0] = [self.upos_index.get(tag, IGNORED) for tag in sentence.upos]
-        targets[:, 1] = [self._xpos_index.get(tag, IGNORED) for tag in sentence.xpos]
-        for row, form, lemma, feats in zip(targets, sentence.forms, sentence.lemmas, sentence.feats, strict=True):
-            row[2] = IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
-            for feature in _by_attribute(feats).values():
-                attribute, value = self._feature_index[feature]
-                row[3 + attribute] = value
-        return targets
+        rules = [
+            IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
+            for form, lemma in zip(sentence.forms, sentence.lemmas, strict=True)
+        ]
+        analyses = map(self._indices, sentence.upos, sentence.xpos, sentence.feats)
+        return np.array([(*analysis, rule) for analysis, rule in zip(analyses, rules, strict=True)], np.int64)
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from .checking import checked
 from .systems import get_system
 from .vocabulary import MIN_WORD_COUNT
 
-FORMAT = 2  # of the model folder; format 1 had no kinds
+FORMAT = 3  # of the model folder; format 1 had no kinds, format 2 a weight for each column of an analysis
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=0)]
@@ -276,13 +276,22 @@ def from_dict(data: Mapping[str, Any]) -> Config:
     if found == 1:
         kind = "greedy" if "transitions" in values else "chart"
         kind = "perceptron" if values.pop("scorer", None) == "perceptron" else kind
-    elif found == FORMAT:
+    elif found in (2, FORMAT):
         kind = values.pop("kind", None)
     else:
         raise ValueError(f"model format {found!r}; this version reads formats 1 to {FORMAT}")
     if not isinstance(kind, str) or kind not in KINDS:
         raise ValueError(f"unknown kind of model {kind!r}; known: {', '.join(KINDS)}")
+    if found == 2 and isinstance(network := values.get("network"), dict):
+        values["network"] = _with_analysis_weight(network)
     return checked(KINDS[kind], json.dumps(values))
+
+
+def _with_analysis_weight(network: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings of a network of format 2, which had the same classifiers, as those of today."""
+    rest = dict(network)
+    weights = [rest.pop(name, 0.0) for name in ("upos_weight", "xpos_weight", "feats_weight")]
+    return rest | {"analysis_weight": next(filter(None, weights), 0.0)}
 
 
 def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:

@@ -27,7 +27,7 @@ class Example:
     `words` is what the encoder sees; `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest
     one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown), `tags` and `tag_pairs` are int64
     (n,), `features` is bool (n, features), without columns where they are not learnt; `columns` is int64
-    (n, 3 + attributes), see `Columns.targets`, or (n, 0).
+    (n, 4), see `Columns.targets`, or (n, 0).
     """
 
     sentence: Sentence

@@ -7,9 +7,7 @@ from typing import Any
 # average of the weights.
 _RICHER: dict[str, Any] = {
     "tagger_weight": 0.0,
-    "upos_weight": 0.4,
-    "xpos_weight": 0.2,
-    "feats_weight": 0.3,
+    "analysis_weight": 0.5,
     "lemma_weight": 0.5,
     "tagger_layer": 1,
     "characters": "all",

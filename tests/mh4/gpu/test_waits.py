@@ -25,7 +25,7 @@ def test_a_step_waits_twice_at_most(name, small_treebanks, tmp_path):
 
 
 def test_evaluation_does_not_wait_for_every_parameter(small_treebanks, tmp_path):
-    columns = dict.fromkeys(("upos_weight", "xpos_weight", "feats_weight", "lemma_weight"), 0.0)  # each is awaited
+    columns = dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0)  # each is awaited
     best, seen = CONFIGS["preset best"], []
     config = replace(best, network=replace(best.network, **columns))
     with PretendGPU() as gpu:

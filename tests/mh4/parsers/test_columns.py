@@ -14,7 +14,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
-from mh4.models.annotator import IGNORED, Annotator
+from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checking import checked
 from mh4.parsers.column_reader import ColumnReader
@@ -66,10 +66,12 @@ def test_values_and_classes():
     assert list(columns.attributes) == ["Case", "Number", "Number[psor]", "NumType", "Tense"]  # UD's order
     assert columns.attributes["Number"] == ("Number=Sing", "Number=Plur")
     assert columns.known == set(COLUMNS)
-    targets = columns.targets(SENTENCES[1])
-    assert targets[:, 0].tolist() == [0, 1, 0]
-    assert targets[:, 3:].tolist() == [[0, 1, 0, 0, 0], [0] * 5, [1, 0, 1, 1, 0]]
-    assert columns.rules[targets[2, 2]] == lemma_rule("saw", "sawe")
+    upos, xpos, feats, rules = columns.targets(SENTENCES[1]).T
+    assert upos.tolist() == [0, 1, 0]
+    assert xpos.tolist() == [0, 1, 0]
+    which = [columns.classes.analyses.feats.tolist().index(index) for index in feats]
+    assert [columns.choices[k][2] for k in which] == ["Number=Sing", "_", "Case=Gen|Number[psor]=Sing|NumType=Card"]
+    assert columns.rules[rules[2]] == lemma_rule("saw", "sawe")
 
 
 def test_the_lexicon_has_what_is_unambiguous():
@@ -81,23 +83,27 @@ def test_the_lexicon_has_what_is_unambiguous():
     assert "dogs\tNOUN\tNumber=Plur" not in lexicon  # the shorter key says it already
 
 
-def test_what_goes_with_a_tag():
+def test_what_an_analysis_consists_of():
     columns = Columns.from_sentences(SENTENCES)
-    upos, xpos, feats = columns.tables()
+    upos, xpos, feats, values = columns.classes.analyses
     assert columns.choices[:2] == (("NOUN", "N", "Number=Sing"), ("ADP", "P", "_"))
-    assert upos[:, :2].tolist() == [[True, False], [False, True], [False, False], [True, True]]
-    assert upos.sum() == 2 * len(columns.choices)
-    assert xpos[:2].tolist() == [0, 1]
-    classes = [(attribute, value) for attribute, count in enumerate(columns.classes.feats) for value in range(count)]
-    assert [classes[row] for row in np.flatnonzero(feats[:, 0])] == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 0)]
-    assert [classes[row] for row in np.flatnonzero(feats[:, 1])] == [(attribute, 0) for attribute in range(5)]
+    assert upos[:2].tolist() == xpos[:2].tolist() == [0, 1]
+    assert len(set(feats.tolist())) == len({choice[2] for choice in columns.choices})
+    classes = [
+        (attribute, value)
+        for attribute, features in enumerate(columns.attributes.values())
+        for value in range(len(features) + 1)
+    ]
+    assert len(classes) == len(values) == columns.classes.feats
+    assert [classes[row] for row in np.flatnonzero(values[:, 0])] == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 0)]
+    assert [classes[row] for row in np.flatnonzero(values[:, 1])] == [(attribute, 0) for attribute in range(5)]
 
 
 def test_columns_that_the_treebank_does_not_have():
     sentence = SENTENCES[0].replace(xpos=["_"] * 3, lemmas=["_", "x", "_"], feats=["_"] * 3)
     columns = Columns.from_sentences([sentence])
     assert columns.known == {"upos", "lemmas"}
-    assert columns.targets(sentence)[:, 1:].tolist() == [[IGNORED, IGNORED], [IGNORED, 0], [IGNORED, IGNORED]]
+    assert columns.targets(sentence)[:, 1:].tolist() == [[IGNORED, 0, IGNORED], [IGNORED, 0, 0], [IGNORED, 0, IGNORED]]
 
 
 def test_many_xpos_are_those_of_upos_and_feats():
@@ -123,32 +129,42 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     columns = Columns.from_sentences([*SENTENCES, more])
     annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
-    scores = annotator(torch.zeros(4, 4))
-    scores = scores._replace(feats=torch.where(scores.inside, 0.0, -torch.inf).repeat(4, 1, 1), xpos=None)
+    scores = ColumnScores(torch.zeros(4, len(columns.choices)), None)
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
 
     def chosen():
         return [columns.choices[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[0][:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
-    number, plural = list(columns.attributes).index("Number"), columns.attributes["Number"].index("Number=Plur") + 1
-    scores.feats[:, number, plural] = 50.0  # a network that is sure has its way
+    scores.analyses[:, columns.choices.index(("NOUN", "N", "Number=Plur"))] = 50.0  # a network that is sure has its way
     assert chosen() == ["Number=Plur"] * 4
 
 
-@pytest.mark.parametrize(("xpos", "feats", "analysis"), [(1.5, 1.0, "A"), (1.0, 1.5, "B")])
-def test_an_analysis_is_as_probable_as_its_parts_together(xpos, feats, analysis):
-    columns = Columns.from_sentences([rows("a a VERB A Number=Sing", "b b VERB B Number=Plur")])
+def test_the_score_of_an_analysis_is_the_sum_of_those_of_its_parts():
+    columns = Columns.from_sentences([*SENTENCES, rows("x x NOUN _ Number=Sing", "y y _ V _")])
     annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
-    reader = ColumnReader(columns, annotator, torch.device("cpu"))
-    scores = annotator(torch.zeros(1, 4))
-    scores = scores._replace(
-        xpos=torch.zeros(1, len(columns.xpos)), feats=torch.where(scores.inside, 0.0, -torch.inf).repeat(1, 1, 1)
-    )
-    scores.xpos[:, columns.xpos.index("A")] = xpos
-    scores.feats[:, 0, columns.attributes["Number"].index("Number=Plur") + 1] = feats
-    choices = reader.choose(scores, [rows("c _ VERB _ _")], overwrite=False)[0]
-    assert columns.choices[choices[0, 1]][1] == analysis
+    words = torch.randn(3, 4)
+    upos, xpos, feats = (classifier(words) for classifier in (annotator.upos, annotator.xpos, annotator.feats))
+    attributes = list(columns.attributes.values())
+    starts = np.cumsum([0, *(len(features) + 1 for features in attributes)])
+    for k, (tag, other, features) in enumerate(columns.choices):
+        expected = upos[:, columns.upos.index(tag)] if tag != "_" else INCOMPLETE
+        expected = expected + (xpos[:, columns.xpos.index(other)] if other != "_" else INCOMPLETE)
+        for start, known in zip(starts[:-1], attributes, strict=True):
+            (value,) = {1 + known.index(feature) for feature in features.split("|") if feature in known} or {0}
+            expected = expected + feats[:, start + value]
+        torch.testing.assert_close(annotator(words).analyses[:, k], expected)
+
+
+def test_a_tag_is_as_probable_as_its_analyses_together():
+    columns = Columns.from_sentences([rows("a a VERB A Number=Sing", "b b VERB A Number=Plur", "c c NOUN A _")])
+    reader = ColumnReader(columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"))
+    (noun,) = (k for k, choice in enumerate(columns.choices) if choice[0] == "NOUN")
+    scores = ColumnScores(torch.zeros(2, 3), None)
+    scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # of two others with 0: ln 2 is between
+    upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False)[0].T
+    assert [columns.upos[k] for k in upos] == ["VERB", "NOUN"]
+    assert [columns.choices[k][0] for k in analyses] == ["VERB", "NOUN"]
 
 
 @pytest.mark.parametrize(("tag", "lead", "lemma"), [("NOUN", 3.0, "dog"), ("NOUN", 9.0, "DOGS"), ("VERB", 3.0, "DOGS")])
@@ -362,14 +378,17 @@ def test_columns_do_not_depend_on_the_batch(parser, dev):
         assert replace(parser.predict([one])[0], score=None) == replace(together, score=None)
 
 
-def test_the_loss_leaves_out_what_has_no_class(parser):
+def test_the_loss_is_that_of_all_analyses_that_go_with_what_is_known(parser):
     annotator = parser.network.annotator
-    words = torch.randn(3, ANNOTATING_NETWORK.hidden + ANNOTATING_NETWORK.word_size)
-    targets = torch.full((3, 3 + len(parser.vocabulary.columns.attributes)), IGNORED)
-    assert annotator.loss(words, targets) == 0
-    targets[1, 0] = 2
-    expected = -annotator(words).upos.log_softmax(1)[1, 2]
-    torch.testing.assert_close(annotator.loss(words, targets), expected)
-    targets[0, 3] = 1
-    expected = expected - annotator(words).feats.log_softmax(2)[0, 0, 1]
+    words = torch.randn(4, ANNOTATING_NETWORK.hidden + ANNOTATING_NETWORK.word_size)
+    scores = annotator(words)
+    everything, rules = scores.analyses.log_softmax(1).exp(), scores.lemmas.log_softmax(1)
+    upos, xpos, feats, _ = parser.vocabulary.columns.classes.analyses
+    targets = torch.full((4, 4), IGNORED)
+    targets[0, :3] = torch.tensor([upos[3], xpos[3], feats[3]])
+    targets[1, 0] = upos[3]
+    targets[2, 1:] = torch.tensor([xpos[5], feats[5], 1])
+    right = [(upos == upos[3]) & (xpos == xpos[3]) & (feats == feats[3]), upos == upos[3]]
+    right += [(xpos == xpos[5]) & (feats == feats[5]), upos == upos]
+    expected = -sum(everything[i, torch.from_numpy(mask)].sum().log() for i, mask in enumerate(right)) - rules[2, 1]
     torch.testing.assert_close(annotator.loss(words, targets), expected)

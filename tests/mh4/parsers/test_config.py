@@ -32,7 +32,7 @@ from mh4.parsers.config import (
 )
 def test_configurations_are_read_back(config):
     saved = as_dict(config)
-    assert (saved["format"], saved["kind"]) == (2, config.kind)
+    assert (saved["format"], saved["kind"]) == (3, config.kind)
     assert from_dict(json.loads(json.dumps(saved))) == config
     for name in ("network", "training", "iterations"):
         saved.pop(name, None)
@@ -51,10 +51,22 @@ def test_configurations_of_format_1_had_no_kind(kind):
         assert kept[name] | data[name] == kept[name]  # settings that came later have their default
 
 
+def test_configurations_of_format_2_had_a_weight_for_each_column():
+    network = {"upos_weight": 0.0, "xpos_weight": 0.2, "feats_weight": 0.3, "lemma_weight": 0.5, "hidden": 8}
+    data = {"format": 2, "kind": "chart", "decoder": "mst"}
+    wanted = ChartConfig("mst", network=NetworkConfig(analysis_weight=0.2, lemma_weight=0.5, hidden=8))
+    assert from_dict(data | {"network": network}) == wanted
+    assert from_dict(data) == ChartConfig("mst")
+    with pytest.raises(ValueError, match="analysis_weight"):
+        from_dict(data | {"network": network | {"upos_weight": "much"}})
+    with pytest.raises(ValueError, match="upos_weight"):
+        from_dict(data | {"format": 3, "network": network})
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"format": 99}, "model format 99; this version reads formats 1 to 2"),
+        ({"format": 99}, "model format 99; this version reads formats 1 to 3"),
         ({}, "model format None"),
         ({"format": 2}, "unknown kind of model None; known: chart, greedy, perceptron"),
         ({"format": 2, "kind": ["chart"]}, "unknown kind of model ['chart']"),

@@ -1,8 +1,11 @@
 """Models written by earlier versions load and parse as they did: the folders hold what 0.1.0 wrote, and its output."""
 
+from operator import eq
+
 import pytest
 from paths import GOLDEN_FOLDER
 
+from mh4.data.conllu import read_conllu
 from mh4.parsers.registry import load_parser
 
 
@@ -11,3 +14,18 @@ def test_models_of_earlier_versions_parse_as_they_did(kind, tmp_path):
     folder = GOLDEN_FOLDER / "models" / kind
     load_parser(folder, device="cpu", threads=1).parse_file(folder / "dev.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == (folder / "dev.conllu").read_bytes()
+
+
+def test_a_model_with_a_weight_for_each_column_finds_the_same_trees_and_fills_every_column(tmp_path):
+    """Format 2; its UPOS were chosen before their analyses, so some are others today."""
+    folder = GOLDEN_FOLDER / "models" / "annotating"
+    parser = load_parser(folder, device="cpu", threads=1)
+    assert parser.annotates == {"upos", "xpos", "feats", "lemmas"}
+    parser.parse_file(folder / "dev.conllu", tmp_path / "out.conllu", overwrite=True)
+    same = 0
+    for found, expected in zip(read_conllu(tmp_path / "out.conllu"), read_conllu(folder / "dev.conllu"), strict=True):
+        assert found.heads.tolist() == expected.heads.tolist()
+        assert found.relations == expected.relations
+        assert "_" not in found.upos + found.xpos + found.lemmas
+        same += sum(map(eq, found.feats, expected.feats))
+    assert same > 100  # of 188

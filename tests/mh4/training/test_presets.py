@@ -21,14 +21,10 @@ PUBLISHED_NETWORK = {
     "tagger_weight": 0.2,
     "labeler_weight": 1.0,
     "feature_weight": 0.0,
-    "upos_weight": 0.0,
-    "xpos_weight": 0.0,
-    "feats_weight": 0.0,
-    "lemma_weight": 0.0,
     "tagger_layer": 0,
     "characters": "rare",
     "spelling_dropout": 0.0,
-    **dict.fromkeys(("upos_weight", "xpos_weight", "feats_weight", "lemma_weight"), 0.0),
+    **dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0),
 }
 PUBLISHED_TRAINING = {
     "seed": 1,
