@@ -96,7 +96,14 @@ def without_uncertain(sentence: Sentence, least: float) -> Sentence:
 
 
 def ranked(sentence: Sentence, rank: int) -> Sentence:
-    """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own."""
+    """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own.
+
+    Of several, the first alone begins a document or a paragraph.
+    """
+    if rank > 1:
+        comments = sentence.comments
+        kept = [comment for comment in comments if not comment.startswith(("# newdoc", "# newpar"))]
+        sentence = sentence.replace(comments=kept) if len(kept) < len(comments) else sentence
     if sentence.sent_id is not None:
         sentence = sentence.with_comment("sent_id", f"{sentence.sent_id}-k{rank}")
     sentence = sentence.with_comment("rank", rank)

@@ -72,10 +72,10 @@ def replace_column(fields: list[str], column: int, given: Sequence[str | Mapping
     fields[column::STRIDE] = map(str.__add__, values, ends)
 
 
-def with_comments(others: Others, comments: Iterable[str]) -> Others:
+def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> Others:
     """Other lines with these comments, at their beginning, in place of all that there were."""
     kept = [other for other in others if not other[1].startswith("#")]
-    return (*((0, _checked_comment(line)) for line in comments), *kept)
+    return (*((0, _checked_comment(line) + _line_end(first_misc)) for line in comments), *kept)
 
 
 def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
@@ -90,7 +90,7 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
     return tuple(lines)
 
 
-def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int) -> Others:
+def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first_misc: str) -> Others:
     """Other lines with these multiword tokens, (first, last, form[, space after]), in place of all that there were."""
     kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
     end = 0
@@ -102,8 +102,14 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int) -> Ot
         end = last
         if first < last:
             misc = NO_SPACE if space_after == [False] else "_"
-            kept.append((first - 1, "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))))
+            line = "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))
+            kept.append((first - 1, line + _line_end(first_misc)))
     return tuple(sorted(kept, key=lambda other: other[0]))
+
+
+def _line_end(first_misc: str) -> str:
+    """What the lines of a sentence have before their line feed, as that of its first word has, MISC being last."""
+    return "\r" * first_misc.partition("\n")[0].endswith("\r")
 
 
 def _checked_comment(line: str) -> str:

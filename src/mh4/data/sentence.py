@@ -393,9 +393,9 @@ class Sentence(Sequence[Word]):
             replace_column(fields, _COLUMNS[name], values)
         others = self._others
         if multiword_tokens is not None:
-            others = with_multiword_tokens(others, multiword_tokens, len(self))
+            others = with_multiword_tokens(others, multiword_tokens, len(self), self._fields[MISC])
         if comments is not None:
-            others = with_comments(others, comments)
+            others = with_comments(others, comments, self._fields[MISC])
         if heads is None:
             score, confidence = score if score is not None else self.score, confidence or self.confidence
             return Sentence._of(fields, self.heads, others, self.layout, score, confidence)

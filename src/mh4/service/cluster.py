@@ -176,8 +176,10 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
         yield client
 
 
-def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list[Path]:
+def check_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[Path]:
     """Where the parsed files will lie: ``output_folder / NAME`` for each input, without ``.gz``, ``.xz`` or ``.bz2``.
+
+    What was no CoNLL-U (``form``) ends in ``.conllu`` then, in place of ``.txt``.
 
     DataError: An input cannot be read, two have one name, or an output would replace an input.
     """
@@ -191,7 +193,8 @@ def check_files(inputs: Sequence[str | Path], output_folder: str | Path) -> list
         with open_input(path) as stream:
             if not stream.seekable():
                 raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
-        target = folder / re.sub(r"(?<=.)\.(gz|xz|bz2)$", "", Path(path).name)
+        name = re.sub(r"(?<=.)\.(gz|xz|bz2)$", "", Path(path).name)
+        target = folder / (name if form == "conllu" else name.removesuffix(".txt") + ".conllu")
         if target in targets:
             raise DataError(f"{path} and {targets[target]} would both be written to {target} (rename one)")
         if target.exists() and any(target.samefile(source) for source in inputs):
@@ -219,7 +222,7 @@ def parse_files(
     shard_words: int = WINDOW_WORDS,
     **wishes: Unpack[Wishes],
 ) -> Count:
-    """Parse files into a folder, under their names, on a cluster.
+    """Parse files into a folder, under their names (see `check_files`), on a cluster.
 
     Every file appears when it is whole, its sentences in the order of the input. The trees are those of
     `TreebankParser.parse`.
@@ -260,7 +263,7 @@ def parse_files(
     """
     require("distributed", "cluster")
     count = Count(0, 0)
-    targets = check_files(inputs, output_folder)
+    targets = check_files(inputs, output_folder, form)
     read_config(Path(model))  # an error, if there is no model, before workers are started
     Output(min_confidence=min_confidence)
     request = Request.of(predict, keep_heads, overwrite, **wishes)

@@ -145,7 +145,7 @@ def test_unusual_text_is_parsed(text, mh4, text_model, article, tmp_path):
 def test_text_is_parsed_on_a_cluster(mh4, text_model, article, tmp_path):
     mh4("parse", text_model, "--text", article, "--cluster", "local", "-o", tmp_path / "parsed")
     expected = mh4("parse", text_model, "--text", article).out
-    assert (tmp_path / "parsed" / article.name).read_text(encoding="utf-8") == expected
+    assert (tmp_path / "parsed" / f"{article.stem}.conllu").read_text(encoding="utf-8") == expected
 
 
 @pytest.mark.parametrize("options", [["--text", "-"], pytest.param(["--input", "horizontal"], marks=pytest.mark.slow)])

@@ -113,6 +113,10 @@ def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
     assert second.sent_id == "s1-k2"
     assert second.comments[-2:] == ("# rank = 2", "# score = 12.5")
     assert second.confidence is FOUND
+    text = "# newdoc id = d\r\n# newpar\r\n# sent_id = s1\r\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\r\n\r\n"
+    first, second = (ranked(Sentence.from_conllu(text), rank).to_bytes().decode() for rank in (1, 2))
+    assert first == text.replace("s1", "s1-k1").replace("1\ta", "# rank = 1\r\n1\ta")
+    assert second.startswith("# sent_id = s1-k2\r\n# rank = 2\r\n1\t")  # no second document or paragraph
     nameless = ranked(Sentence.from_words(["a"]), 1)
     assert nameless.comments == ("# rank = 1",)
 

@@ -258,6 +258,10 @@ def test_comments(sentence):
     assert new.replace(comments=sentence.comments) == sentence
     assert new.replace(comments=["# sent_id = x"]).name == "sentence x"
     assert sentence.replace(comments=[]).lines == sentence.lines[2:]
+    lines = Sentence.from_conllu(EXAMPLE.replace("\n", "\r\n")).replace(
+        comments=["# a"], multiword_tokens=[(1, 2, "x")]
+    )
+    assert all(line.endswith(b"\r") for line in lines.to_bytes().split(b"\n")[:-1])
 
 
 def test_comments_among_the_words():

@@ -228,6 +228,11 @@ def test_files_that_cannot_go_together(inputs, tmp_path):
     packed = tmp_path / "packed.conllu.gz"  # what is written is not compressed
     packed.write_bytes(b"")
     assert check_files([packed], tmp_path / "out") == [tmp_path / "out" / "packed.conllu"]
+    texts = [tmp_path / name for name in ("a.txt", "b.txt.xz", "c.v2", "d.conllu")]
+    for text in texts:
+        text.write_bytes(b"")
+    names = [path.name for path in check_files(texts, tmp_path / "out", "text")]
+    assert names == ["a.conllu", "b.conllu", "c.v2.conllu", "d.conllu.conllu"]
     for files, folder, message in (
         ([inputs[0], twin], "out", "would both be written"),
         ([twin], ".", "is an input and would be replaced"),
