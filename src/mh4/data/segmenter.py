@@ -17,6 +17,8 @@ EXTRA = "text"
 LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made
 LONGEST_TOKEN = 1000  # characters
 
+_HEADER = b"\x12morphodita_parsito"  # of a model of UDPipe 1
+
 # UDPipe ends a text at NUL, and takes for words what Python, and every reader of lines, takes for white space.
 _FOR_UDPIPE = str.maketrans({"\0": "\1"} | dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029", " "))
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
@@ -42,7 +44,9 @@ class Segmenter:
         self._udpipe = require("ufal.udpipe", EXTRA)
         if not Path(path).is_file():
             raise DataError(f"{path}: no such file (a segmenter is needed to cut text)")
-        self._model = self._udpipe.Model.load(str(path))
+        with open(path, "rb") as stream:  # UDPipe ends the process at what is not its own
+            own = stream.read(len(_HEADER)) == _HEADER
+        self._model = self._udpipe.Model.load(str(path)) if own else None
         if self._model is None or self._model.newTokenizer("") is None:
             raise DataError(f"{path}: is damaged, or no segmenter of UDPipe (train the model again)")
         self._writer = self._udpipe.OutputFormat.newConlluOutputFormat()

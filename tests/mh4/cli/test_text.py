@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 
+import numpy as np
 import pytest
 
 from mh4.cli import app, main
@@ -119,11 +120,21 @@ def test_what_is_no_text_is_one_line(content, problem, status, text_model, artic
     assert not (tmp_path / "out").exists()
 
 
-@pytest.mark.parametrize("share", [0.0, 0.5, 0.999, None], ids=["empty", "half", "nearly whole", "of another program"])
-def test_what_is_no_segmenter_is_one_line(share, status, text_model, article, tmp_path):
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda content: b"",
+        lambda content: content[: len(content) // 2],
+        lambda content: content[:-1],
+        lambda content: b"[]\n",
+        lambda content: np.random.default_rng(1).bytes(100_000),  # at which UDPipe aborts
+        lambda content: content[:40] + bytes(range(256)) * 200,
+    ],
+    ids=["empty", "half", "nearly whole", "of another program", "random", "after its header"],
+)
+def test_what_is_no_segmenter_is_one_line(damage, status, text_model, article, tmp_path):
     shutil.copytree(text_model, model := tmp_path / "model")
-    content = (model / "segmenter.udpipe").read_bytes()
-    (model / "segmenter.udpipe").write_bytes(b"[]\n" if share is None else content[: int(share * len(content))])
+    (model / "segmenter.udpipe").write_bytes(damage((model / "segmenter.udpipe").read_bytes()))
     code, lines = status("parse", model, "--text", article)
     assert code == 2
     assert len(lines) == 1
