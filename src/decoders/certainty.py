@@ -16,10 +16,11 @@ import numpy as np
 
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
 from .k_best import k_best_trees
-from .shared import Group, exact, holds_large, without_shared
+from .shared import LARGE, Group, exact, holds_large, without_shared
 
 T = TypeVar("T")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
+MOST = 1e30  # a score with which derivations can still be compared
 
 
 class Sums(Protocol):
@@ -227,8 +228,8 @@ class Certainty(ABC):
         With an arc bonus of −inf on all arcs but those of a tree (or of all trees with some given heads) this is the
         sum over its (their) derivations.
         """
-        scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
-        return self._sums(scores, arc_bonus).log_partition
+        sums, shared = self._sums_and_shared(*self._checked_sums(scores, arc_bonus, temperature))
+        return sums.log_partition + shared
 
     def part_marginals(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
@@ -255,10 +256,11 @@ class Certainty(ABC):
         ValueError
             Wrong shapes, NaN, +inf, or a temperature that is not positive.
         """
-        scores, arc_bonus = self._checked_sums(scores, arc_bonus, temperature)
-        found = self._sums(scores, arc_bonus).marginals()
+        sums, shared = self._sums_and_shared(*self._checked_sums(scores, arc_bonus, temperature))
+        found = sums.marginals()
         totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
-        return found._replace(arcs=found.arcs / np.where(totals > 0, totals, 1))
+        arcs = found.arcs / np.where(totals > 0, totals, 1)
+        return found._replace(arcs=arcs, log_partition=found.log_partition + shared)
 
     def part_marginals_batch(
         self,
@@ -304,11 +306,11 @@ class Certainty(ABC):
         if count < 0:
             raise ValueError(f"the number of samples cannot be negative; got {count}")
         weights, bonus = self._checked_sums(scores, arc_bonus, temperature)
-        size = weights.shape[1]
         drawn = []
-        for heads, parts in self._sums(weights, bonus).samples(count, np.random.default_rng(rng)):
-            score = weights[tuple(parts.T)].sum() + bonus[heads[1:], np.arange(1, size - 1)].sum()
-            drawn.append(Derivation(heads, parts, float(score * temperature)))
+        sums, _ = self._sums_and_shared(weights, bonus)
+        for heads, parts in sums.samples(count, np.random.default_rng(rng)):
+            found = Derivation(heads, parts, np.nan)
+            drawn.append(found._replace(score=self._weigh(found, weights, bonus) * temperature))
         return drawn
 
     def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
@@ -351,6 +353,22 @@ class Certainty(ABC):
         """Sums over the derivations; scores and arc bonus are float64 and divided by the temperature."""
         self._lacks_marginals()
 
+    def _sums_and_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[Sums, float]:
+        """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""
+        largest = max(np.abs(x).max(where=x > -np.inf, initial=0.0) for x in (scores, arc_bonus))
+        if not LARGE < largest < MOST:
+            return self._sums(scores, arc_bonus), 0.0
+        less = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
+        some = self.decode(scores, arc_bonus)
+        before, after = (self._weigh(some, *values) for values in ((scores, arc_bonus), less))
+        return self._sums(*less), before - after
+
+    @staticmethod
+    def _weigh(derivation: Derivation, scores: np.ndarray, arc_bonus: np.ndarray) -> float:
+        """Score of a derivation, in float64."""
+        heads = derivation.heads
+        return float(scores[tuple(derivation.parts.T)].sum() + arc_bonus[heads[1:], np.arange(1, len(heads))].sum())
+
     def _score_or_nothing(self, scores: np.ndarray, arc_bonus: np.ndarray) -> float:
         try:
             return self.decode(scores, arc_bonus).score
@@ -371,8 +389,7 @@ class Certainty(ABC):
         wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
         less = without_shared(wide, wide_bonus, self.channels, self.roles, self.shared, self.single_root)
         own, bonus = self._checked(*less)
-        score = less[0][tuple(best.parts.T)].sum() + less[1][best.heads[1:], words].sum()
-        return own, bonus, best._replace(score=float(score))
+        return own, bonus, best._replace(score=self._weigh(best, *less))
 
     def _checked_sums(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, temperature: float

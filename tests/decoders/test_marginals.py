@@ -294,6 +294,23 @@ def test_what_leaves_the_range_of_numbers_is_summed_on_logarithms(monkeypatch):
     assert len(asked) == 1
 
 
+@every_summing_decoder
+@pytest.mark.parametrize("constant", [1e4, -1e4, 1e9])
+def test_what_all_derivations_share_changes_no_probability(name, constant, monkeypatch):
+    decoder = get_decoder(name)
+    scores, bonus = (x.astype(np.float64) for x in problem(name, 12, 0))
+    (tree,) = decoder.sample(scores, 1, bonus, rng=0)
+    monkeypatch.setattr(mh4_sums, "LogSums", None)  # which would take fifty times as long
+    expected = decoder.part_marginals(scores, bonus)
+    found = decoder.part_marginals(scores + constant, bonus - constant)
+    check_numbers(found, 12)
+    np.testing.assert_allclose(found.arcs, expected.arcs, atol=1e-5)  # what float64 keeps of a score
+    np.testing.assert_allclose(found.parts, expected.parts, atol=1e-5)
+    shared = constant * (len(tree.parts) - 12)
+    log_partition = decoder.log_partition(scores + constant, bonus - constant)
+    assert log_partition == found.log_partition == pytest.approx(expected.log_partition + shared, abs=1e-4)
+
+
 def check_four_hundred_words(name, kind):
     decoder = get_decoder(name)
     numbers = HARD[kind](np.random.default_rng(0), (len(decoder.channels) + 1, 402, 402))

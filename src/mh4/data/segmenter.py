@@ -46,7 +46,7 @@ class Segmenter:
             raise DataError(f"{path}: no such file (a segmenter is needed to cut text)")
         with open(path, "rb") as stream:  # UDPipe ends the process at what is not its own
             own = stream.read(len(_HEADER)) == _HEADER
-        self._model = self._udpipe.Model.load(str(path)) if own else None
+        self._model: Any = self._udpipe.Model.load(str(path)) if own else None
         if self._model is None or self._model.newTokenizer("") is None:
             raise DataError(f"{path}: is damaged, or no segmenter of UDPipe (train the model again)")
         self._writer = self._udpipe.OutputFormat.newConlluOutputFormat()
