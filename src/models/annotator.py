@@ -25,14 +25,14 @@ class Analyses(NamedTuple):
         Indices of the tags; `IGNORED` without one.
     feats : int64 (K,)
         Which FEATS, as a whole.
-    values : float32 (classes of all attributes in FEATS, K)
+    parts : float32 (classes of UPOS, XPOS and FEATS, K)
         1 where the analysis has this class.
     """
 
     upos: np.ndarray
     xpos: np.ndarray
     feats: np.ndarray
-    values: np.ndarray
+    parts: np.ndarray
 
 
 class Classes(NamedTuple):
@@ -41,7 +41,8 @@ class Classes(NamedTuple):
     Attributes
     ----------
     upos, xpos, feats, lemmas
-        UPOS tags, XPOS tags, classes of all attributes in FEATS together, rules of lemmas.
+        UPOS tags; XPOS tags, or characters at their positions; values of all attributes in FEATS, with that of an
+        attribute that a word does not have; rules of lemmas.
     analyses
         Of the first three together.
     """
@@ -63,7 +64,7 @@ class ColumnScores(NamedTuple):
 class Annotator(nn.Module):
     """Scores analyses and rules of lemmas.
 
-    The score of an analysis is the sum of those of its parts: UPOS, XPOS, and the class of every attribute in FEATS. A
+    The score of an analysis is the sum of those of its parts, the classes of UPOS, XPOS and every attribute in FEATS. A
     softmax over all analyses makes probabilities of them, so that the parts are learnt together, as they are chosen.
 
     Parameters
@@ -81,12 +82,10 @@ class Annotator(nn.Module):
             [Classifier(size, config.mlp, count, config.mlp_dropout) if count and weight else None for count in group]
             for group, weight in zip(counts, (self.analysis_weight, self.lemma_weight), strict=True)
         )
-        upos, xpos, feats, values = classes.analyses
-        tags = (classes.upos, upos), (classes.xpos, xpos)
-        penalty = sum(INCOMPLETE * ((of == IGNORED) & (count > 0)) for count, of in tags)
-        parts = np.concatenate([*(np.arange(count)[:, None] == of for count, of in tags), values])
+        upos, xpos, feats, parts = classes.analyses
+        penalty = sum(INCOMPLETE * ((of == IGNORED) & (of != IGNORED).any()) for of in (upos, xpos))
         for name, array in {
-            "parts": parts.astype(np.float32),
+            "parts": parts,
             "penalty": np.asarray(penalty, np.float32),
             "analyses": np.stack([upos, xpos, feats]),
         }.items():

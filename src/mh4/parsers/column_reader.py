@@ -18,6 +18,7 @@ from .request import TAGS, Request
 _PREDICTED = -1  # in place of a given UPOS
 _SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
 _UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
+_OF_RELATION = 0.5  # weight of what the relation of a word says of its analysis
 _RULES = 20  # how many rules are tried on a form that is new
 _KNOWN = 6.0  # what it adds to the score of a rule that its lemma is known, with this UPOS
 
@@ -27,16 +28,21 @@ class ColumnReader:
 
     The UPOS is the one whose analyses have the highest probability together; XPOS and FEATS are the most probable
     analysis that the UPOS, be it given or predicted, had in training: so they go together. What a form had in training
-    counts, too: its analyses there are a second opinion. A form of the lexicon has the lemma of the lexicon, any other
-    the one that the best rule that fits makes; of a new form, rules that make known lemmas go first.
+    counts, too: its analyses there are a second opinion, and its relation in the tree is a third one. A form of the
+    lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes; of a new form, rules
+    that make known lemmas go first.
 
     Attributes
     ----------
     annotates : frozenset
         Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted.
+    knows_relations : bool
+        Whether relations say anything about analyses.
     """
 
-    def __init__(self, columns: Columns, annotator: Annotator, device: torch.device) -> None:
+    def __init__(
+        self, columns: Columns, annotator: Annotator, device: torch.device, relations: Sequence[str] = ()
+    ) -> None:
         self.columns = columns
         self.device = device
         predicted = {"lemmas"} if annotator.lemmas is not None else set()
@@ -46,23 +52,31 @@ class ColumnReader:
         of_upos = np.arange(len(columns.upos))[:, None] == columns.classes.analyses.upos
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
-        seen, totals = columns.seen_choices()
+        seen, totals = columns.occurrences()
         spread = _UNSEEN * totals / max(totals.sum(), 1)
         self._unseen = torch.from_numpy(_SEEN * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
         self._seen = {
             form: (indices, _SEEN * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
         }
+        self.knows_relations = bool(columns.by_relation)
+        of_relations = np.vstack([columns.relation_probabilities(relations), np.ones((1, len(columns.analyses)))])
+        logs = np.log(np.maximum(of_relations, np.finfo(np.float32).tiny)).astype(np.float32)
+        self._of_relations = torch.from_numpy(_OF_RELATION * logs).to(device)  # (R + 1, K)
         keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
         self._known_forms = {key[0] for key in keys}
         self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
         self._cut = torch.tensor([rule.cut for rule in columns.rules], dtype=torch.int64, device=device)
         self._upos = np.array([*columns.upos, UNKNOWN], dtype=object)
         self._xpos, self._feats = (
-            np.array([choice[column] or UNKNOWN for choice in columns.choices], dtype=object) for column in (1, 2)
+            np.array([analysis[column] or UNKNOWN for analysis in columns.analyses], dtype=object) for column in (1, 2)
         )
 
-    def choose(self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool) -> tuple[Tensor, ...]:
+    def choose(
+        self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool, relations: Tensor | None = None
+    ) -> tuple[Tensor, ...]:
         """The best classes of the M words of some sentences, int32 (M, 3): UPOS, analysis, rule of the lemma.
+
+        ``relations``, int64 (M,), are indices of the words' relations, R where there is none.
 
         And of the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
         """
@@ -77,6 +91,8 @@ class ColumnReader:
         chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
         if scores.analyses is not None:
             total = scores.analyses + self._opinions(sentences)
+            if relations is not None:
+                total += self._of_relations[relations]
             if predicted:
                 likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
                 chosen[0] = upos = torch.where(upos == _PREDICTED, likeliest, upos)

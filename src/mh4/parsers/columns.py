@@ -17,7 +17,9 @@ from mh4.models.annotator import IGNORED, Analyses, Classes
 from mh4.models.network_config import STRICT
 
 UNKNOWN = "_"
-MOST_XPOS = 400  # with more tags, XPOS is the commonest one of UPOS and FEATS
+MOST_XPOS = 400  # with more tags, each is told from others by its characters
+MOST_XPOS_CLASSES = 4000  # with more of those, XPOS is the commonest one that goes with UPOS and FEATS
+UNSEEN = 5.0  # see `Columns.relation_probabilities`
 MOST_CELLS = 10**7  # of tables with a column for each analysis
 
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
@@ -63,21 +65,25 @@ class Columns:
         The lemma of a form, a tab and its UPOS or, where there are several lemmas, of these, another tab and FEATS.
     seen
         Of each form, the indices of its analyses, each followed by how often it had it.
+    by_relation
+        The same of each relation: of its dependents.
     """
 
     analyses: tuple[tuple[Tag, Tag, Value], ...] = ()
     lemma_rules: tuple[Rule, ...] = ()
     lexicon: dict[str, Value] = Field(default_factory=dict)
     seen: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)
+    by_relation: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)  # none in models of format 2
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         features = sum(len(features) + 1 for features in self.attributes.values())
-        if (len(self.upos) + len(self.xpos) + features) * len(self.analyses) > MOST_CELLS:
+        if (len(self.upos) + self._xpos_classes[0] + features) * len(self.analyses) > MOST_CELLS:
             raise ValueError("analyses: too many values of too many attributes")
-        for form, pairs in self.seen.items():
-            if len(pairs) % 2 or max(pairs[::2], default=0) >= len(self.analyses) or 0 in pairs[1::2]:
-                raise ValueError(f"seen: {form!r} has no such analyses")
+        for field in ("seen", "by_relation"):
+            for name, pairs in getattr(self, field).items():
+                if len(pairs) % 2 or max(pairs[::2], default=0) >= len(self.analyses) or 0 in pairs[1::2]:
+                    raise ValueError(f"{field}: {name!r} has no such analyses")
         return self
 
     @classmethod
@@ -85,6 +91,7 @@ class Columns:
         """All that training sentences hold."""
         analyses: Counter[Analysis] = Counter()
         of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
+        of_relation: dict[str, Counter[Analysis]] = defaultdict(Counter)
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
         for sentence in sentences:
@@ -92,6 +99,9 @@ class Columns:
             analyses.update(tags)
             for form, analysis in zip(sentence.forms, tags, strict=True):
                 of_form[form][analysis] += 1
+            for head, relation, analysis in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True):
+                if head >= 0 and relation != UNKNOWN:
+                    of_relation[relation][analysis] += 1
             for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
                 if lemma != UNKNOWN:
                     pairs[form, lemma] += 1
@@ -106,11 +116,14 @@ class Columns:
                 (lexicon[key],) = found
         ordered = _by_frequency(analyses)
         index = {analysis: k for k, analysis in enumerate(ordered)}
-        seen = {
-            form: tuple(number for analysis in _by_frequency(found) for number in (index[analysis], found[analysis]))
-            for form, found in of_form.items()
-        }
-        return cls(ordered, _by_frequency(rules), lexicon, seen)
+        seen, by_relation = (
+            {
+                name: tuple(n for analysis in _by_frequency(found) for n in (index[analysis], found[analysis]))
+                for name, found in of_names.items()
+            }
+            for of_names in (of_form, of_relation)
+        )
+        return cls(ordered, _by_frequency(rules), lexicon, seen, by_relation)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -118,13 +131,21 @@ class Columns:
         return _distinct(upos for upos, _, _ in self.analyses if upos != UNKNOWN)
 
     @cached_property
-    def _all_xpos(self) -> tuple[str, ...]:
+    def xpos(self) -> tuple[str, ...]:
+        """The tags, without "_"; the most frequent one first."""
         return _distinct(xpos for _, xpos, _ in self.analyses if xpos != UNKNOWN)
 
     @cached_property
-    def xpos(self) -> tuple[str, ...]:
-        """The tags, without "_"; none if they are too many: then XPOS is the commonest one of UPOS and FEATS."""
-        return self._all_xpos if len(self._all_xpos) <= MOST_XPOS else ()
+    def _xpos_classes(self) -> tuple[int, list[list[int]]]:
+        """How many classes tell the XPOS tags apart, and those of each tag.
+
+        A tag has a class of its own or, if there are many, one for the character at each position, and for its end.
+        """
+        if len(self.xpos) <= MOST_XPOS:
+            return len(self.xpos), [[k] for k in range(len(self.xpos))]
+        index: dict[tuple[int, str], int] = {}
+        of_tags = [[index.setdefault(part, len(index)) for part in enumerate((*tag, ""))] for tag in self.xpos]
+        return (len(index), of_tags) if len(index) <= MOST_XPOS_CLASSES else (0, [[] for _ in of_tags])
 
     @cached_property
     def attributes(self) -> dict[str, tuple[str, ...]]:
@@ -143,23 +164,27 @@ class Columns:
     @cached_property
     def known(self) -> frozenset[str]:
         """Which of the columns "upos", "xpos", "feats" and "lemmas" the model knows."""
-        sizes = {"upos": self.upos, "xpos": self._all_xpos, "feats": self.attributes, "lemmas": self.lemma_rules}
+        sizes = {"upos": self.upos, "xpos": self.xpos, "feats": self.attributes, "lemmas": self.lemma_rules}
         return frozenset(name for name, values in sizes.items() if values)
 
     @cached_property
     def classes(self) -> Classes:
         """How many classes the network tells apart. Class 0 of an attribute is that a word does not have it."""
-        counts = [len(features) + 1 for features in self.attributes.values()]
-        first = np.cumsum([0, *counts])
-        values = np.zeros((first[-1], len(self.choices)), np.float32)
-        for k, (_, _, feats) in enumerate(self.choices):
-            rows = first[:-1].copy()
+        xpos_count, of_xpos = self._xpos_classes
+        firsts = np.cumsum([len(self.upos), xpos_count, *(len(features) + 1 for features in self.attributes.values())])
+        indices = np.array([self._indices(*analysis) for analysis in self.analyses], np.int64).reshape(-1, 3)
+        parts = np.zeros((firsts[-1], len(self.analyses)), np.float32)
+        for k, ((upos, xpos, _), (_, _, feats)) in enumerate(zip(indices, self.analyses, strict=True)):
+            values = firsts[1:-1].copy()
             for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
-                rows[attribute] += value
-            values[rows, k] = 1
-        indices = np.array([self._indices(*choice) for choice in self.choices], np.int64).reshape(-1, 3)
-        analyses = Analyses(indices[:, 0], indices[:, 1], indices[:, 2], values)
-        return Classes(len(self.upos), len(self.xpos), len(values), len(self.lemma_rules), analyses)
+                values[attribute] += value
+            if upos != IGNORED:
+                parts[upos, k] = 1
+            if xpos != IGNORED:
+                parts[firsts[0] + np.array(of_xpos[xpos], np.int64), k] = 1
+            parts[values, k] = 1
+        analyses = Analyses(indices[:, 0], indices[:, 1], indices[:, 2], parts)
+        return Classes(len(self.upos), xpos_count, firsts[-1] - firsts[1], len(self.lemma_rules), analyses)
 
     @cached_property
     def upos_index(self) -> dict[str, int]:
@@ -191,28 +216,32 @@ class Columns:
     def _rule_index(self) -> dict[LemmaRule, int]:
         return {rule: index for index, rule in enumerate(self.rules)}
 
-    @cached_property
-    def choices(self) -> tuple[Analysis, ...]:
-        """The analyses to choose from: all or, without classes of XPOS, the commonest one of UPOS and FEATS."""
-        if self.xpos:
-            return self.analyses
-        commonest: dict[tuple[str, str], Analysis] = {}
-        for analysis in self.analyses:
-            commonest.setdefault((analysis[0], analysis[2]), analysis)
-        return tuple(commonest.values())
-
-    def seen_choices(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray]:
-        """Of each form, the indices of its choices, int64, and how often it had them, float32; and of all, float32."""
-        places = {(choice if self.xpos else choice[::2]): k for k, choice in enumerate(self.choices)}
-        place_of = np.array([places[analysis if self.xpos else analysis[::2]] for analysis in self.analyses], np.int64)
-        totals = np.zeros(len(places), np.float32)
-        found = {}
-        for form, pairs in self.seen.items():
-            indices, which = np.unique(place_of[list(pairs[::2])], return_inverse=True)
-            counts = np.bincount(which, pairs[1::2]).astype(np.float32)
+    def occurrences(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray]:
+        """Of each form, the indices of its analyses, int64, and how often it had them, float32; and of all, float32."""
+        found = {form: _indices_and_counts(pairs) for form, pairs in self.seen.items()}
+        totals = np.zeros(len(self.analyses), np.float32)
+        for indices, counts in found.values():
             totals[indices] += counts
-            found[form] = indices, counts
         return found, totals
+
+    def relation_probabilities(self, relations: Sequence[str]) -> np.ndarray:
+        """How probable relations are if a word has an analysis, float32 (R, K); all are 1 if nothing is known.
+
+        Rare analyses are taken to have the relations of their UPOS, rare UPOS those of all words, as if they had been
+        seen `UNSEEN` times more.
+        """
+        counts = np.zeros((len(relations), len(self.analyses)))
+        for r, relation in enumerate(relations):
+            indices, numbers = _indices_and_counts(self.by_relation.get(relation, ()))
+            counts[r, indices] = numbers
+        if not counts.any():
+            return np.ones(counts.shape, np.float32)
+        of_upos = self.classes.analyses.upos
+        by_upos = np.zeros((len(relations), len(self.upos) + 1))
+        np.add.at(by_upos.T, np.where(of_upos == IGNORED, len(self.upos), of_upos), counts.T)
+        share = counts.sum(1, keepdims=True) / counts.sum()
+        for_upos = (by_upos + UNSEEN * share) / (by_upos.sum(0) + UNSEEN)
+        return ((counts + UNSEEN * for_upos[:, of_upos]) / (counts.sum(0) + UNSEEN)).astype(np.float32)
 
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
@@ -225,6 +254,10 @@ class Columns:
         ]
         analyses = map(self._indices, sentence.upos, sentence.xpos, sentence.feats)
         return np.array([(*analysis, rule) for analysis, rule in zip(analyses, rules, strict=True)], np.int64)
+
+
+def _indices_and_counts(pairs: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    return np.array(pairs[::2], np.int64), np.array(pairs[1::2], np.float32)
 
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:

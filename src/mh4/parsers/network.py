@@ -14,6 +14,7 @@ from typing import Any, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
@@ -68,22 +69,19 @@ class Found(NamedTuple):
 
 
 class ScoredBatch(NamedTuple):
-    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then.
-
-    ``columns`` are the choices of `ColumnReader`, on their way, if any are asked for.
-    """
+    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then."""
 
     indices: list[int]
     sentences: list[Sentence]
     encoded: Encoded
     find_heads: Callable[[], Sequence[Found | DataError]] | None
-    columns: HostCopy | None
 
 
 class LabelledBatch(NamedTuple):
     """Sentences with their trees, or errors; the relations of all words of the trees may still be on their way.
 
-    Without trees where none are asked for.
+    Without trees where none are needed. ``columns`` are the choices of `ColumnReader`, if any are asked for, on their
+    way, too.
     """
 
     indices: list[int]
@@ -134,7 +132,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.relations = RelationReader(vocabulary.relations)
         self.reader: ColumnReader | None = None
         if vocabulary.columns is not None and self.network.annotator is not None:
-            self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device)
+            self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device, vocabulary.relations)
             self.annotates = self.reader.annotates
 
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
@@ -233,9 +231,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         background: Executor,
     ) -> ScoredBatch:
         encoded = self.encode(sentences)
-        columns = self._choose_columns(sentences, encoded, request) if request.columns & self.annotates else None
-        if not request.heads:
-            return ScoredBatch(indices, sentences, encoded, None, columns)
+        if not request.heads and not self._annotates_by_trees(request):
+            return ScoredBatch(indices, sentences, encoded, None)
         with stage("score"):
             scores = self.start_scores(encoded)
 
@@ -246,11 +243,17 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 return self.find_heads(scores, sentences, request)
 
         find = background.submit(booked_here(find_heads)).result if self.ahead else find_heads
-        return ScoredBatch(indices, sentences, encoded, find, columns)
+        return ScoredBatch(indices, sentences, encoded, find)
 
-    def _choose_columns(self, sentences: list[Sentence], encoded: Encoded, request: Request) -> HostCopy | None:
-        if self.reader is None or self.network.annotator is None:
+    def _annotates_by_trees(self, request: Request) -> bool:
+        """Whether columns are asked for that depend on trees: they are the same whether trees are asked for or not."""
+        return self.reader is not None and self.reader.knows_relations and bool(request.columns & self.annotates)
+
+    def _choose_columns(self, batch: ScoredBatch, request: Request, relations: Tensor | None) -> HostCopy | None:
+        """``relations`` are those of all words, if there are trees; see `ColumnReader.choose`."""
+        if self.reader is None or self.network.annotator is None or not request.columns & self.annotates:
             return None
+        sentences, encoded = batch.sentences, batch.encoded
         with stage("annotate"):
             lengths = [len(sentence) for sentence in sentences]
             places = (
@@ -259,12 +262,12 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             )
             rows = [send(torch.from_numpy(place), self.device) for place in places]
             scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
-            return HostCopy(*self.reader.choose(scores, sentences, request.overwrite))
+            return HostCopy(*self.reader.choose(scores, sentences, request.overwrite, relations))
 
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:
         if batch.find_heads is None:
-            return LabelledBatch(batch.indices, batch.sentences, None, None, batch.columns)
+            return LabelledBatch(batch.indices, batch.sentences, None, None, self._choose_columns(batch, request, None))
         found = batch.find_heads()
         with stage("label"):
             trees = [
@@ -278,7 +281,13 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
             label_scores = self.network.label_scores(batch.encoded.states, *indices)
             relations = self.relations.choose(label_scores, indices[1], request)
-        return LabelledBatch(batch.indices, batch.sentences, found, relations, batch.columns)
+        told = None
+        if self._annotates_by_trees(request):
+            rows = send(torch.from_numpy(_rows_of_best_trees(batch.sentences, found)), self.device)
+            none = relations.classes.new_full((1,), len(self.vocabulary.relations))
+            told = torch.cat([relations.classes, none])[rows]
+        columns = self._choose_columns(batch, request, told)
+        return LabelledBatch(batch.indices, batch.sentences, found, relations, columns)
 
     def _read(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
         found = self._read_trees(batch, request)
@@ -291,7 +300,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         ]
 
     def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
-        if batch.trees is None or batch.relations is None:
+        if not request.heads or batch.trees is None or batch.relations is None:
             return [Annotation()] * len(batch.sentences)
         predictions: list[Annotation | DataError] = []
         start = 0
@@ -327,6 +336,19 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     def _check_relations(self, unique: tuple[str, ...]) -> None:
         self.relations.check_limits(unique)
+
+
+def _rows_of_best_trees(sentences: Sequence[Sentence], found: Sequence[Found | DataError]) -> np.ndarray:
+    """Of all words, where the arcs of the best trees are among those of all trees, int64; −1 where there is no tree."""
+    rows, start = [], 0
+    for sentence, one in zip(sentences, found, strict=True):
+        n = len(sentence)
+        if isinstance(one, DataError):
+            rows.append(np.full(n, -1))
+        else:
+            rows.append(np.arange(start, start + n))
+            start += n * len(one.trees)
+    return np.concatenate(rows)
 
 
 def keep_relations(sentence: Sentence, prediction: Annotation) -> Annotation:

@@ -27,10 +27,13 @@ class ChosenRelations(NamedTuple):
     best : int64 (A,)
     logs : float32 (A, R), optional
         Logarithms of the softmax; −inf where a relation cannot be.
+    classes : int64 (A,)
+        The same as ``best``, where it was computed.
     """
 
     best: HostCopy
     logs: HostCopy | None
+    classes: Tensor
 
 
 class TreeRelations(NamedTuple):
@@ -75,7 +78,8 @@ class RelationReader:
             is_root_relation = torch.arange(scores.shape[1], device=scores.device) == self._root
             scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
         logs = HostCopy(scores.log_softmax(1)) if request.weighs_relations else None
-        return ChosenRelations(HostCopy(scores.argmax(1)), logs)
+        best = scores.argmax(1)
+        return ChosenRelations(HostCopy(best), logs, best)
 
     def check_limits(self, unique: Collection[str]) -> None:
         """ValueError unless the relations can be limited to one under each head."""

@@ -15,6 +15,7 @@ from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
+from mh4.parsers import columns as columns_module
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checking import checked
 from mh4.parsers.column_reader import ColumnReader
@@ -70,7 +71,7 @@ def test_values_and_classes():
     assert upos.tolist() == [0, 1, 0]
     assert xpos.tolist() == [0, 1, 0]
     which = [columns.classes.analyses.feats.tolist().index(index) for index in feats]
-    assert [columns.choices[k][2] for k in which] == ["Number=Sing", "_", "Case=Gen|Number[psor]=Sing|NumType=Card"]
+    assert [columns.analyses[k][2] for k in which] == ["Number=Sing", "_", "Case=Gen|Number[psor]=Sing|NumType=Card"]
     assert columns.rules[rules[2]] == lemma_rule("saw", "sawe")
 
 
@@ -85,18 +86,20 @@ def test_the_lexicon_has_what_is_unambiguous():
 
 def test_what_an_analysis_consists_of():
     columns = Columns.from_sentences(SENTENCES)
-    upos, xpos, feats, values = columns.classes.analyses
-    assert columns.choices[:2] == (("NOUN", "N", "Number=Sing"), ("ADP", "P", "_"))
+    upos, xpos, feats, parts = columns.classes.analyses
+    assert columns.analyses[:2] == (("NOUN", "N", "Number=Sing"), ("ADP", "P", "_"))
     assert upos[:2].tolist() == xpos[:2].tolist() == [0, 1]
-    assert len(set(feats.tolist())) == len({choice[2] for choice in columns.choices})
+    assert len(set(feats.tolist())) == len({analysis[2] for analysis in columns.analyses})
     classes = [
-        (attribute, value)
-        for attribute, features in enumerate(columns.attributes.values())
-        for value in range(len(features) + 1)
+        *(("upos", tag) for tag in columns.upos),
+        *(("xpos", tag) for tag in columns.xpos),
+        *((name, value) for name, features in columns.attributes.items() for value in ("none", *features)),
     ]
-    assert len(classes) == len(values) == columns.classes.feats
-    assert [classes[row] for row in np.flatnonzero(values[:, 0])] == [(0, 0), (1, 1), (2, 0), (3, 0), (4, 0)]
-    assert [classes[row] for row in np.flatnonzero(values[:, 1])] == [(attribute, 0) for attribute in range(5)]
+    assert len(classes) == len(parts) == len(columns.upos) + columns.classes.xpos + columns.classes.feats
+    none = [(name, "none") for name in columns.attributes]
+    singular = [("upos", "NOUN"), ("xpos", "N"), none[0], ("Number", "Number=Sing"), *none[2:]]
+    assert [classes[row] for row in np.flatnonzero(parts[:, 0])] == singular
+    assert [classes[row] for row in np.flatnonzero(parts[:, 1])] == [("upos", "ADP"), ("xpos", "P"), *none]
 
 
 def test_columns_that_the_treebank_does_not_have():
@@ -106,20 +109,46 @@ def test_columns_that_the_treebank_does_not_have():
     assert columns.targets(sentence)[:, 1:].tolist() == [[IGNORED, 0, IGNORED], [IGNORED, 0, 0], [IGNORED, 0, IGNORED]]
 
 
-def test_many_xpos_are_those_of_upos_and_feats():
-    many = [rows(f"w w NOUN N{i} Number=Sing") for i in range(MOST_XPOS)]
-    columns = Columns.from_sentences([*many, rows(*["w w NOUN Nx Number=Sing"] * 3), *SENTENCES])
-    assert columns.xpos == ()
+def test_many_xpos_are_told_apart_by_their_characters(monkeypatch):
+    monkeypatch.setattr(columns_module, "MOST_XPOS", 3)
+    columns = Columns.from_sentences([rows(*(f"w w NOUN {tag} _" for tag in ("ab", "abc", "bb", "b", "_")))])
+    assert columns.known == {"upos", "xpos", "lemmas"}
+    parts = columns.classes.analyses.parts
+    assert len(parts) == 1 + columns.classes.xpos == 1 + 7  # a, b; b, the end; c, the end; the end
+    of_tag = {xpos: set(np.flatnonzero(parts[1:, k])) for k, (_, xpos, _) in enumerate(columns.analyses)}
+    assert {tag: len(own) for tag, own in of_tag.items()} == {"ab": 3, "abc": 4, "bb": 3, "b": 2, "_": 0}
+    assert len(of_tag["ab"] & of_tag["abc"]) == 2
+    assert len(of_tag["ab"] & of_tag["bb"]) == 2
+    assert len(of_tag["bb"] & of_tag["b"]) == 1
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    assert annotator(torch.randn(1, 4)).analyses.unique().numel() == len(columns.analyses)
+
+
+def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_others(monkeypatch):
+    monkeypatch.setattr(columns_module, "MOST_XPOS", 1)
+    monkeypatch.setattr(columns_module, "MOST_XPOS_CLASSES", 3)
+    columns = Columns.from_sentences(
+        [*SENTENCES, rows(*["x x NOUN M Number=Sing"] * 2), rows("x x NOUN M Number=Sing")]
+    )
     assert columns.classes.xpos == 0
-    assert "xpos" in columns.known
-    by_upos_and_feats = {(upos, feats): xpos for upos, xpos, feats in columns.choices}
-    assert len(by_upos_and_feats) == len(columns.choices)
-    assert by_upos_and_feats["NOUN", "Number=Sing"] == "Nx"
-    assert by_upos_and_feats["ADP", "_"] == "P"
-    seen, totals = columns.seen_choices()
-    singular = columns.choices.index(("NOUN", "Nx", "Number=Sing"))
-    assert [values.tolist() for values in seen["w"]] == [[singular], [MOST_XPOS + 3]]
-    assert totals.sum() == MOST_XPOS + 3 + 6
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    reader = ColumnReader(columns, annotator, torch.device("cpu"))
+    assert reader.annotates == set(COLUMNS)
+    sentence = rows("new _ NOUN _ _")
+    scores = ColumnScores(annotator(torch.randn(1, 4)).analyses, None)
+    scores.analyses[:, columns.classes.analyses.feats == columns.classes.analyses.feats[0]] += 100
+    assert columns.analyses[reader.choose(scores, [sentence], overwrite=False)[0][0, 1]] == ("NOUN", "M", "Number=Sing")
+
+
+def test_how_often_forms_had_their_analyses():
+    columns = Columns.from_sentences([*SENTENCES, *SENTENCES])
+    found, totals = columns.occurrences()
+    singular, genitive = (
+        columns.analyses.index(("NOUN", "N", feats))
+        for feats in ("Number=Sing", "Case=Gen|Number[psor]=Sing|NumType=Card")
+    )
+    assert dict(zip(*(array.tolist() for array in found["saw"]), strict=True)) == {singular: 4, genitive: 2}
+    assert totals.sum() == 12
 
 
 def test_what_a_form_had_in_training_counts_beside_the_scores():
@@ -129,14 +158,16 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     columns = Columns.from_sentences([*SENTENCES, more])
     annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
-    scores = ColumnScores(torch.zeros(4, len(columns.choices)), None)
+    scores = ColumnScores(torch.zeros(4, len(columns.analyses)), None)
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
 
     def chosen():
-        return [columns.choices[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[0][:, 1]]
+        return [columns.analyses[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[0][:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
-    scores.analyses[:, columns.choices.index(("NOUN", "N", "Number=Plur"))] = 50.0  # a network that is sure has its way
+    scores.analyses[:, columns.analyses.index(("NOUN", "N", "Number=Plur"))] = (
+        50.0  # a network that is sure has its way
+    )
     assert chosen() == ["Number=Plur"] * 4
 
 
@@ -147,7 +178,8 @@ def test_the_score_of_an_analysis_is_the_sum_of_those_of_its_parts():
     upos, xpos, feats = (classifier(words) for classifier in (annotator.upos, annotator.xpos, annotator.feats))
     attributes = list(columns.attributes.values())
     starts = np.cumsum([0, *(len(features) + 1 for features in attributes)])
-    for k, (tag, other, features) in enumerate(columns.choices):
+    assert len(columns.xpos) <= MOST_XPOS
+    for k, (tag, other, features) in enumerate(columns.analyses):
         expected = upos[:, columns.upos.index(tag)] if tag != "_" else INCOMPLETE
         expected = expected + (xpos[:, columns.xpos.index(other)] if other != "_" else INCOMPLETE)
         for start, known in zip(starts[:-1], attributes, strict=True):
@@ -159,12 +191,46 @@ def test_the_score_of_an_analysis_is_the_sum_of_those_of_its_parts():
 def test_a_tag_is_as_probable_as_its_analyses_together():
     columns = Columns.from_sentences([rows("a a VERB A Number=Sing", "b b VERB A Number=Plur", "c c NOUN A _")])
     reader = ColumnReader(columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"))
-    (noun,) = (k for k, choice in enumerate(columns.choices) if choice[0] == "NOUN")
+    (noun,) = (k for k, choice in enumerate(columns.analyses) if choice[0] == "NOUN")
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # of two others with 0: ln 2 is between
     upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False)[0].T
     assert [columns.upos[k] for k in upos] == ["VERB", "NOUN"]
-    assert [columns.choices[k][0] for k in analyses] == ["VERB", "NOUN"]
+    assert [columns.analyses[k][0] for k in analyses] == ["VERB", "NOUN"]
+
+
+def test_relations_say_what_goes_with_them():
+    seen = [rows("a a NOUN N _", *["b b ADJ A _"] * 3), rows(*["a a NOUN N _"] * 2, "c c DET D _")]
+    columns = Columns.from_sentences(seen)
+    analyses = {upos: k for k, (upos, _, _) in enumerate(columns.analyses)}
+    assert columns.by_relation["root"] == (analyses["NOUN"], 2)
+    found = columns.relation_probabilities(["root", "dep", "new"])
+    np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
+    # NOUN: 2 of 3 are roots, of all words 2 of 7; five more for its UPOS, and five for all of them.
+    upos = (2 + 5 * 2 / 7) / (3 + 5)
+    assert found[0, analyses["NOUN"]] == pytest.approx((2 + 5 * upos) / (3 + 5))
+    assert found[0, analyses["ADJ"]] < found[0, analyses["DET"]] < found[0, analyses["NOUN"]]
+    assert not found[2].any()
+    assert (replace(columns, by_relation={}).relation_probabilities(["root", "dep"]) == 1).all()
+
+    reader = ColumnReader(
+        columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"), ["root", "dep"]
+    )
+    scores = ColumnScores(torch.zeros(2, 3), None)
+    scores.analyses[:, analyses["ADJ"]] = 0.3
+    sentence = rows("d _ _ _ _", "d _ _ _ _")
+    chosen = reader.choose(scores, [sentence], False, torch.tensor([0, 1]))[0]
+    assert [columns.upos[k] for k in chosen[:, 0]] == ["NOUN", "ADJ"]
+    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2]))[0]  # there is none
+    assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
+
+
+def test_columns_are_the_same_without_trees_and_with_several(parser, dev):
+    words = [bare(sentence) for sentence in dev]
+    expected = [one.upos for one in parser.predict(words)]
+    assert [one.upos for one in parser.predict(words, predict="tags")] == expected
+    assert [one.upos for one in parser.predict(words, k_best=3)] == expected
+    assert all(one.heads is None for one in parser.predict(words, predict="tags"))
 
 
 @pytest.mark.parametrize(("tag", "lead", "lemma"), [("NOUN", 3.0, "dog"), ("NOUN", 9.0, "DOGS"), ("VERB", 3.0, "DOGS")])
@@ -216,6 +282,7 @@ def test_vocabularies_are_saved_as_json():
         ("seen", {"a": [0, 1, 1]}),
         ("seen", {"a": [0, 1, 99, 1]}),
         ("seen", {"a": [0, 0]}),
+        ("by_relation", {"nsubj": [99, 1]}),
         (
             "analyses",
             [["NOUN", "N", "|".join(f"{a}=1" for a in range(5000))], *(["X", "N", f"A={i}"] for i in range(5000))],
@@ -358,7 +425,7 @@ def test_given_heads_and_bad_sentences(parser, dev):
     for before, after in zip(known, found, strict=True):
         assert after.forms == before.forms
         assert after.heads[1] == 2
-        assert after.upos == parser(bare(before)).upos
+        assert "_" not in after.upos + after.xpos + after.lemmas
 
 
 def test_taggers_without_a_weight_that_earlier_versions_saved_are_left_out(tmp_path):
