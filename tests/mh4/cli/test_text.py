@@ -108,7 +108,7 @@ def status(monkeypatch, capfd):
         (b"Zub\n\xed\xa0\x80", ":2: byte 0xED is not UTF-8"),  # a lone surrogate
         ("é".encode()[:1], ":1: byte 0xC3 is not UTF-8"),
         (b"x" * 70_000 + b"\0", ":1: holds a NUL character"),
-        (gzip.compress(b"Zub ulv.")[:20], ": is compressed, and damaged"),
+        (gzip.compress(b"Zub ulv.", mtime=0)[:20], ": is compressed, and damaged"),
     ],
 )
 def test_what_is_no_text_is_one_line(content, problem, status, text_model, article, tmp_path):
