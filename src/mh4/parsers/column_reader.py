@@ -12,6 +12,7 @@ from mh4.data.sentence import Sentence
 from mh4.models.annotator import Annotator, ColumnScores
 from mh4.models.devices import send
 
+from .agreement import best_together
 from .columns import UNKNOWN, Columns
 from .request import TAGS, Request
 
@@ -19,6 +20,9 @@ _PREDICTED = -1  # in place of a given UPOS
 _SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
 _UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
 _OF_RELATION = 0.5  # weight of what the relation of a word says of its analysis
+_AGREEMENT = 0.7  # weight of what analyses of head and dependent say of each other
+_CANDIDATES = 8  # how many analyses of a word are looked at for that
+_RARER = 1e-3  # what the rarest analysis is behind, so that of equal ones the commonest is taken
 _RULES = 20  # how many rules are tried on a form that is new
 _KNOWN = 6.0  # what it adds to the score of a rule that its lemma is known, with this UPOS
 
@@ -28,7 +32,8 @@ class ColumnReader:
 
     The UPOS is the one whose analyses have the highest probability together; XPOS and FEATS are the most probable
     analysis that the UPOS, be it given or predicted, had in training: so they go together. What a form had in training
-    counts, too: its analyses there are a second opinion, and its relation in the tree is a third one. A form of the
+    counts, too: its analyses there are a second opinion, and its relation in the tree is a third one. Of the best
+    analyses of all words of a tree, those are taken that are best together: see `mh4.parsers.agreement`. A form of the
     lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes; of a new form, rules
     that make known lemmas go first.
 
@@ -62,6 +67,8 @@ class ColumnReader:
         of_relations = np.vstack([columns.relation_probabilities(relations), np.ones((1, len(columns.analyses)))])
         logs = np.log(np.maximum(of_relations, np.finfo(np.float32).tiny)).astype(np.float32)
         self._of_relations = torch.from_numpy(_OF_RELATION * logs).to(device)  # (R + 1, K)
+        self._values, self._gains = columns.values(), _AGREEMENT * columns.agreement_gains(relations)
+        self._commonest_first = torch.linspace(0, -_RARER, len(columns.analyses), device=device)
         keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
         self._known_forms = {key[0] for key in keys}
         self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
@@ -78,7 +85,8 @@ class ColumnReader:
 
         ``relations``, int64 (M,), are indices of the words' relations, R where there is none.
 
-        And of the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
+        And the best analyses that have this UPOS, int32 (M, C), and their scores, float32 (M, C), best first. And of
+        the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
         """
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = "upos" in self.annotates
@@ -96,16 +104,22 @@ class ColumnReader:
             if predicted:
                 likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
                 chosen[0] = upos = torch.where(upos == _PREDICTED, likeliest, upos)
-            chosen[1] = total.masked_fill(self._forbidden[upos], float("-inf")).argmax(1)
+            fitting = total.masked_fill(self._forbidden[upos], float("-inf")) + self._commonest_first
+            candidates = fitting.topk(min(_CANDIDATES, fitting.shape[1]), 1)
+            chosen[1] = candidates.indices[:, 0]
+            also = candidates.indices.to(torch.int32), candidates.values.to(torch.float32)
+        else:
+            also = upos.new_zeros(len(upos), 1, dtype=torch.int32), torch.zeros(len(upos), 1, device=self.device)
         if scores.lemmas is None:
-            return (torch.stack(chosen, 1).to(torch.int32),)
+            return (torch.stack(chosen, 1).to(torch.int32), *also)
         forms = [form for sentence in sentences for form in sentence.forms]
         too_short = send(torch.tensor([len(form) for form in forms]), self.device)[:, None] <= self._cut
         rules = scores.lemmas.masked_fill(too_short, float("-inf"))
         chosen[2] = rules.argmax(1)
         new = torch.tensor([word for word, form in enumerate(forms) if self._is_new(form)], dtype=torch.int64)
         best = rules[send(new, self.device)].topk(min(_RULES, rules.shape[1]), 1)
-        return torch.stack(chosen, 1).to(torch.int32), best.indices.to(torch.int32), best.values.to(torch.float32)
+        rules_of_new = best.indices.to(torch.int32), best.values.to(torch.float32)
+        return (torch.stack(chosen, 1).to(torch.int32), *also, *rules_of_new)
 
     def _is_new(self, form: str) -> bool:
         return form not in self._known_forms
@@ -124,20 +138,40 @@ class ColumnReader:
         return opinions
 
     def read(
-        self, choices: Sequence[Tensor], sentences: Sequence[Sentence], request: Request
+        self,
+        choices: Sequence[Tensor],
+        sentences: Sequence[Sentence],
+        request: Request,
+        trees: Sequence[tuple[np.ndarray, np.ndarray] | None] | None = None,
     ) -> list[dict[str, tuple[str, ...]]]:
         """The columns of a request in which anything is predicted, for each sentence that `choose` has chosen for.
 
         Given values stay, unless the request says otherwise; a sentence where any word has features has its FEATS,
-        since "_" also stands for none.
+        since "_" also stands for none. ``trees`` are the heads (n + 1,) and the indices of relations (n,) of each
+        sentence, if there are any.
         """
         starts = np.cumsum([0, *map(len, sentences)])
-        classes = choices[0].numpy()
-        rules_of_new = zip(*(tensor.tolist() for tensor in choices[1:]), strict=True)
+        classes, candidates, scores = (tensor.numpy() for tensor in choices[:3])
+        if trees is not None and self._values.shape[1]:
+            classes = classes.copy()
+            for start, end, tree in zip(starts[:-1], starts[1:], trees, strict=True):
+                if tree is not None:
+                    own = slice(start, end)
+                    together = self._together(*tree, classes[own, 0], candidates[own], scores[own])
+                    classes[own, 1] = np.take_along_axis(candidates[own], together[:, None], 1)[:, 0]
+        rules_of_new = zip(*(tensor.tolist() for tensor in choices[3:]), strict=True)
         return [
             self._read(classes[start:end], rules_of_new, sentence, request)
             for start, end, sentence in zip(starts[:-1], starts[1:], sentences, strict=True)
         ]
+
+    def _together(
+        self, heads: np.ndarray, relations: np.ndarray, upos: np.ndarray, candidates: np.ndarray, scores: np.ndarray
+    ) -> np.ndarray:
+        """Which candidate is the best of each word, int64 (n,), all of them together."""
+        of_head = np.append(upos, len(self.columns.upos))[heads[1:] - 1]  # of the root, none
+        gains = self._gains[relations, upos, of_head]
+        return best_together(heads, candidates, scores, self._values, gains)
 
     def _read(
         self,

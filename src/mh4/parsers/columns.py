@@ -67,6 +67,9 @@ class Columns:
         Of each form, the indices of its analyses, each followed by how often it had it.
     by_relation
         The same of each relation: of its dependents.
+    agreement
+        Of a relation, a tab, the UPOS of dependents, a tab, that of heads, a tab and an attribute of FEATS that both
+        have: how often they had the same value, and how often others.
     """
 
     analyses: tuple[tuple[Tag, Tag, Value], ...] = ()
@@ -74,12 +77,17 @@ class Columns:
     lexicon: dict[str, Value] = Field(default_factory=dict)
     seen: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)
     by_relation: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)  # none in models of format 2
+    agreement: dict[str, tuple[Cut, Cut]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _check_size(self) -> Self:
         features = sum(len(features) + 1 for features in self.attributes.values())
-        if (len(self.upos) + self._xpos_classes[0] + features) * len(self.analyses) > MOST_CELLS:
+        cells = (len(self.upos) + self._xpos_classes[0] + features) * len(self.analyses)
+        if max(cells, (len(self.upos) + 1) ** 2 * len(self.attributes)) > MOST_CELLS:
             raise ValueError("analyses: too many values of too many attributes")
+        for key in self.agreement:
+            if key.count("\t") != 3 or key.rpartition("\t")[2] not in self.attributes:
+                raise ValueError(f"agreement: {key!r} is not of a relation, two UPOS and an attribute")
         for field in ("seen", "by_relation"):
             for name, pairs in getattr(self, field).items():
                 if len(pairs) % 2 or max(pairs[::2], default=0) >= len(self.analyses) or 0 in pairs[1::2]:
@@ -92,6 +100,7 @@ class Columns:
         analyses: Counter[Analysis] = Counter()
         of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
         of_relation: dict[str, Counter[Analysis]] = defaultdict(Counter)
+        agreement: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
         for sentence in sentences:
@@ -100,8 +109,15 @@ class Columns:
             for form, analysis in zip(sentence.forms, tags, strict=True):
                 of_form[form][analysis] += 1
             for head, relation, analysis in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True):
-                if head >= 0 and relation != UNKNOWN:
-                    of_relation[relation][analysis] += 1
+                if head < 0 or relation == UNKNOWN:
+                    continue
+                of_relation[relation][analysis] += 1
+                if head:
+                    of_head = _by_attribute(tags[head - 1][2])
+                    for attribute, feature in _by_attribute(analysis[2]).items():
+                        if attribute in of_head:
+                            key = f"{relation}\t{analysis[0]}\t{tags[head - 1][0]}\t{attribute}"
+                            agreement[key][feature != of_head[attribute]] += 1
             for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
                 if lemma != UNKNOWN:
                     pairs[form, lemma] += 1
@@ -123,7 +139,8 @@ class Columns:
             }
             for of_names in (of_form, of_relation)
         )
-        return cls(ordered, _by_frequency(rules), lexicon, seen, by_relation)
+        pairs_of = {key: (same, other) for key, (same, other) in agreement.items()}
+        return cls(ordered, _by_frequency(rules), lexicon, seen, by_relation, pairs_of)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -242,6 +259,42 @@ class Columns:
         share = counts.sum(1, keepdims=True) / counts.sum()
         for_upos = (by_upos + UNSEEN * share) / (by_upos.sum(0) + UNSEEN)
         return ((counts + UNSEEN * for_upos[:, of_upos]) / (counts.sum(0) + UNSEEN)).astype(np.float32)
+
+    def values(self) -> np.ndarray:
+        """The value that each analysis has of each attribute, int32 (K, A); 0 for none."""
+        values = np.zeros((len(self.analyses), len(self.attributes)), np.int32)
+        for k, (_, _, feats) in enumerate(self.analyses):
+            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
+                values[k, attribute] = value
+        return values
+
+    def agreement_gains(self, relations: Sequence[str]) -> np.ndarray:
+        """What it says that dependent and head have the same value of an attribute, or another one.
+
+        Returns
+        -------
+        float32 (R + 1, tags + 1, tags + 1, A, 2)
+            At [relation, UPOS of the dependent, that of its head, attribute] the logarithms of how many times as often
+            as by chance that was so, as if chance had been seen `UNSEEN` times more. 0 where nothing is known, as in
+            the last row of relations and of tags.
+        """
+        gains = np.zeros((len(relations) + 1, *[len(self.upos) + 1] * 2, len(self.attributes), 2), np.float32)
+        of_relation = {relation: r for r, relation in enumerate(relations)}
+        of_attribute = {attribute: j for j, attribute in enumerate(self.attributes)}
+        _, totals = self.occurrences()
+        chances = []
+        for values in self.values().T:
+            shares = np.bincount(values, totals)[1:]
+            chances.append(float((shares**2).sum() / max(shares.sum(), 1) ** 2))
+        for key, (same, other) in self.agreement.items():
+            relation, upos, of_head, attribute = key.split("\t")
+            places = of_relation.get(relation), self.upos_index.get(upos), self.upos_index.get(of_head)
+            j = of_attribute[attribute]
+            if None not in places and chances[j] < 1:
+                chance = np.array([chances[j], 1 - chances[j]])
+                share = (np.array([same, other]) + UNSEEN * chance) / (same + other + UNSEEN)
+                gains[(*places, j)] = np.log(share / chance)
+        return gains
 
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.

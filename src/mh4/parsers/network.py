@@ -293,11 +293,26 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         found = self._read_trees(batch, request)
         if batch.columns is None or self.reader is None:
             return found
-        columns = self.reader.read(batch.columns.tensors(), batch.sentences, request)
+        trees = self._trees_with_relations(batch) if self._annotates_by_trees(request) else None
+        columns = self.reader.read(batch.columns.tensors(), batch.sentences, request, trees)
         return [
             one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
             for one, values in zip(found, columns, strict=True)
         ]
+
+    def _trees_with_relations(self, batch: LabelledBatch) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """Heads and relations of the best tree of each sentence, None where there is none."""
+        assert batch.trees is not None
+        assert batch.relations is not None
+        best, start = batch.relations.best.numpy(), 0
+        trees: list[tuple[np.ndarray, np.ndarray] | None] = []
+        for sentence, found in zip(batch.sentences, batch.trees, strict=True):
+            if isinstance(found, DataError):
+                trees.append(None)
+                continue
+            trees.append((found.trees[0].heads, best[start : start + len(sentence)]))
+            start += len(sentence) * len(found.trees)
+        return trees
 
     def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
         if not request.heads or batch.trees is None or batch.relations is None:

@@ -283,6 +283,9 @@ def test_vocabularies_are_saved_as_json():
         ("seen", {"a": [0, 1, 99, 1]}),
         ("seen", {"a": [0, 0]}),
         ("by_relation", {"nsubj": [99, 1]}),
+        ("agreement", {"nsubj\tNOUN\tCase": [1, 0]}),
+        ("agreement", {"nsubj\tNOUN\tVERB\tNothing": [1, 0]}),
+        ("agreement", {"nsubj\tNOUN\tVERB\tCase": [-1, 0]}),
         (
             "analyses",
             [["NOUN", "N", "|".join(f"{a}=1" for a in range(5000))], *(["X", "N", f"A={i}"] for i in range(5000))],

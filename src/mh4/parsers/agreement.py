@@ -1,0 +1,73 @@
+"""The best analyses of all words of a tree together, where heads and dependents may share a case, gender or number."""
+
+import numpy as np
+from numba import njit
+
+
+@njit(cache=True, nogil=True)
+def best_together(heads, candidates, scores, values, gains):
+    """The candidates of the words of a tree that have the highest score together: exactly, from the leaves to the root.
+
+    Parameters
+    ----------
+    heads : int32 (n + 1,)
+        A tree.
+    candidates : int32 (n, k)
+        Analyses of each word, those of K.
+    scores : float32 (n, k)
+    values : int32 (K, A)
+        The value that an analysis has of each attribute; 0 for none.
+    gains : float32 (n, A, 2)
+        For each word and attribute that it and its head have: what the same value adds, and what another one adds.
+
+    Returns
+    -------
+    int64 (n,)
+        Which candidate is the best one of each word; of equal ones the first.
+    """
+    n, k = candidates.shape
+    best = scores.astype(np.float64)
+    chosen = np.zeros((n, k), np.int64)  # the best candidate of a word, for each one of its head
+    order = _heads_first(heads)
+    for at in range(n - 1, -1, -1):
+        d = order[at] - 1
+        h = heads[d + 1] - 1
+        if h < 0:
+            continue
+        for b in range(k):
+            highest = -np.inf
+            for a in range(k):
+                total = best[d, a]
+                for j in range(values.shape[1]):
+                    own, other = values[candidates[d, a], j], values[candidates[h, b], j]
+                    if own and other:
+                        total += gains[d, j, 0] if own == other else gains[d, j, 1]
+                if total > highest:
+                    highest, chosen[d, b] = total, a
+            best[h, b] += highest
+    result = np.zeros(n, np.int64)
+    for d in order:
+        h = heads[d]
+        result[d - 1] = chosen[d - 1, result[h - 1]] if h > 0 else np.argmax(best[d - 1])
+    return result
+
+
+@njit(cache=True, nogil=True)
+def _heads_first(heads):
+    """The words of a tree, each after its head."""
+    n = len(heads) - 1
+    order = np.empty(n, np.int64)
+    placed = np.zeros(n + 1, np.bool_)
+    placed[0] = True
+    count = 0
+    path = np.empty(n, np.int64)
+    for d in range(1, n + 1):
+        length, word = 0, d
+        while not placed[word]:
+            path[length] = word
+            length, word = length + 1, heads[word]
+        for at in range(length - 1, -1, -1):
+            order[count] = path[at]
+            placed[path[at]] = True
+            count += 1
+    return order
