@@ -283,9 +283,12 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             relations = self.relations.choose(label_scores, indices[1], request)
         told = None
         if self._annotates_by_trees(request):
-            rows = send(torch.from_numpy(_rows_of_best_trees(batch.sentences, found)), self.device)
+            rows = [
+                np.full(len(sentence), -1) if arcs is None else np.arange(arcs.start, arcs.stop)
+                for sentence, arcs in zip(batch.sentences, _best_arcs(batch.sentences, found), strict=True)
+            ]
             none = relations.classes.new_full((1,), len(self.vocabulary.relations))
-            told = torch.cat([relations.classes, none])[rows]
+            told = torch.cat([relations.classes, none])[send(torch.from_numpy(np.concatenate(rows)), self.device)]
         columns = self._choose_columns(batch, request, told)
         return LabelledBatch(batch.indices, batch.sentences, found, relations, columns)
 
@@ -304,15 +307,11 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """Heads and relations of the best tree of each sentence, None where there is none."""
         assert batch.trees is not None
         assert batch.relations is not None
-        best, start = batch.relations.best.numpy(), 0
-        trees: list[tuple[np.ndarray, np.ndarray] | None] = []
-        for sentence, found in zip(batch.sentences, batch.trees, strict=True):
-            if isinstance(found, DataError):
-                trees.append(None)
-                continue
-            trees.append((found.trees[0].heads, best[start : start + len(sentence)]))
-            start += len(sentence) * len(found.trees)
-        return trees
+        best = batch.relations.best.numpy()
+        return [
+            None if isinstance(found, DataError) or arcs is None else (found.trees[0].heads, best[arcs])
+            for found, arcs in zip(batch.trees, _best_arcs(batch.sentences, batch.trees), strict=True)
+        ]
 
     def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
         if not request.heads or batch.trees is None or batch.relations is None:
@@ -353,17 +352,15 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.relations.check_limits(unique)
 
 
-def _rows_of_best_trees(sentences: Sequence[Sentence], found: Sequence[Found | DataError]) -> np.ndarray:
-    """Of all words, where the arcs of the best trees are among those of all trees, int64; −1 where there is no tree."""
-    rows, start = [], 0
+def _best_arcs(sentences: Sequence[Sentence], found: Sequence[Found | DataError]) -> list[slice | None]:
+    """Where the arcs of the best tree of each sentence are among those of all trees; None where there is no tree."""
+    places: list[slice | None] = []
+    start = 0
     for sentence, one in zip(sentences, found, strict=True):
-        n = len(sentence)
-        if isinstance(one, DataError):
-            rows.append(np.full(n, -1))
-        else:
-            rows.append(np.arange(start, start + n))
-            start += n * len(one.trees)
-    return np.concatenate(rows)
+        trees = 0 if isinstance(one, DataError) else len(one.trees)
+        places.append(slice(start, start + len(sentence)) if trees else None)
+        start += trees * len(sentence)
+    return places
 
 
 def keep_relations(sentence: Sentence, prediction: Annotation) -> Annotation:
