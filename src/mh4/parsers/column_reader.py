@@ -98,14 +98,16 @@ class ColumnReader:
         upos = send(torch.tensor(given, dtype=torch.int64), self.device)
         chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
         if scores.analyses is not None:
-            total = scores.analyses + self._opinions(sentences)
+            total = scores.analyses.clone()
+            self._add_opinions(total, sentences)
             if relations is not None:
                 total += self._of_relations[relations]
             if predicted:
                 likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
                 chosen[0] = upos = torch.where(upos == _PREDICTED, likeliest, upos)
-            fitting = total.masked_fill(self._forbidden[upos], float("-inf")) + self._commonest_first
-            candidates = fitting.topk(min(_CANDIDATES, fitting.shape[1]), 1)
+            total += self._commonest_first
+            total.masked_fill_(self._forbidden[upos], float("-inf"))
+            candidates = total.topk(min(_CANDIDATES, total.shape[1]), 1)
             chosen[1] = candidates.indices[:, 0]
             also = candidates.indices.to(torch.int32), candidates.values.to(torch.float32)
         else:
@@ -124,18 +126,16 @@ class ColumnReader:
     def _is_new(self, form: str) -> bool:
         return form not in self._known_forms
 
-    def _opinions(self, sentences: Sequence[Sentence]) -> Tensor:
-        """What the analyses of a form in training add to the scores, (M, K)."""
-        forms = [form for sentence in sentences for form in sentence.forms]
-        opinions = torch.zeros(len(forms), self._of_upos.shape[1], device=self.device)
+    def _add_opinions(self, total: Tensor, sentences: Sequence[Sentence]) -> None:
+        """Add what the analyses of forms in training say to the scores of analyses, (M, K)."""
+        forms = (form for sentence in sentences for form in sentence.forms)
         found = {word: self._seen[form] for word, form in enumerate(forms) if form in self._seen}
         if found:
             columns, gains = (np.concatenate(arrays) for arrays in zip(*found.values(), strict=True))
             rows = np.repeat(list(found), [len(indices) for indices, _ in found.values()])
-            opinions[send(torch.tensor(list(found)), self.device)] = self._unseen
+            total[send(torch.tensor(list(found)), self.device)] += self._unseen
             places = tuple(send(torch.from_numpy(array), self.device) for array in (rows, columns))
-            opinions.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
-        return opinions
+            total.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
 
     def read(
         self,
