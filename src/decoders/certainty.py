@@ -16,7 +16,7 @@ import numpy as np
 
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
 from .k_best import k_best_trees
-from .shared import LARGE, Group, exact, holds_large, without_shared
+from .shared import Group, exact, holds_large, without_shared
 
 T = TypeVar("T")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
@@ -355,8 +355,8 @@ class Certainty(ABC):
 
     def _sums_and_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[Sums, float]:
         """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""
-        largest = max(np.abs(x).max(where=x > -np.inf, initial=0.0) for x in (scores, arc_bonus))
-        if not LARGE < largest < MOST:
+        given = scores, arc_bonus
+        if not any(map(holds_large, given)) or any((np.abs(x) > MOST).any(where=x > -np.inf) for x in given):
             return self._sums(scores, arc_bonus), 0.0
         less = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
         some = self.decode(scores, arc_bonus)

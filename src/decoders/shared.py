@@ -23,7 +23,7 @@ Group = Sequence[tuple[str, Axis]]
 
 @njit(cache=True, nogil=True)
 def holds_large(values):
-    """Whether a number of a C-contiguous float32 array is large; −inf is none."""
+    """Whether a number of a C-contiguous array, float32 or float64, is large; −inf is none."""
     bound, forbidden = np.float32(LARGE), np.float32(-np.inf)
     small = True
     flat = values.reshape(-1)
