@@ -70,7 +70,7 @@ def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[
 
 
 def count_words(path: str | Path, form: str = "conllu") -> int:
-    """About how many words a file has, without parsing it: of CoNLL-U its tabs, by those of a line."""
+    """Estimate the words of a file without parsing it; each line of a word in CoNLL-U has nine tabs."""
     with open_input(path) as stream:
         pieces = iter(lambda: stream.read(1 << 20), b"")
         if form == "conllu":

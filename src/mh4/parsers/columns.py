@@ -191,10 +191,7 @@ class Columns:
         firsts = np.cumsum([len(self.upos), xpos_count, *(len(features) + 1 for features in self.attributes.values())])
         indices = np.array([self._indices(*analysis) for analysis in self.analyses], np.int64).reshape(-1, 3)
         parts = np.zeros((firsts[-1], len(self.analyses)), np.float32)
-        for k, ((upos, xpos, _), (_, _, feats)) in enumerate(zip(indices, self.analyses, strict=True)):
-            values = firsts[1:-1].copy()
-            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
-                values[attribute] += value
+        for k, ((upos, xpos, _), values) in enumerate(zip(indices, firsts[1:-1] + self.values(), strict=True)):
             if upos != IGNORED:
                 parts[upos, k] = 1
             if xpos != IGNORED:
@@ -254,8 +251,9 @@ class Columns:
         if not counts.any():
             return np.ones(counts.shape, np.float32)
         of_upos = self.classes.analyses.upos
+        of_upos = np.where(of_upos == IGNORED, len(self.upos), of_upos)
         by_upos = np.zeros((len(relations), len(self.upos) + 1))
-        np.add.at(by_upos.T, np.where(of_upos == IGNORED, len(self.upos), of_upos), counts.T)
+        np.add.at(by_upos.T, of_upos, counts.T)
         share = counts.sum(1, keepdims=True) / counts.sum()
         for_upos = (by_upos + UNSEEN * share) / (by_upos.sum(0) + UNSEEN)
         return ((counts + UNSEEN * for_upos[:, of_upos]) / (counts.sum(0) + UNSEEN)).astype(np.float32)

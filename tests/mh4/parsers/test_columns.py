@@ -225,6 +225,13 @@ def test_relations_say_what_goes_with_them():
     assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
 
 
+def test_words_without_a_upos_have_relations_too():
+    columns = Columns.from_sentences([rows("a a _ N _", "b b ADJ A _", "c c _ N _")])
+    found = columns.relation_probabilities(["root", "dep"])
+    np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
+    ColumnReader(columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
+
+
 def test_columns_are_the_same_without_trees_and_with_several(parser, dev):
     words = [bare(sentence) for sentence in dev]
     expected = [one.upos for one in parser.predict(words)]
