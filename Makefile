@@ -18,6 +18,7 @@ lint: $(VENV)/installed
 # mypy sees the package as users get it, not the source folders.
 types: $(VENV)/installed build/typed
 	MYPYPATH=build/typed $(BIN)/mypy -p mh4
+	MYPYPATH=build/typed $(BIN)/mypy tests/support/interface_types.py
 
 build/typed: $(SOURCES) $(VENV)/installed
 	rm -rf build/lib build/bdist* $@

@@ -100,8 +100,8 @@ class Certainty(ABC):
     def max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> np.ndarray:
         """The score of the best tree with each arc.
 
-        One outside pass for eisner, mh3, mh4-two and mh4-hybrid (two to four times as long as decoding); the others
-        decode once for each arc, so if it is the margins that are wanted, ask for `margins`.
+        One outside pass for eisner, mh3, mh4-two and mh4-hybrid; the others decode once for each arc, so if it is the
+        margins that are wanted, ask for `margins`.
 
         Parameters
         ----------
@@ -351,7 +351,7 @@ class Certainty(ABC):
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
         """Sums over the derivations; scores and arc bonus are float64 and divided by the temperature."""
-        self._lacks_marginals()
+        raise NotImplementedError  # where `has_marginals` is False
 
     def _sums_and_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[Sums, float]:
         """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""

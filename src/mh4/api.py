@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, Unpack, overload
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.document import Document
@@ -15,7 +15,7 @@ from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.registry import load_parser
-from mh4.parsers.request import Wishes
+from mh4.parsers.request import CallOptions, ParseOptions
 from mh4.training.perceptron import train as train_perceptron
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
 from mh4.training.segmenter import segmenter_options
@@ -42,6 +42,11 @@ class Parser:
         CPU threads for decoding; by default one per core.
     combine : {"votes", "scores"}
         How an ensemble decides; see `mh4.parsers.ensemble.EnsembleParser`.
+
+    Attributes
+    ----------
+    model : mh4.parsers.base.TreebankParser
+        The parser itself, of its own class, or the ensemble.
 
     Raises
     ------
@@ -79,95 +84,98 @@ class Parser:
             model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
             for model in models
         ]
-        self.inside = members[0] if len(members) == 1 else EnsembleParser(members, combine=combine)
+        self.model = members[0] if len(members) == 1 else EnsembleParser(members, combine=combine)
 
     @classmethod
-    def load(cls, *models: str | Path, **options: Any) -> Parser:
-        """The same as ``Parser(*models, **options)``."""
-        return cls(*models, **options)
+    def load(
+        cls,
+        *models: str | Path,
+        device: str = "auto",
+        search: str = "exact",
+        threads: int | None = None,
+        combine: str = "votes",
+    ) -> Parser:
+        """The same as ``Parser(…)``."""
+        return cls(*models, device=device, search=search, threads=threads, combine=combine)
 
     def __repr__(self) -> str:
-        return f"Parser({self.inside!r})"
+        return f"Parser({self.model!r})"
 
-    def __call__(
-        self,
-        words: str | Sequence[str] | Sentence | Sequence[Sequence[str] | Sentence],
-        *,
-        keep_heads: bool = False,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
-        **wishes: Unpack[Wishes],
-    ) -> Sentence | Document:
+    @overload
+    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
+    ) -> Sentence: ...
+
+    @overload
+    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
+
+    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
-        Every column that the model predicts is filled; see `parse` for the options.
+        Every column that the model predicts is filled. Options are ``keep_heads``, ``predict``, ``overwrite``,
+        ``confidence``, ``unique`` and ``among``, as for `parse`.
         """
-        return self.inside(words, keep_heads=keep_heads, predict=predict, overwrite=overwrite, **wishes)
+        return self.model(words, **options)
 
     def parse(
         self,
         source: str | Path | Iterable[Sentence | Sequence[str]],
         *,
-        keep_heads: bool = False,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
-        **wishes: Unpack[Wishes],
+        **options: Unpack[ParseOptions],
     ) -> Iterator[Sentence]:
         """Parse a file of CoNLL-U or text, or sentences; see `mh4.parsers.base.TreebankParser.parse`."""
-        return self.inside.parse(
-            source, keep_heads=keep_heads, errors=errors, predict=predict, overwrite=overwrite, format=format, **wishes
-        )
+        return self.model.parse(source, errors=errors, format=format, **options)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, best first, each with its score."""
-        return self.inside.k_best(words, k, keep_heads=keep_heads)
+        return self.model.k_best(words, k, keep_heads=keep_heads)
 
     def parse_file(
         self,
         source: str | Path,
         target: str | Path,
         *,
-        keep_heads: bool = False,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
         min_confidence: float | None = None,
         batch_words: int | None = None,
         on_progress: Callable[[Count], None] | None = None,
-        **wishes: Unpack[Wishes],
+        **options: Unpack[ParseOptions],
     ) -> Count:
-        """Parse a file into a CoNLL-U file, which appears when it is whole; returns the sentences and words."""
-        return self.inside.parse_file(
+        """Parse a file into a CoNLL-U file, which appears when it is whole; returns the sentences and words.
+
+        See `mh4.parsers.base.TreebankParser.parse_file`.
+        """
+        return self.model.parse_file(
             source,
             target,
-            keep_heads=keep_heads,
-            predict=predict,
-            overwrite=overwrite,
             errors=errors,
             format=format,
             min_confidence=min_confidence,
             batch_words=batch_words,
             on_progress=on_progress,
-            **wishes,
+            **options,
         )
 
     @property
     def can_keep_heads(self) -> bool:
         """Whether given heads can be kept and the others decoded around them."""
-        return self.inside.can_keep_heads
+        return self.model.can_keep_heads
 
     @property
     def annotates(self) -> frozenset[str]:
         """Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted beside trees."""
-        return self.inside.annotates
+        return self.model.annotates
 
     @property
     def meta(self) -> Mapping[str, Any]:
         """What meta.json says of the model: treebank, scores on dev, version, …; empty for an ensemble."""
-        return self.inside.meta
+        return self.model.meta
 
     @staticmethod
     def train(*arguments: Any, **options: Any) -> Parser:

@@ -140,8 +140,8 @@ def test_greedy_parsers_are_trained_and_loaded_the_same_way(options, small_treeb
 
 
 def test_options_reach_the_model(small_model):
-    assert isinstance(mh4.Parser(small_model, device="cpu", search="beam:4").inside.decoder, BeamSearch)
-    assert mh4.Parser(small_model, device="cpu", threads=2).inside.threads == 2
+    assert isinstance(mh4.Parser(small_model, device="cpu", search="beam:4").model.decoder, BeamSearch)
+    assert mh4.Parser(small_model, device="cpu", threads=2).model.threads == 2
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_a_file_taken_as_text_is_said(text_parser, small_treebanks, caplog):
 
 
 def test_a_parser_shows_what_it_is(parser, small_model):
-    assert repr(parser) == f"Parser(<ChartParser: {parser.inside.config.decoder}>)"
-    assert repr(mh4.Parser(parser.inside, parser.inside)).startswith("Parser(<EnsembleParser: <ChartParser")
+    assert repr(parser) == f"Parser(<ChartParser: {parser.model.config.decoder}>)"
+    assert repr(mh4.Parser(parser.model, parser.model)).startswith("Parser(<EnsembleParser: <ChartParser")
 
 
 @pytest.mark.parametrize(

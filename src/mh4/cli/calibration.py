@@ -40,9 +40,7 @@ def calibrate(
     from mh4.training.calibrating import calibrate as run
 
     set_threads(threads)
-    errors = error_policy(skip_bad)
-    calibration, report = run(model, treebank, device=device.value, threads=threads, errors=errors)
-    report_skipped(errors)
+    calibration, report = run(model, treebank, device=device.value, threads=threads, errors=error_policy(skip_bad))
     say(
         f"{calibration.words} words; expected calibration error of heads {report.heads_before.ece:.2%} → "
         f"{report.heads.ece:.2%}, of heads and relations {report.both.ece:.2%} (each half of the file by the other)"

@@ -83,4 +83,4 @@ def error_policy(skip_bad: bool) -> Errors:
 def report_skipped(errors: Errors) -> None:
     """One line on stderr, if sentences were left out: how many, and what is wrong with the first."""
     if errors.count:
-        say(f"{errors.count} bad sentence{'s'[: errors.count != 1]} skipped; the first: {errors.first}")
+        say(errors.summary)

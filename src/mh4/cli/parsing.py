@@ -28,7 +28,7 @@ from .options import (
 from .progress import words_bar
 
 if TYPE_CHECKING:
-    from mh4.parsers.request import Wishes
+    from mh4.parsers.request import ParseOptions
 
 
 CLASSES_OF_ARCS = (
@@ -147,7 +147,15 @@ def parse(
     if cluster is None:
         check_output(target)
     errors = error_policy(skip_bad)
-    wishes: Wishes = {"confidence": confidence, "k_best": k_best, "unique": unique, "among": among}
+    options: ParseOptions = {
+        "keep_heads": keep_heads,
+        "predict": predict,
+        "overwrite": overwrite,
+        "confidence": confidence,
+        "k_best": k_best,
+        "unique": unique,
+        "among": among,
+    }
     if cluster is not None:
         from mh4.service.cluster import parse_files
 
@@ -161,14 +169,11 @@ def parse(
                 device=device.value,
                 search=search,
                 threads=threads,
-                keep_heads=keep_heads,
-                predict=predict,
-                overwrite=overwrite,
                 errors=errors,
                 form=form.value,
                 min_confidence=min_confidence,
                 on_progress=on_progress,
-                **wishes,
+                **options,
             )
     else:
         from mh4.api import Parser
@@ -180,15 +185,12 @@ def parse(
             sentences, words = parser.parse_file(
                 sources[0],
                 target,
-                keep_heads=keep_heads,
-                predict=predict,
-                overwrite=overwrite,
                 errors=errors,
                 format=form.value,
                 min_confidence=min_confidence,
                 batch_words=batch_words,
                 on_progress=on_progress,
-                **wishes,
+                **options,
             )
     seconds = time.perf_counter() - ready
     report_skipped(errors)

@@ -83,6 +83,11 @@ class Errors:
         """Whether bad sentences are left out."""
         return self.policy.skips if isinstance(self.policy, Errors) else self.policy != "raise"
 
+    @property
+    def summary(self) -> str:
+        """How many sentences were left out, and what is wrong with the first."""
+        return f"{counted(self.count, 'bad sentence')} skipped; the first: {self.first}"
+
     def __call__(self, error: DataError) -> None:
         """Raise the error of a sentence, or count it and hand it on where bad sentences are left out."""
         self.count += 1

@@ -21,7 +21,7 @@ from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
 
 from .long_sentences import ROOT_RELATION, in_pieces
-from .request import ANNOTATED, HEADS, Request, Wishes
+from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
 from .sources import as_items, as_sentences, check_format, read_file, require_segmenter, windows
 
 log = logging.getLogger("mh4")
@@ -66,55 +66,45 @@ class TreebankParser(ABC):
     def attempt(
         self,
         sentences: Sequence[Sentence],
-        keep_heads: bool = False,
-        *,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
-        **wishes: Unpack[Wishes],
+        **options: Unpack[ParseOptions],
     ) -> Sequence[Annotation | DataError]:
         """As `predict`; in place of an annotation the error of given heads that no tree has.
 
         Sentences of more than 2,000 words are parsed in pieces, with a warning; see `long_sentences`.
         """
-        return self._answer_all(sentences, self.check(predict, keep_heads, overwrite, **wishes))
+        return self._answer_all(sentences, self.check(**options))
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
         return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request.keep_heads)
 
-    def check(
-        self,
-        predict: str | Iterable[str] | None = None,
-        keep_heads: bool = False,
-        overwrite: bool = False,
-        **wishes: Unpack[Wishes],
-    ) -> Request:
-        """The request for some columns; see `parse`. A column that is named, and not predicted, is logged, once.
+    def check(self, **options: Unpack[ParseOptions]) -> Request:
+        """The request that options make; see `parse`. A column that is named, and not predicted, is logged, once.
 
         Raises
         ------
         ValueError
             An unknown column, or nothing that the parser predicts; or it cannot keep heads, or do what else is wished.
         """
-        request = Request.of(predict, keep_heads, overwrite, **wishes)
+        request = Request.of(**options)
         if request.confidence or request.trees > 1:
             self._check_certainty(request)
         if request.unique:
             self._check_relations(request.unique)
-        if keep_heads and not self.can_keep_heads:
+        if request.keep_heads and not self.can_keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         missing = request.columns - self.annotates - {HEADS}
-        if predict is not None and missing:
+        if options.get("predict") is not None and missing:
             names = ", ".join(name.upper() for name in ANNOTATED if name in missing)
             problem = f"the model does not predict {names}: {self._reason(missing)}"
             if missing == request.columns:
                 raise ValueError(problem)
-            if problem not in self._said:
-                self._said.add(problem)
+            if problem not in self._logged:
+                self._logged.add(problem)
                 log.warning("%s; what is there stays", problem)
         return request
 
     @cached_property
-    def _said(self) -> set[str]:
+    def _logged(self) -> set[str]:
         """What was logged about columns: once is enough, also for a parser that is called for each sentence."""
         return set()
 
@@ -133,15 +123,7 @@ class TreebankParser(ABC):
         """ValueError unless the parser can keep relations unique under each head."""
         raise ValueError("only a single model with a network can keep relations unique")
 
-    def predict(
-        self,
-        sentences: Sequence[Sentence],
-        keep_heads: bool = False,
-        *,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
-        **wishes: Unpack[Wishes],
-    ) -> list[Annotation]:
+    def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
         """What `parse` writes to some sentences, in their order; None for a column that does not change.
 
         Raises
@@ -152,7 +134,7 @@ class TreebankParser(ABC):
             As for `parse`.
         """
         predictions = []
-        for result in self.attempt(sentences, keep_heads, predict=predict, overwrite=overwrite, **wishes):
+        for result in self.attempt(sentences, **options):
             if isinstance(result, DataError):
                 raise result
             predictions.append(result)
@@ -161,13 +143,10 @@ class TreebankParser(ABC):
     def parse(
         self,
         source: str | Path | Iterable[Sentence | Sequence[str]],
-        keep_heads: bool = False,
-        errors: ErrorPolicy = "raise",
         *,
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
+        errors: ErrorPolicy = "raise",
         format: str = "conllu",
-        **wishes: Unpack[Wishes],
+        **options: Unpack[ParseOptions],
     ) -> Iterator[Sentence]:
         """Parse CoNLL-U or text; yields every sentence with its tree and what else was missing, in order.
 
@@ -175,10 +154,10 @@ class TreebankParser(ABC):
         ----------
         source
             A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words; or one `Sentence`.
-        keep_heads : bool
-            Keep the heads that the input has and predict the others, exactly, around them.
         errors : {"raise", "skip"} or callable
             What happens at a sentence that is not valid, or whose given heads cannot be kept; see `Errors.of`.
+        keep_heads : bool
+            Keep the heads that the input has and predict the others, exactly, around them.
         predict : str or iterable of str, optional
             Columns to predict: "heads" (and relations), "upos", "xpos", "feats", "lemmas"; "tags" stands for the three
             in the middle, "all" for everything. By default all that the model knows; all else stays as it is.
@@ -208,7 +187,7 @@ class TreebankParser(ABC):
             Text where a file is expected, or words where sentences are; an unknown column, or none that the parser
             predicts; or it cannot keep heads.
         """
-        request = self.check(predict, keep_heads, overwrite, **wishes)
+        request = self.check(**options)
         return chain.from_iterable(self._open(source, request, errors, format))
 
     def _open(
@@ -245,22 +224,19 @@ class TreebankParser(ABC):
         DataError, ValueError
             See `parse`.
         """
-        return list(self.parse([words], keep_heads, k_best=k))
+        return list(self.parse([words], keep_heads=keep_heads, k_best=k))
 
     def parse_file(
         self,
         source: str | Path | Iterable[Sentence | Sequence[str]],
         target: str | Path,
         *,
-        keep_heads: bool = False,
         errors: ErrorPolicy = "raise",
-        predict: str | Iterable[str] | None = None,
-        overwrite: bool = False,
         format: str = "conllu",
         min_confidence: float | None = None,
         batch_words: int | None = None,
         on_progress: Callable[[Count], object] | None = None,
-        **wishes: Unpack[Wishes],
+        **options: Unpack[ParseOptions],
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
 
@@ -269,10 +245,10 @@ class TreebankParser(ABC):
         ``batch_words`` are given, when at least so many words have. ``on_progress`` is called after every sentence,
         with what was parsed so far.
         """
-        output = Output(bool(wishes.get("confidence")), min_confidence)
+        output = Output(bool(options.get("confidence")), min_confidence)
         if min_confidence is not None:
-            wishes["confidence"] = True
-        request = self.check(predict, keep_heads, overwrite, **wishes)
+            options["confidence"] = True
+        request = self.check(**options)
         count = Count(0, 0)
         with atomic_output(target) as stream:
             for trees in self._open(source, request, errors, format, batch_words):
@@ -286,20 +262,21 @@ class TreebankParser(ABC):
         return count
 
     @overload
-    def __call__(self, words: str, *, keep_heads: bool = False, **options: Any) -> Document: ...
+    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
 
     @overload
-    def __call__(self, words: Sentence | Sequence[str], *, keep_heads: bool = False, **options: Any) -> Sentence: ...
+    def __call__(  # type: ignore[overload-overlap]
+        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
+    ) -> Sentence: ...
 
     @overload
-    def __call__(
-        self, words: Iterable[Sentence | Sequence[str]], *, keep_heads: bool = False, **options: Any
-    ) -> Document: ...
+    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
 
-    def __call__(self, words: Any, *, keep_heads: bool = False, **options: Any) -> Sentence | Document:
+    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
 
-        Options are ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for `parse`.
+        Options are ``keep_heads``, ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for
+        `parse`.
 
         Raises
         ------
@@ -316,13 +293,13 @@ class TreebankParser(ABC):
         if isinstance(words, str):
             if os.path.isfile(words):
                 log.warning("%s is taken as text; write parser.parse(%r) to parse the file", words, words)
-            return Document(self.parse(self._segmenter.cut(words), keep_heads, **options))
+            return Document(self.parse(self._segmenter.cut(words), **options))
         if isinstance(words, Sentence):
-            return words.annotated(*self.predict([words], keep_heads, **options))
+            return words.annotated(*self.predict([words], **options))
         items = list(as_items(words))
         if items and isinstance(items[0], str):
-            return self(Sentence.from_words(items), keep_heads=keep_heads, **options)
-        return Document(self.parse(items, keep_heads, **options))
+            return self(Sentence.from_words(items), **options)
+        return Document(self.parse(items, **options))
 
     @cached_property
     def _segmenter(self) -> Segmenter:

@@ -92,8 +92,8 @@ class Calibration:
         """Fit to trees with their margins and to the gold trees of the same words; DataError: Too few words."""
         if not predictions:
             raise DataError("there is nothing to calibrate on")
-        compared = [_compared(prediction, gold) for prediction, gold in zip(predictions, golds, strict=True)]
-        together = _Compared(*(np.concatenate(column) for column in zip(*compared, strict=True)))
+        compared = [Compared.of(prediction, gold) for prediction, gold in zip(predictions, golds, strict=True)]
+        together = Compared(*(np.concatenate(column) for column in zip(*compared, strict=True)))
         finite = np.isfinite(together.margins)
         words = int(finite.sum())
         if words < LEAST_WORDS:
@@ -153,19 +153,27 @@ def _log_product(words: np.ndarray) -> float:
     return float(np.log(np.maximum(words[1:], SMALLEST)).sum())
 
 
-class _Compared(NamedTuple):
-    """Of n words: margin, softmax of the relation, whether the head is right, whether the relation is."""
+class Compared(NamedTuple):
+    """Words of a tree beside those of the gold tree.
+
+    Attributes
+    ----------
+    margins, relations : float (n,)
+        The margin of each head, and the softmax of each relation.
+    head_right, relation_right : bool (n,)
+    """
 
     margins: np.ndarray
     relations: np.ndarray
     head_right: np.ndarray
     relation_right: np.ndarray
 
-
-def _compared(prediction: Annotation, gold: Sentence) -> _Compared:
-    found = prediction.confidence
-    if found is None:
-        raise ValueError("the prediction was made without confidence")
-    heads, relations = prediction.tree
-    relation_right = np.array([a == b for a, b in zip(relations, gold.relations, strict=True)])
-    return _Compared(found.margins[1:], found.relations[1:], heads[1:] == gold.heads[1:], relation_right)
+    @classmethod
+    def of(cls, prediction: Annotation, gold: Sentence) -> Self:
+        """Compare the words of a sentence; ValueError: The prediction was made without confidence."""
+        found = prediction.confidence
+        if found is None:
+            raise ValueError("the prediction was made without confidence")
+        heads, relations = prediction.tree
+        relation_right = np.array([a == b for a, b in zip(relations, gold.relations, strict=True)])
+        return cls(found.margins[1:], found.relations[1:], heads[1:] == gold.heads[1:], relation_right)

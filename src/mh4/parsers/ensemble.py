@@ -24,8 +24,8 @@ from mh4.decoders.trees import arc_matrix, given_heads_bonus
 
 from .base import ROOT_RELATION, TreebankParser
 from .chart import ChartParser, decode_sentence, warn_of_size
-from .network import keep_relations
 from .registry import load_parser
+from .relations import given_relations
 from .request import ANNOTATED, HEADS, Request
 
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
@@ -119,15 +119,15 @@ class EnsembleParser(TreebankParser):
 
     def _columns(self, sentences: Sequence[Sentence], request: Request) -> list[dict[str, tuple[str, ...]]]:
         """What members write to the columns beside the tree, voted on."""
-        said: list[list[Annotation]] = []
+        votes: list[list[Annotation]] = []
         for member in self.members:
             if columns := request.columns & member.annotates:
-                said.append(member.predict(sentences, predict=columns, overwrite=request.overwrite))
+                votes.append(member.predict(sentences, predict=columns, overwrite=request.overwrite))
         found = []
         for i in range(len(sentences)):
             columns_of = {}
             for name in ANNOTATED:
-                values = [own for one in said if (own := getattr(one[i], name)) is not None]
+                values = [own for one in votes if (own := getattr(one[i], name)) is not None]
                 if values:
                     columns_of[name] = tuple(Counter(word).most_common(1)[0][0] for word in zip(*values, strict=True))
             found.append(columns_of)
@@ -146,8 +146,11 @@ class EnsembleParser(TreebankParser):
             if isinstance(found, DataError):
                 predictions.append(found)
                 continue
-            prediction = Annotation(found.heads, vote_on_relations(found.heads, trees))
-            predictions.append(keep_relations(sentence, prediction) if keep_heads else prediction)
+            relations = vote_on_relations(found.heads, trees)
+            if keep_heads:
+                given = zip(given_relations(sentence), sentence.relations, relations, strict=True)
+                relations = tuple(own if stays else voted for stays, own, voted in given)
+            predictions.append(Annotation(found.heads, relations))
         return predictions
 
     def _ballots(self, member: TreebankParser, sentences: Sequence[Sentence]) -> list[tuple[Tree, np.ndarray]]:

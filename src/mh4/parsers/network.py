@@ -77,6 +77,43 @@ class ScoredBatch(NamedTuple):
     find_heads: Callable[[], Sequence[Found | DataError]] | None
 
 
+class TreeArcs(NamedTuple):
+    """The arcs of the trees of a batch, one tree after the other.
+
+    Attributes
+    ----------
+    sentences, heads, dependents : int64 (A,)
+    places : list of lists of slice
+        Of each sentence, where the arcs of each of its trees are; empty where there is no tree.
+    """
+
+    sentences: np.ndarray
+    heads: np.ndarray
+    dependents: np.ndarray
+    places: list[list[slice]]
+
+    @classmethod
+    def of(cls, found: Sequence[Found | DataError]) -> TreeArcs:
+        """Those of what was found for each sentence."""
+        none = np.empty(0, np.int64)
+        sentences, heads, dependents = [none], [none], [none]
+        places: list[list[slice]] = [[] for _ in found]
+        start = 0
+        for b, one in enumerate(found):
+            for tree in () if isinstance(one, DataError) else one.trees:
+                n = len(tree.heads) - 1
+                sentences.append(np.full(n, b))
+                heads.append(tree.heads[1:])
+                dependents.append(np.arange(1, n + 1))
+                places[b].append(slice(start, start + n))
+                start += n
+        return cls(np.concatenate(sentences), np.concatenate(heads), np.concatenate(dependents), places)
+
+    def best(self) -> list[slice | None]:
+        """Where the arcs of the best tree of each sentence are."""
+        return [places[0] if places else None for places in self.places]
+
+
 class LabelledBatch(NamedTuple):
     """Sentences with their trees, or errors; the relations of all words of the trees may still be on their way.
 
@@ -86,9 +123,10 @@ class LabelledBatch(NamedTuple):
 
     indices: list[int]
     sentences: list[Sentence]
-    trees: Sequence[Found | DataError] | None
-    relations: ChosenRelations | None
     columns: HostCopy | None
+    trees: Sequence[Found | DataError] | None = None
+    arcs: TreeArcs | None = None
+    relations: ChosenRelations | None = None
 
 
 class NetworkParser(TreebankParser, Generic[C, S]):
@@ -267,30 +305,25 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:
         if batch.find_heads is None:
-            return LabelledBatch(batch.indices, batch.sentences, None, None, self._choose_columns(batch, request, None))
+            return LabelledBatch(batch.indices, batch.sentences, self._choose_columns(batch, request, None))
         found = batch.find_heads()
         with stage("label"):
-            trees = [
-                (b, tree.heads) for b, one in enumerate(found) if not isinstance(one, DataError) for tree in one.trees
-            ]
-            arcs = (
-                np.repeat([b for b, _ in trees], [len(heads) - 1 for _, heads in trees]),
-                np.concatenate([np.empty(0, np.int32), *(heads[1:] for _, heads in trees)]),
-                np.concatenate([np.empty(0, np.int64), *(np.arange(1, len(heads)) for _, heads in trees)]),
-            )
-            indices = [send(torch.from_numpy(array.astype(np.int64)), self.device) for array in arcs]
-            label_scores = self.network.label_scores(batch.encoded.states, *indices)
-            relations = self.relations.choose(label_scores, indices[1], request)
-        told = None
-        if self._annotates_by_trees(request):
-            rows = [
-                np.full(len(sentence), -1) if arcs is None else np.arange(arcs.start, arcs.stop)
-                for sentence, arcs in zip(batch.sentences, _best_arcs(batch.sentences, found), strict=True)
-            ]
-            none = relations.classes.new_full((1,), len(self.vocabulary.relations))
-            told = torch.cat([relations.classes, none])[send(torch.from_numpy(np.concatenate(rows)), self.device)]
-        columns = self._choose_columns(batch, request, told)
-        return LabelledBatch(batch.indices, batch.sentences, found, relations, columns)
+            arcs = TreeArcs.of(found)
+            sentences, heads, dependents = (send(torch.from_numpy(array), self.device) for array in arcs[:3])
+            label_scores = self.network.label_scores(batch.encoded.states, sentences, heads, dependents)
+            relations = self.relations.choose(label_scores, heads, request)
+        of_words = self._relations_of_words(batch, arcs, relations) if self._annotates_by_trees(request) else None
+        columns = self._choose_columns(batch, request, of_words)
+        return LabelledBatch(batch.indices, batch.sentences, columns, found, arcs, relations)
+
+    def _relations_of_words(self, batch: ScoredBatch, arcs: TreeArcs, relations: ChosenRelations) -> Tensor:
+        """int (M,): the relation that each word of the batch has in its best tree; one past the last without a tree."""
+        rows = [
+            np.full(len(sentence), -1) if place is None else np.arange(place.start, place.stop)
+            for sentence, place in zip(batch.sentences, arcs.best(), strict=True)
+        ]
+        none = relations.classes.new_full((1,), len(self.vocabulary.relations))
+        return torch.cat([relations.classes, none])[send(torch.from_numpy(np.concatenate(rows)), self.device)]
 
     def _read(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
         found = self._read_trees(batch, request)
@@ -305,33 +338,30 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     def _trees_with_relations(self, batch: LabelledBatch) -> list[tuple[np.ndarray, np.ndarray] | None]:
         """Heads and relations of the best tree of each sentence, None where there is none."""
-        assert batch.trees is not None
+        assert batch.arcs is not None
         assert batch.relations is not None
-        best = batch.relations.best.numpy()
+        heads, best = batch.arcs.heads, batch.relations.best.numpy()
         return [
-            None if isinstance(found, DataError) or arcs is None else (found.trees[0].heads, best[arcs])
-            for found, arcs in zip(batch.trees, _best_arcs(batch.sentences, batch.trees), strict=True)
+            None if place is None else (np.concatenate([[-1], heads[place]]), best[place])
+            for place in batch.arcs.best()
         ]
 
     def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
-        if not request.heads or batch.trees is None or batch.relations is None:
+        if not request.heads or batch.trees is None or batch.arcs is None or batch.relations is None:
             return [Annotation()] * len(batch.sentences)
         predictions: list[Annotation | DataError] = []
-        start = 0
-        for sentence, found in zip(batch.sentences, batch.trees, strict=True):
+        for sentence, found, places in zip(batch.sentences, batch.trees, batch.arcs.places, strict=True):
             if isinstance(found, DataError):
                 predictions.append(found)
                 continue
             candidates = []
-            for tree in found.trees:
-                arcs = slice(start, start + len(sentence))
+            for tree, arcs in zip(found.trees, places, strict=True):
                 relations = self.relations.read(batch.relations, arcs, tree.heads, sentence, request)
                 score = None if math.isnan(tree.score) else tree.score
                 confidence = self._confidence(found, relations) if request.confidence else None
                 candidates.append(
                     (relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence))
                 )
-                start = arcs.stop
             if request.unique and len(candidates) > 1:  # with the relations, another tree may be the best
                 candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - pair[0].log)
             first, *others = (annotation for _, annotation in candidates[: request.k_best])
@@ -350,27 +380,6 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     def _check_relations(self, unique: tuple[str, ...]) -> None:
         self.relations.check_limits(unique)
-
-
-def _best_arcs(sentences: Sequence[Sentence], found: Sequence[Found | DataError]) -> list[slice | None]:
-    """Where the arcs of the best tree of each sentence are among those of all trees; None where there is no tree."""
-    places: list[slice | None] = []
-    start = 0
-    for sentence, one in zip(sentences, found, strict=True):
-        trees = 0 if isinstance(one, DataError) else len(one.trees)
-        places.append(slice(start, start + len(sentence)) if trees else None)
-        start += trees * len(sentence)
-    return places
-
-
-def keep_relations(sentence: Sentence, prediction: Annotation) -> Annotation:
-    """Where a head was given together with its relation, that relation stays."""
-    _, relations = prediction.tree
-    kept = tuple(
-        given if head >= 0 and given != "_" else predicted
-        for head, given, predicted in zip(sentence.heads[1:], sentence.relations, relations, strict=True)
-    )
-    return replace(prediction, relations=kept)
 
 
 def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

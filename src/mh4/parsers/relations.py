@@ -106,7 +106,7 @@ class RelationReader:
         given = np.zeros(len(best), bool)
         names = self._names[best]
         if request.keep_heads:
-            given = (sentence.heads[1:] >= 0) & np.array([name != "_" for name in sentence.relations])
+            given = given_relations(sentence)
             names = np.where(given, np.array(sentence.relations, dtype=object), names)
         if chosen.logs is None:
             return TreeRelations(tuple(names.tolist()), None, given)
@@ -118,6 +118,11 @@ class RelationReader:
             names = np.where(given, names, self._names[best])
         own = np.where(given, 0.0, logs[np.arange(len(best)), best].astype(np.float64))
         return TreeRelations(tuple(names.tolist()), own, given)
+
+
+def given_relations(sentence: Sentence) -> np.ndarray:
+    """bool (n,): the words whose relation stays where given heads are kept: those with both."""
+    return (sentence.heads[1:] >= 0) & np.array([name != "_" for name in sentence.relations])
 
 
 def limit_relations(

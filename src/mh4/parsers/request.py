@@ -13,13 +13,21 @@ GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
 
 
-class Wishes(TypedDict, total=False):
-    """What can be asked of trees, by the names that users give it; see `TreebankParser.parse`."""
+class CallOptions(TypedDict, total=False):
+    """What a parser can be asked for when it is called, by the names that users give it; see `TreebankParser.parse`."""
 
+    keep_heads: bool
+    predict: str | Iterable[str] | None
+    overwrite: bool
     confidence: bool | Literal["all"]
-    k_best: int
     among: int
     unique: str | Iterable[str] | None
+
+
+class ParseOptions(CallOptions, total=False):
+    """And where a sentence may have several trees."""
+
+    k_best: int
 
 
 @dataclass(frozen=True)
@@ -70,10 +78,10 @@ class Request:
     @classmethod
     def of(
         cls,
-        predict: str | Iterable[str] | None,
+        predict: str | Iterable[str] | None = None,
+        *,
         keep_heads: bool = False,
         overwrite: bool = False,
-        *,
         confidence: bool | Literal["all"] = False,
         k_best: int = 1,
         among: int = 1,
@@ -109,7 +117,7 @@ class Request:
             columns.update(GROUPS.get(name.strip(), (name.strip(),)))
         if not columns:
             raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")
-        return cls(frozenset(columns), keep_heads, overwrite, **more)
+        return cls(frozenset(columns), keep_heads=keep_heads, overwrite=overwrite, **more)
 
     @property
     def heads(self) -> bool:
@@ -132,7 +140,14 @@ class Request:
         return self.weighs_relations or self.trees > 1
 
     @property
-    def wishes(self) -> Wishes:
-        """What `of` made the request of, beside columns and given values."""
-        confidence: bool | Literal["all"] = "all" if self.alternatives else self.confidence
-        return {"confidence": confidence, "k_best": self.k_best, "among": self.among, "unique": self.unique or None}
+    def options(self) -> ParseOptions:
+        """What `of` made the request of."""
+        return {
+            "keep_heads": self.keep_heads,
+            "predict": self.columns,
+            "overwrite": self.overwrite,
+            "confidence": "all" if self.alternatives else self.confidence,
+            "k_best": self.k_best,
+            "among": self.among,
+            "unique": self.unique or None,
+        }

@@ -35,7 +35,7 @@ from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import find_segmenter, read_config
 from mh4.parsers.registry import load_parser
-from mh4.parsers.request import HEADS, Request, Wishes
+from mh4.parsers.request import HEADS, ParseOptions, Request
 from mh4.parsers.sources import read_file, require_segmenter
 
 if TYPE_CHECKING:
@@ -64,13 +64,10 @@ def parse_shard(
     parser: TreebankParser,
     shard: Shard,
     output: str | Path,
-    keep_heads: bool = False,
-    skip: bool = False,
     *,
-    predict: str | Iterable[str] | None = None,
-    overwrite: bool = False,
+    skip: bool = False,
     min_confidence: float | None = None,
-    **wishes: Unpack[Wishes],
+    **options: Unpack[ParseOptions],
 ) -> ShardResult:
     """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
@@ -79,14 +76,7 @@ def parse_shard(
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
     sentences, words = parser.parse_file(
-        read_shard(shard, errors),
-        output,
-        keep_heads=keep_heads,
-        predict=predict,
-        overwrite=overwrite,
-        errors=errors,
-        min_confidence=min_confidence,
-        **wishes,
+        read_shard(shard, errors), output, errors=errors, min_confidence=min_confidence, **options
     )
     if sentences + len(skipped) != shard.sentences:
         raise AssertionError(f"{shard}: {sentences} sentences parsed, {len(skipped)} skipped")
@@ -118,19 +108,9 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
     """The task, in a worker process."""
     with _loading:
         parser = _load(job)
-    request = job.request
-    columns = request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
-    return parse_shard(
-        parser,
-        shard,
-        part,
-        request.keep_heads,
-        job.skip,
-        predict=columns,
-        overwrite=request.overwrite,
-        min_confidence=job.min_confidence,
-        **request.wishes,
-    )
+    options = job.request.options
+    options["predict"] = job.request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
+    return parse_shard(parser, shard, part, skip=job.skip, min_confidence=job.min_confidence, **options)
 
 
 @contextmanager
@@ -212,15 +192,12 @@ def parse_files(
     device: str = "auto",
     search: str = "exact",
     threads: int | None = None,
-    keep_heads: bool = False,
-    predict: str | Iterable[str] | None = None,
-    overwrite: bool = False,
     errors: ErrorPolicy = "raise",
     form: str = "conllu",
     min_confidence: float | None = None,
     on_progress: Callable[[Count], None] = lambda count: None,
     shard_words: int = WINDOW_WORDS,
-    **wishes: Unpack[Wishes],
+    **options: Unpack[ParseOptions],
 ) -> Count:
     """Parse files into a folder, under their names (see `check_files`), on a cluster.
 
@@ -242,7 +219,7 @@ def parse_files(
         See `mh4.parsers.registry.load_parser`.
     threads : int, optional
         For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
-    keep_heads, predict, overwrite, errors, min_confidence, **wishes
+    errors, min_confidence, **options
         See `TreebankParser.parse_file`; bad sentences come in the order of the input.
     form : {"conllu", "text", "horizontal", "vertical"}
         See `TreebankParser.parse`; text is cut into words here, while workers parse what is cut.
@@ -266,11 +243,11 @@ def parse_files(
     targets = check_files(inputs, output_folder, form)
     read_config(Path(model))  # an error, if there is no model, before workers are started
     Output(min_confidence=min_confidence)
-    request = Request.of(predict, keep_heads, overwrite, **wishes)
-    if predict is not None or request.asks_more or min_confidence is not None:
+    request = Request.of(**options)
+    if options.get("predict") is not None or request.asks_more or min_confidence is not None:
         if min_confidence is not None:
-            wishes["confidence"] = True
-        load_parser(model, device, search).check(predict, keep_heads, overwrite, **wishes)  # not in every worker
+            options["confidence"] = True
+        load_parser(model, device, search).check(**options)  # not in every worker
     segmenter = find_segmenter(model)
     if form == "text":
         require_segmenter(segmenter)

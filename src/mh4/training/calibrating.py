@@ -11,7 +11,7 @@ import numpy as np
 
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Annotation, Sentence
-from mh4.parsers.calibration import Calibration
+from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
@@ -88,13 +88,10 @@ def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -
 
 def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -> tuple[np.ndarray, ...]:
     """Of the words of a sentence: margin, confidence in the head and in the word, whether head and word are right."""
-    heads, relations = prediction.tree
-    if prediction.confidence is None:
-        raise ValueError("the prediction was made without confidence")
-    found = calibration.applied(prediction.confidence)
-    head_right = heads[1:] == gold.heads[1:]
-    same = np.array([one == other for one, other in zip(relations, gold.relations, strict=True)])
-    return found.margins[1:], found.heads[1:], found.words[1:], head_right, head_right & same  # type: ignore[index]
+    own = Compared.of(prediction, gold)
+    found = calibration.applied(prediction.confidence)  # type: ignore[arg-type]
+    right = own.head_right & own.relation_right
+    return own.margins, found.heads[1:], found.words[1:], own.head_right, right  # type: ignore[index]
 
 
 def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:

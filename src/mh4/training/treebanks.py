@@ -22,7 +22,7 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
     skipped = Errors(errors)
     sentences = list(share_strings(read_conllu(path, trees=trees, errors=skipped)))
     if skipped.count:
-        log.warning("%s: %d bad sentences skipped; the first: %s", path, skipped.count, skipped.first)
+        log.warning("%s: %s", path, skipped.summary)
     several = sum(len(sentence.roots) > 1 for sentence in sentences)
     if several:
         log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))

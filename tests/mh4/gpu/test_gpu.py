@@ -33,7 +33,7 @@ def models(small_treebanks, tmp_path_factory) -> Path:
 
 def assert_same_trees(one, other, sentences, keep_heads=False):
     """With given heads some sentences have no tree: then their errors are the same."""
-    found = [parser.attempt(sentences, keep_heads) for parser in (one, other)]
+    found = [parser.attempt(sentences, keep_heads=keep_heads) for parser in (one, other)]
     assert sum(isinstance(result, Annotation) for result in found[0]) > len(sentences) // 2
     for ours, theirs in zip(*found, strict=True):
         if isinstance(ours, DataError):

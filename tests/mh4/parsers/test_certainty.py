@@ -96,7 +96,9 @@ def test_the_k_best_trees_are_those_of_the_decoder(parser, dev):
         assert trees[0].heads.tolist() == parser(sentence).heads.tolist()
         assert [tree.comments[-2] for tree in trees] == [f"# rank = {rank}" for rank in range(1, len(trees) + 1)]
         for tree in trees:  # each with its own relations
-            alone = parser.predict([sentence.replace(heads=tree.heads, relations=["_"] * len(sentence))], True)
+            alone = parser.predict(
+                [sentence.replace(heads=tree.heads, relations=["_"] * len(sentence))], keep_heads=True
+            )
             assert alone[0].relations == tree.relations
     assert len(parser.k_best(["a"], 3)) == 1
 
@@ -174,7 +176,7 @@ def test_models_without_calibration_say_what_to_do(small_model, small_treebanks,
     assert len(parser.k_best(["a", "b"], 2)) == 2  # needs none
     calibration, report = calibrate(folder, small_treebanks[1], device="cpu")
     assert report.heads.words == sum(map(len, read_conllu(small_treebanks[1])))
-    assert mh4.Parser(folder).inside.calibration == calibration == mh4.Parser(small_model).inside.calibration
+    assert mh4.Parser(folder).model.calibration == calibration == mh4.Parser(small_model).model.calibration
     assert mh4.Parser(folder)(["a", "b"], confidence=True)[0].confidence
 
 

@@ -56,7 +56,7 @@ def test_a_sentence_of_12000_words_is_parsed_within_a_file(models, kinds, tmp_pa
 def test_the_cluster_parses_them_too(models, tmp_path):
     source = long_file(tmp_path / "in.conllu", LONGEST + 1)
     (shard,) = cut_shards(source)
-    assert parse_shard(Parser(models["perceptron"]).inside, shard, tmp_path / "out.conllu").words == LONGEST + 13
+    assert parse_shard(Parser(models["perceptron"]).model, shard, tmp_path / "out.conllu").words == LONGEST + 13
     sentences = list(read_conllu(tmp_path / "out.conllu", trees="required"))
     assert len(sentences[1]) == LONGEST + 1
 

@@ -1,14 +1,13 @@
 """What network parsers share: batches of sentences to parse."""
 
-import numpy as np
 import pytest
 import torch
 from small import small_config
 
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.network import keep_relations, prediction_batches
+from mh4.parsers.network import prediction_batches
 from mh4.parsers.vocabulary import Vocabulary
 
 
@@ -37,12 +36,3 @@ def test_parsing_has_no_dropout():
         torch.manual_seed(seed)
         parser.network.train()
         assert [prediction.heads.tolist() for prediction in parser.predict(sentences)] == expected
-
-
-def test_relations_given_with_their_heads_are_kept():
-    sentence = Sentence.from_words(list("abcd")).replace(
-        heads=[-1, 0, -1, 1, 1], relations=["top", "given", "_", "given"]
-    )
-    kept = keep_relations(sentence, Annotation(np.array([-1, 0, 1, 1, 1]), ("w", "x", "y", "z"), score=2.5))
-    assert kept.relations == ("top", "x", "y", "given")
-    assert kept.score == 2.5

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 from mh4.data.sentence import Sentence
-from mh4.parsers.relations import NO_LIMIT, RelationReader, limit_relations
+from mh4.parsers.relations import NO_LIMIT, RelationReader, given_relations, limit_relations
 from mh4.parsers.request import Request
 
 NAMES = ("nsubj", "nsubj:pass", "obj", "x", "y", "root")
@@ -87,6 +87,13 @@ def test_a_reader_chooses_and_weighs():
     assert kept.names == ("x", "nsubj", "nsubj")
 
 
+def test_relations_given_with_their_heads_stay():
+    sentence = Sentence.from_words(list("abcd")).replace(
+        heads=[-1, 0, -1, 1, 1], relations=["top", "given", "_", "given"]
+    )
+    assert given_relations(sentence).tolist() == [True, False, False, True]
+
+
 def test_impossible_limits_are_errors():
     with pytest.raises(ValueError, match="the model has none of the relations expl"):
         RelationReader(NAMES).check_limits(("expl",))
@@ -96,7 +103,7 @@ def test_impossible_limits_are_errors():
 
 
 @pytest.mark.parametrize(
-    ("wishes", "message"),
+    ("options", "message"),
     [
         ({"k_best": 0}, "at least one tree"),
         ({"among": 3}, "--unique"),
@@ -105,9 +112,9 @@ def test_impossible_limits_are_errors():
         ({"unique": "nsubj,"}, "without subtypes"),
     ],
 )
-def test_wishes_that_do_not_go_together(wishes, message):
+def test_options_that_do_not_go_together(options, message):
     with pytest.raises(ValueError, match=message):
-        Request.of(None, **wishes)
+        Request.of(**options)
 
 
 def test_trees_are_needed():
@@ -115,7 +122,7 @@ def test_trees_are_needed():
         Request.of("upos", confidence=True)
 
 
-def test_wishes_come_back():
-    for wishes in ({"confidence": "all"}, {"unique": "nsubj,obj", "among": 4, "k_best": 2}, {"confidence": True}):
-        request = Request.of(None, **wishes)
-        assert Request.of(None, **request.wishes) == request
+def test_options_come_back():
+    for options in ({"confidence": "all"}, {"unique": "nsubj,obj", "among": 4, "k_best": 2}, {"confidence": True}):
+        request = Request.of(**options)
+        assert Request.of(**request.options) == request

@@ -91,7 +91,7 @@ def test_columns_are_those_of_one_process(annotating_model, inputs, local_cluste
 
 
 @pytest.mark.parametrize(
-    "wishes",
+    "options",
     [
         {"confidence": True},
         {"min_confidence": 0.5},
@@ -100,23 +100,23 @@ def test_columns_are_those_of_one_process(annotating_model, inputs, local_cluste
         {"unique": "nsubj,obj", "among": 3},
     ],
 )
-def test_what_is_said_of_trees_is_what_one_process_says(small_model, inputs, parser, local_cluster, tmp_path, wishes):
-    count = parse(small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, **wishes)
+def test_what_is_said_of_trees_is_what_one_process_says(small_model, inputs, parser, local_cluster, tmp_path, options):
+    count = parse(small_model, inputs, tmp_path / "out", local_cluster.scheduler_address, **options)
     assert count.sentences == 83
     for path in inputs:
-        parser.parse_file(path, tmp_path / path.name, **wishes)
+        parser.parse_file(path, tmp_path / path.name, **options)
         assert (tmp_path / "out" / path.name).read_bytes() == (tmp_path / path.name).read_bytes()
     said = (tmp_path / inputs[0].name).read_text(encoding="utf-8")
-    assert ("Confidence=" in said) == ("confidence" in wishes)
+    assert ("Confidence=" in said) == ("confidence" in options)
 
 
 def test_confidence_that_cannot_be_had_is_told_before_any_work(small_model, inputs, tmp_path):
     nobody = "tcp://127.0.0.1:1"
     with pytest.raises(ValueError, match="a confidence is a probability"):
         parse(small_model, inputs, tmp_path / "out", nobody, min_confidence=2)
-    for wishes in ({"confidence": True}, {"min_confidence": 0.5}, {"k_best": 2}):
+    for options in ({"confidence": True}, {"min_confidence": 0.5}, {"k_best": 2}):
         with pytest.raises(ValueError, match="exact decoder"):
-            parse(small_model, inputs, tmp_path / "out", nobody, search="greedy", **wishes)
+            parse(small_model, inputs, tmp_path / "out", nobody, search="greedy", **options)
     assert not (tmp_path / "out").exists()
 
 

@@ -33,5 +33,5 @@ def test_several_roots_and_bad_sentences_are_counted(small_treebanks, tmp_path, 
     with pytest.raises(DataError, match=r"t\.conllu:\d+: sentence 42"):
         read_gold(path)
     assert len(read_gold(path, errors="skip")) == len(list(read_conllu(small_treebanks[0], trees="required"))) + 1
-    assert "1 bad sentences skipped" in caplog.text
+    assert "1 bad sentence skipped" in caplog.text
     assert "1 of 41 sentences have several roots" in caplog.text
