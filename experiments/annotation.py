@@ -1,6 +1,6 @@
 """Train and score models that annotate every column, beside what is published for UDPipe 2.
 
-    python experiments/annotation.py --work runs/annotation ../shared/ud/2.0/hu ../shared/ud/2.2/{got,cu} --seeds 1 2 3
+    python experiments/annotation.py --work runs/annotation UD/2.0/hu UD/2.2/{got,cu} --seeds 1 2 3
 
 Dev is parsed from its words alone: tags, features and lemmas are the model's own, too. One JSON file per run goes to
 ``experiments/results/annotation``. What is done is not done again; what was interrupted continues from its last

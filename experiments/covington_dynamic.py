@@ -1,6 +1,6 @@
 """Table 2 of Gómez-Rodríguez and Fernández-González (2015): Covington's parser trained with static and dynamic oracles.
 
-    python experiments/covington_dynamic.py ../shared/ud/2.0/{hu,el,cu,got} -o experiments/results/greedy
+    python experiments/covington_dynamic.py UD/2.0/{hu,el,cu,got} -o experiments/results/greedy
 
 Every folder holds one ``*-train.conllu`` and one ``*-test.conllu``, or else one ``*-dev.conllu``, which is scored.
 Nothing is chosen on it: the parser is that of the last epoch. Each run (treebank, oracle, seed) leaves a JSON file in

@@ -1,6 +1,6 @@
 """Train and score a grid of parsers: treebanks × systems × presets × seeds, one JSON result a run.
 
-    python experiments/grid.py --work runs/grid --treebanks ../shared/ud/2.0/{hu,got} --systems mst mh4-hybrid \
+    python experiments/grid.py --work runs/grid --treebanks UD/2.0/{hu,got} --systems mst mh4-hybrid \
         --seeds 1 2 3 --workers 2
 
 What is done is not done again; what was interrupted continues from its last evaluation, to the same result as without

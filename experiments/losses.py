@@ -1,8 +1,8 @@
 """Hinge, softmax-margin and crf, and what a part of the heads is worth: one JSON result a run, and a report.
 
-    python experiments/losses.py ../shared/ud/2.0/{hu,got} --trees-alone --seeds 1 2 3 --work runs/losses
-    python experiments/losses.py ../shared/ud/2.0/hu --known half sentences --losses hinge crf --work runs/losses
-    python experiments/losses.py ../shared/ud/2.0/hu --known uncertain quarter quarter-sentences --losses hinge
+    python experiments/losses.py UD/2.0/{hu,got} --trees-alone --seeds 1 2 3 --work runs/losses
+    python experiments/losses.py UD/2.0/hu --known half sentences --losses hinge crf --work runs/losses
+    python experiments/losses.py UD/2.0/hu --known uncertain quarter quarter-sentences --losses hinge
     python experiments/losses.py --report
 
 What is done is not done again; what was interrupted continues. ``--known`` says which heads of the training treebank

@@ -1,6 +1,6 @@
 """Table 2 and the computational analysis of Sartorio, Satta and Nivre (2013): LR-spine parsing and what it is made of.
 
-    python experiments/lr_spine_table2.py ../shared/ud/2.0/{hu,el,cu} -o experiments/results/greedy
+    python experiments/lr_spine_table2.py UD/2.0/{hu,el,cu} -o experiments/results/greedy
 
 Every folder holds one ``*-train.conllu``, one ``*-dev.conllu`` and perhaps one ``*-test.conllu``, which is scored; else
 dev is. Each run (treebank, parser, seed) leaves a JSON file in the output folder, and runs that have one are not

@@ -1,6 +1,6 @@
 """What a training step takes with each preset, on one machine in turns: time for what runs count in steps.
 
-    python experiments/preset_speed.py ../shared/ud/2.0/{hu,got}
+    python experiments/preset_speed.py UD/2.0/{hu,got}
 
 One thread, as the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``.
 """

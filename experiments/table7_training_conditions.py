@@ -1,6 +1,6 @@
 """Table 7 of Nederhof (2019): a shift-reduce parser trained under five conditions, ours beside the published results.
 
-    python experiments/table7_training_conditions.py ../shared/ud/2.2/{hu,cu,got,el} -o runs/table7
+    python experiments/table7_training_conditions.py UD/2.2/{hu,cu,got,el} -o runs/table7
 
 Every folder holds one ``*-ud-train.conllu`` and one ``*-ud-dev.conllu``, whose names start with the language code. Each
 run (treebank, condition, seed) leaves a JSON file in the output folder, and runs that have one are not repeated; give

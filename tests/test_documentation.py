@@ -2,12 +2,15 @@
 
 import ast
 import re
+import shlex
 from dataclasses import replace
 
 import pytest
+import typer
 from paths import ROOT
 from small import small_config
 
+from mh4.cli import app
 from mh4.decoders import decoder_names
 from mh4.training.trainer import train
 
@@ -59,6 +62,28 @@ def test_python_on_a_page_prints_what_the_page_shows(name, workplace, monkeypatc
     for number, (code, output) in enumerate(blocks(EXAMPLES[name]), start=1):
         exec(compile(code, f"{name}, block {number}", "exec"), namespace)
         assert capsys.readouterr().out == output, code
+
+
+def commands_of(page):
+    """The commands of mh4 in the Bash blocks of a page, as lists of words."""
+    for block in re.findall(r"```bash\n(.*?)```", page, flags=re.DOTALL):
+        for line in block.replace("\\\n", " ").splitlines():
+            if found := re.search(r"(?:^|\| )mh4 ([^#|<>]*)", line):
+                yield shlex.split(found[1])
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_commands_on_a_page_are_understood(name):
+    for words in commands_of(PAGES[name]):
+        command = typer.main.get_command(app)
+        while (group := getattr(command, "commands", None)) is not None and words:
+            command, words = group[words[0]], words[1:]
+        command.make_context("mh4", words, resilient_parsing=True)
+
+
+def test_all_commands_are_described():
+    described = re.findall(r"^\| `mh4 ([\w-]+)` \|", PAGES["usage.md"], flags=re.MULTILINE)
+    assert sorted(described) == sorted(typer.main.get_command(app).commands)
 
 
 def test_an_output_that_is_not_shown_is_noticed():

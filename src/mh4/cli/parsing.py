@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 
 CLASSES_OF_ARCS = (
-    "crossing, length: precision of the arcs in the class in the system's trees, recall of those in it in gold"
+    "crossing arcs, arc lengths: precision over the system's arcs of that class, recall over the gold ones"
 )
 
 
@@ -103,7 +103,7 @@ def parse(
         ),
     ] = 1,
     search: Annotated[
-        str, typer.Option(help="exact, beam:K or greedy (the last two for mh3 and mh4 models only).")
+        str, typer.Option(help="exact, beam:K or greedy (the last two for decoders mh3, mh4-two and mh4-hybrid only).")
     ] = "exact",
     ensemble: Annotated[
         bool, typer.Option("--ensemble", help="Several model folders, then the input: each arc gets a vote per model.")
@@ -119,7 +119,7 @@ def parse(
         int | None,
         typer.Option(
             min=1,
-            help="Wait for so many words before parsing them: faster, with long batches, than answering at once.",
+            help="Collect at least this many words before parsing: faster, but standard input is answered later.",
             show_default="20,000 of a file; of standard input what has come",
         ),
     ] = None,
@@ -207,7 +207,7 @@ def evaluate(
         bool,
         typer.Option(
             "--calibration",
-            help="Instead: do the confidences hold that mh4 parse --confidence wrote, and where are the errors?",
+            help="Evaluate the confidences written by mh4 parse --confidence instead of the trees.",
         ),
     ] = False,
     plot: Annotated[

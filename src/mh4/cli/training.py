@@ -111,7 +111,7 @@ def train(
     precision: Annotated[
         Precision | None,
         typer.Option(
-            help="Of layers in training; bf16 needs a GPU. Scores, losses and weights are fp32.",
+            help="Precision of MLPs and classifiers in training; bf16 needs a GPU. All else is fp32.",
             show_default="fp32",
         ),
     ] = None,

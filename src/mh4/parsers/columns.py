@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
-from functools import cache, cached_property
+from functools import cached_property, lru_cache
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -43,7 +43,7 @@ def _by_attribute(feats: str) -> dict[str, str]:
     return {} if feats in ("", UNKNOWN) else {attribute_of(feature): feature for feature in feats.split("|")}
 
 
-@cache
+@lru_cache(maxsize=1 << 14)
 def _canonical(feats: str) -> str:
     """FEATS in UD's order."""
     return "|".join(sorted(feats.split("|"), key=lambda feature: _order(attribute_of(feature))))

@@ -30,7 +30,7 @@ _QUICK: dict[str, Any] = {
 PRESETS: dict[str, dict[str, Any]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
     "paper": {},
-    # As good as that in a third of its time, and then an early end.
+    # As good as that in a quarter of its time, and then an early end.
     "fast": {**_QUICK, "patience": 6},
     # The same until it has long stopped to improve.
     "balanced": {**_QUICK, "patience": 12},

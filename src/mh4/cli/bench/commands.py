@@ -82,7 +82,7 @@ def bench_certainty(
 ) -> None:
     """Measure margins, the ten best trees and probabilities of one sentence of random scores, in decodes.
 
-    CPU time of one thread. Decoders without an outside pass have no max-marginals worth their price.
+    CPU time of one thread. Max-marginals are measured only where an outside pass computes them.
     """
     from .certainty import certainty_table, measure_certainty
 
