@@ -78,7 +78,7 @@ def test_commands_on_a_page_are_understood(name):
         command = typer.main.get_command(app)
         while (group := getattr(command, "commands", None)) is not None and words:
             command, words = group[words[0]], words[1:]
-        command.make_context("mh4", words, resilient_parsing=True)
+        command.make_context("mh4", words)
 
 
 def test_all_commands_are_described():
