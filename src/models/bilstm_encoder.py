@@ -129,10 +129,14 @@ class WordEncoder(nn.Module):
             vectors = vectors * (torch.rand(mask.shape, device=vectors.device) < keep)[..., None] / keep
         return vectors
 
+    def forget(self) -> None:
+        """See `Encoder.forget`."""
+        self._memory.forget()
+
     def _spelt(self, batch: WordBatch, forms: Tensor) -> Tensor:
         """What `predict` makes of forms, or has made of them before; a GPU is as fast without a memory."""
         if self.training or torch.is_grad_enabled():
-            self._memory.forget()  # weights will change, and fused optimizers do not count it
+            self.forget()  # weights will change, and fused optimizers do not count it
             return self.predict(batch, forms)
         if batch.device.type != "cpu" or self.words.weight.is_inference():  # what has no version
             return self.predict(batch, forms)
@@ -201,6 +205,9 @@ class BiLSTMEncoder(Encoder):
 
     def collate(self, sentences: Sequence[WordIds]) -> WordBatch:
         return WordBatch.of(sentences)
+
+    def forget(self) -> None:
+        self.words.forget()
 
     def forward(self, batch: WordBatch) -> States:
         words = self.words(batch)

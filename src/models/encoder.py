@@ -49,6 +49,9 @@ class Encoder(nn.Module, ABC):
     def forward(self, batch: Any) -> States:
         """Vectors of all positions."""
 
+    def forget(self) -> None:
+        """Drop what is kept of words seen before to save time, if anything is; results stay the same."""
+
     def parameter_groups(self) -> list[dict[str, Any]]:
         """Parameters that are not to learn as fast as all others: ``params``, and ``factor`` of the learning rate."""
         return []

@@ -7,7 +7,6 @@ import torch
 from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
 from mh4.models.network_config import NetworkConfig
 from mh4.models.weight_average import WeightAverage
-from mh4.models.word_memory import WordMemory
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
@@ -124,7 +123,7 @@ def test_what_is_remembered_is_what_would_be_computed(remembering, monkeypatch):
     first, both = batch([(UNKNOWN, RARE)]), batch([(1, FREQUENT), (UNKNOWN, RARE), (UNKNOWN, OTHER)])
     remembering(first)
     remembered = remembering(both)
-    remembering._memory = WordMemory()
+    remembering.forget()
     np.testing.assert_array_equal(remembered, remembering(both))
     monkeypatch.setattr(remembering, "predict", None)
     np.testing.assert_array_equal(remembered, remembering(both))
@@ -139,7 +138,7 @@ def test_a_step_of_training_is_seen(remembering):
     optimizer.step()
     with torch.inference_mode():
         after = remembering(one)
-        remembering._memory = WordMemory()
+        remembering.forget()
         np.testing.assert_array_equal(after, remembering(one))
     assert not np.array_equal(before, after)
 

@@ -17,6 +17,7 @@ from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
 from mh4.data.segmenter import EXTRA
 from mh4.data.text import text_of
+from mh4.parsers.network import NetworkParser
 from mh4.training.segmenter import train_udpipe
 
 from ..options import say
@@ -62,6 +63,8 @@ def measure_text(
         parser = parser_to_measure(model, sentences, decoder, device, threads)
         parser.segmenter = parser.segmenter or peer_path
         parser.parse_file(short, os.devnull, format="text")  # compiles what is needed
+        if isinstance(parser, NetworkParser):
+            parser.network.encoder.forget()
         start = time.perf_counter()
         words = parser.parse_file(long, os.devnull, format="text").words
         ours = _speed(words, time.perf_counter() - start) | {"peak_rss": peak_rss()}
