@@ -9,7 +9,6 @@ when the file ended without them, so that sentences can be written in any order.
 sentence are not kept: a sentence is handed on as soon as its blank line is read, which a pipe relies on.
 """
 
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -18,7 +17,7 @@ import numpy as np
 
 from .blocks import blocks
 from .errors import DataError, ErrorPolicy, Errors, quote
-from .files import STDIN_NAME, atomic_output, open_input
+from .files import atomic_output, open_input, source_name
 from .sentence import Sentence
 
 Trees = Literal["any", "partial", "required"]
@@ -58,7 +57,7 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
 
 
 def _read(path: str | Path, trees: Trees, report: Errors) -> Iterator[Sentence]:
-    source = STDIN_NAME if str(path) == "-" else os.fspath(path)
+    source = source_name(path)
     good = number = heads = 0
     with open_input(path) as stream:
         for number, block in enumerate(blocks(stream), start=1):

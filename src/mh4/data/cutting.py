@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from .errors import DataError, Errors
-from .files import STDIN_NAME, open_input
+from .files import open_input, source_name
 from .segmenter import Segmenter, read_cut
 from .sentence import Sentence
 
@@ -44,7 +44,7 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
     DataError
         The text or the segmenter cannot be read.
     """
-    source = STDIN_NAME if str(path) == "-" else str(path)
+    source = source_name(path)
     number = 0
     with closing(_records(model, path, str(path) == "-" and _is_live())) as records:
         for kind, payload in records:
@@ -122,7 +122,7 @@ def main(model: str, path: str) -> None:
     def report(error: DataError) -> None:
         _send(b"E", str(error).encode(errors="surrogateescape"))
 
-    source, document = (STDIN_NAME, "") if path == "-" else (path, Path(path).name.partition(".")[0])
+    source, document = source_name(path), "" if path == "-" else Path(path).name.partition(".")[0]
     try:
         segmenter = Segmenter(model)
         with open_input(path) as stream:

@@ -91,17 +91,22 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
 
 
 def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first_misc: str) -> Others:
-    """Other lines with these multiword tokens, (first, last, form[, space after]), in place of all that there were."""
+    """Other lines with these multiword tokens in place of all that there were.
+
+    Each is (first, last, form[, space after[, misc]]), as a `Token`; with misc, the space after it is what misc says.
+    """
     kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
     end = 0
-    for first, last, form, *space_after in tokens:
+    for first, last, form, *more in tokens:
         if not end < first <= last <= n:
             raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")
         if problem := value_problem(form, FORM):
             raise ValueError(f"the form of {first}-{last} may not be {quote(form)}, which {problem}")
+        misc = more[1] if len(more) > 1 else NO_SPACE if more == [False] else "_"
+        if problem := value_problem(misc, MISC):
+            raise ValueError(f"MISC of {first}-{last} may not be {quote(misc)}, which {problem}")
         end = last
         if first < last:
-            misc = NO_SPACE if space_after == [False] else "_"
             line = "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))
             kept.append((first - 1, line + _line_end(first_misc)))
     return tuple(sorted(kept, key=lambda other: other[0]))

@@ -24,7 +24,7 @@ try:
 except ImportError:  # Windows: a temporary file that a killed process left behind stays
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "check_output", "failure_reason", "open_input"]
+__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "check_output", "failure_reason", "open_input", "source_name"]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
@@ -60,6 +60,11 @@ def _opened(stream: TextIO | None, name: str) -> TextIO:
     if stream is None:
         raise DataError(f"{name}: is closed (name a file)")
     return stream
+
+
+def source_name(path: str | Path) -> str:
+    """What errors call an input."""
+    return STDIN_NAME if str(path) == "-" else os.fspath(path)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import Any
 from .blocks import FORM, MISC, blocks
 from .errors import DataError, Errors, require
 from .sentence import Sentence
-from .text import Token, portions, sentence_lines
+from .text import Span, portions, sentence_lines
 
 EXTRA = "text"
 LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made
@@ -114,11 +114,11 @@ class Segmenter:
             if lines:
                 yield ("\n".join(lines) + "\n").encode()
 
-    def _sentences(self, text: str) -> list[list[Token]]:
+    def _sentences(self, text: str) -> list[list[Span]]:
         """The tokens of each sentence, none too long; white space apart, they cover the text."""
         error, tokenizer = self._udpipe.ProcessingError(), self._model.newTokenizer(self._udpipe.Model.TOKENIZER_RANGES)
         tokenizer.setText(text.translate(_FOR_UDPIPE))
-        sentences: list[list[Token]] = []
+        sentences: list[list[Span]] = []
         while tokenizer.nextSentence(sentence := self._udpipe.Sentence(), error):
             tokens = [short for token in _tokens(self._writer.writeSentence(sentence)) for short in _shortened(token)]
             sentences += [tokens[i : i + LONGEST_SENTENCE] for i in range(0, len(tokens), LONGEST_SENTENCE)]
@@ -127,7 +127,7 @@ class Segmenter:
         return sentences
 
 
-def _tokens(conllu: str) -> Iterator[Token]:
+def _tokens(conllu: str) -> Iterator[Span]:
     """The tokens of a sentence as UDPipe writes it."""
     rows = [line.split("\t") for line in conllu.split("\n") if line[:1].isdigit()]
     row = 0
@@ -135,17 +135,17 @@ def _tokens(conllu: str) -> Iterator[Token]:
         first, dash, last = rows[row][0].partition("-")
         start, stop = _RANGE.search(rows[row][MISC]).groups()  # type: ignore[union-attr]
         words = rows[row + 1 : row + 2 + int(last) - int(first)] if dash else []
-        yield Token(int(start), int(stop), tuple(word[FORM] for word in words))
+        yield Span(int(start), int(stop), tuple(word[FORM] for word in words))
         row += 1 + len(words)
 
 
-def _shortened(token: Token) -> Iterator[Token]:
+def _shortened(token: Span) -> Iterator[Span]:
     """The token, in pieces if it is too long."""
     if token.stop - token.start <= LONGEST_TOKEN:
         yield token
         return
     for start in range(token.start, token.stop, LONGEST_TOKEN):
-        yield Token(start, min(start + LONGEST_TOKEN, token.stop))
+        yield Span(start, min(start + LONGEST_TOKEN, token.stop))
 
 
 def read_cut(portion: bytes, source: str, before: int = 0) -> Iterator[Sentence]:

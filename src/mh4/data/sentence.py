@@ -297,7 +297,7 @@ class Sentence(Sequence[Word]):
         word = 1
         while word <= len(self):
             last, form, misc = several.get(word, (word, self.forms[word - 1], self.misc[word - 1]))
-            tokens.append(Token(word, last, form, NO_SPACE not in misc.split("|")))
+            tokens.append(Token(word, last, form, NO_SPACE not in misc.split("|"), misc))
             word = last + 1
         return tuple(tokens)
 

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from .arriving import arriving_lines
-from .blocks import FORM, MISC, WAITING
+from .blocks import WAITING
+from .edits import NO_SPACE
 from .errors import DataError, Errors
-from .files import STDIN_NAME, open_input
+from .files import open_input, source_name
 from .sentence import Sentence
 
 PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
-NO_SPACE = "SpaceAfter=No"
 
 _ESCAPES = {"\\": "\\\\", " ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p"}
 _SPACES = (character for character in map(chr, range(0x3001)) if character.isspace())
@@ -52,7 +52,7 @@ class Portion(NamedTuple):
     ends: bool
 
 
-class Token(NamedTuple):
+class Span(NamedTuple):
     """Characters ``start`` up to ``stop`` of a text; the words of a multiword token."""
 
     start: int
@@ -120,7 +120,7 @@ def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | N
         first = False
 
 
-def sentence_lines(text: str, tokens: Sequence[Token], stop: int, before: str = "") -> list[str]:
+def sentence_lines(text: str, tokens: Sequence[Span], stop: int, before: str = "") -> list[str]:
     """The lines of a sentence of tokens in a text, up to its character ``stop``, every other column "_".
 
     ``before`` is white space before the first token; the first line is the comment ``# text``.
@@ -157,28 +157,13 @@ def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
     for sentence in sentences:
         if not known and any(comment.startswith(("# newdoc", "# newpar")) for comment in sentence.comments):
             yield "\n\n"
-        for form, misc in _tokens(sentence):
-            attributes = dict(pair.partition("=")[::2] for pair in misc.split("|"))
+        for token in sentence.tokens:
+            attributes = dict(pair.partition("=")[::2] for pair in token.misc.split("|"))
             yield _unescape(attributes.get("SpacesBefore", ""))
-            yield _unescape(attributes["SpacesInToken"]) if "SpacesInToken" in attributes else form
+            yield _unescape(attributes["SpacesInToken"]) if "SpacesInToken" in attributes else token.form
             after = attributes.get("SpacesAfter")
             known = after is not None
             yield _unescape(after) if after is not None else " " * (attributes.get("SpaceAfter") != "No")
-
-
-def _tokens(sentence: Sentence) -> Iterator[tuple[str, str]]:
-    """FORM and MISC of the tokens."""
-    covered = 0
-    for line in sentence.lines:
-        if line.startswith("#"):
-            continue
-        fields = line.removesuffix("\r").split("\t")
-        first, dash, last = fields[0].partition("-")
-        if dash:
-            covered = int(last)
-        elif "." in first or int(first) <= covered:
-            continue
-        yield fields[FORM], fields[MISC]
 
 
 def _unescape(value: str) -> str:
@@ -203,7 +188,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
     DataError
         The file cannot be read.
     """
-    source = STDIN_NAME if str(path) == "-" else str(path)
+    source = source_name(path)
     with open_input(path) as stream:
         number = 0
         raws = arriving_lines(stream) if str(path) == "-" else stream

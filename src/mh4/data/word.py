@@ -135,6 +135,7 @@ class Token(NamedTuple):
     """ID of its last word."""
     form: str
     space_after: bool
+    misc: str
 
 
 def _entries(value: str) -> dict[str, str]:

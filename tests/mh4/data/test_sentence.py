@@ -86,7 +86,10 @@ def test_words_are_equal_with_their_sentences(sentence):
 
 
 def test_tokens_and_text(sentence):
-    assert sentence.tokens == (Token(1, 2, "Don't", True), Token(3, 3, "go  away", False), Token(4, 4, ".", True))
+    first, away, stop = sentence.tokens
+    assert first == Token(1, 2, "Don't", space_after=True, misc="Typo=Yes")
+    assert away == Token(3, 3, "go  away", space_after=False, misc=sentence.misc[2])
+    assert stop == Token(4, 4, ".", space_after=True, misc="_")
     assert sentence.text == "Don't go  away."
     assert [word.space_after for word in sentence] == [False, True, False, True]
     assert sentence.with_comment("text", "Do not!").text == "Do not!"
@@ -161,7 +164,7 @@ def test_json(sentence):
         "feats": {"Mood": "Imp", "VerbForm": "Fin"},
         "deps": [["aux", 3]],
     }
-    assert data["tokens"][0] == {"first": 1, "last": 2, "form": "Don't", "space_after": True}
+    assert data["tokens"][0] == {"first": 1, "last": 2, "form": "Don't", "space_after": True, "misc": "Typo=Yes"}
 
 
 @pytest.mark.parametrize(
@@ -287,10 +290,11 @@ def test_line_ends_and_odd_values_stay_where_other_values_are_replaced():
 
 def test_multiword_tokens(sentence):
     new = sentence.replace(multiword_tokens=[(1, 2, "Don't"), (3, 4, "go!", False)])
-    assert new.tokens == (Token(1, 2, "Don't", True), Token(3, 4, "go!", False))
+    assert new.tokens == (Token(1, 2, "Don't", True, "_"), Token(3, 4, "go!", False, "SpaceAfter=No"))
     assert new.lines[2] == word("1-2", "Don't")[:-1]
     assert new.lines[5] == "3-4\tgo!" + "\t_" * 7 + "\tSpaceAfter=No"
     assert new.replace(multiword_tokens=new.tokens) == new
+    assert sentence.replace(multiword_tokens=sentence.tokens) == sentence  # with MISC
     assert new.replace(multiword_tokens=[]).lines == tuple(line for line in sentence.lines if line[:2] != "1-")
 
 
