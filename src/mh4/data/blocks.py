@@ -83,7 +83,9 @@ def read_block(block: Block, source: str, number: int) -> Content:
     try:
         text = b"".join(block.lines).decode()
     except UnicodeDecodeError:
-        raise _decode_error(block, source, number) from None
+        raise _no_text(block, source, number) from None
+    if "\0" in text:
+        raise _no_text(block, source, number)
     newline = "\n"
     if "\r" in text and 0 < text.count("\r\n") == text.count("\n"):
         newline, text = "\r\n", text.replace("\r\n", "\n").removesuffix("\r")
@@ -207,7 +209,7 @@ def find_comment(lines: Iterable[str], key: str) -> str | None:
     return None
 
 
-def _decode_error(block: Block, source: str, number: int) -> DataError:
+def _no_text(block: Block, source: str, number: int) -> DataError:
     sent_id = find_comment([line.decode(errors="replace") for line in block.lines], "sent_id")
     name = f"sentence {number if sent_id is None else sent_id}"
     for row, line in enumerate(block.lines):
@@ -216,6 +218,8 @@ def _decode_error(block: Block, source: str, number: int) -> DataError:
         except UnicodeDecodeError as error:
             problem = f"byte 0x{line[error.start]:02X} at position {error.start + 1} of the line is not UTF-8"
             return located(source, block.first_line + row, name, f"{problem} (convert the file to UTF-8)")
+        if b"\0" in line:
+            return located(source, block.first_line + row, name, "the line holds a NUL character (text is needed)")
     raise AssertionError("a line break cannot be inside a UTF-8 character, so one of the lines is bad")
 
 

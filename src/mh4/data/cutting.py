@@ -63,7 +63,10 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
 
 def _is_live() -> bool:
     """Whether standard input is no file, so that more of it may come later."""
-    return not stat.S_ISREG(os.fstat(0).st_mode)
+    try:
+        return not stat.S_ISREG(os.fstat(0).st_mode)
+    except OSError:  # closed, as the process will say
+        return False
 
 
 def _records(model: str | Path, path: str | Path, live: bool) -> Generator[tuple[bytes, bytes], None, None]:
@@ -122,7 +125,8 @@ def main(model: str, path: str) -> None:
     def report(error: DataError) -> None:
         _send(b"E", str(error).encode(errors="surrogateescape"))
 
-    source, document = source_name(path), "" if path == "-" else Path(path).name.partition(".")[0]
+    source, stem = source_name(path), "" if path == "-" else Path(path).name.partition(".")[0]
+    document = "".join(character if character.isprintable() else "_" for character in stem)
     try:
         segmenter = Segmenter(model)
         with open_input(path) as stream:

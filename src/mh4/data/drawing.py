@@ -31,6 +31,9 @@ class Drawing(str):
         drawing.svg = svg
         return drawing
 
+    def __getnewargs__(self) -> tuple[str, str]:  # copies and pickles have both, too
+        return str(self), self.svg
+
     def _repr_svg_(self) -> str:
         return self.svg
 

@@ -1,5 +1,6 @@
 """New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import numpy as np
@@ -17,15 +18,15 @@ def value_problem(value: str, column: int) -> str | None:
     """What is wrong with a value of a column."""
     if column in REQUIRED and not value.strip(" "):
         return "is empty"
-    if any(character in value for character in "\t\n\r"):
-        return "holds a tab or a line break"
+    if any(character in value for character in "\t\n\r\0"):
+        return "holds a tab, a line break or NUL"
     return None if _is_unicode(value) else "is not valid Unicode"
 
 
 def _may_have_problems(values: Collection[str], column: int) -> bool:
     """Whether `value_problem` has to be asked, told from all values at once: fast, as there are hardly ever any."""
     together = "".join(values)
-    if "\t" in together or "\n" in together or "\r" in together or not (together.isascii() or _is_unicode(together)):
+    if any(character in together for character in "\t\n\r\0") or not (together.isascii() or _is_unicode(together)):
         return True
     return column in REQUIRED and not all(value.strip(" ") for value in values)
 
@@ -81,7 +82,8 @@ def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> O
 def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
     """Other lines with the comment ``# key = value`` after the first comments, in place of an earlier one."""
     start = f"# {key} = "
-    lines = [other for other in others if not other[1].startswith(start)]
+    earlier = re.compile(rf"#\s*{re.escape(key)}\s*=")
+    lines = [other for other in others if not earlier.match(other[1])]
     place = 0
     while lines[place:] and lines[place][1].startswith("#") and not lines[place][0]:
         place += 1

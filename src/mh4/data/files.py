@@ -31,10 +31,11 @@ STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
 # First bytes of files that are not text: those that are unpacked, and those that are only recognised.
 _COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
-    b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
-    b"\xfd7zXZ\x00": lzma.LZMAFile,
-    b"BZh": bz2.BZ2File,
+    rb"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
+    rb"\xfd7zXZ\x00": lzma.LZMAFile,
+    rb"BZh[1-9][1\x17]": bz2.BZ2File,
 }
+_START = 8  # bytes that tell what a file is
 _PACKING: dict[str, Callable[[BinaryIO], object]] = {
     ".gz": lambda stream: gzip.GzipFile(fileobj=stream, mode="wb", mtime=0),  # equal content is equal bytes
     ".xz": lambda stream: lzma.LZMAFile(stream, "wb"),  # noqa: SIM115 (`_packed` closes it)
@@ -107,11 +108,11 @@ def _naming(path: str | Path) -> Iterator[None]:
 def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
     """The text in a file, by its first bytes."""
     try:
-        start = stream.peek(8) if isinstance(stream, io.BufferedReader) else b""
+        start = stream.peek(_START)[:_START] if isinstance(stream, io.BufferedReader) else b""
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
     for magic, unpack in _COMPRESSED.items():
-        if start.startswith(magic):
+        if re.match(magic, start):
             try:
                 yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, unpack(stream))))
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:

@@ -6,12 +6,12 @@ import io
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from .blocks import FORM, MISC, blocks
 from .errors import DataError, Errors, require
 from .sentence import Sentence
-from .text import Span, portions, sentence_lines
+from .text import PORTION, Span, portions, sentence_lines
 
 EXTRA = "text"
 LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made
@@ -51,6 +51,9 @@ class Segmenter:
             raise DataError(f"{path}: is damaged, or no segmenter of UDPipe (train the model again)")
         self._writer = self._udpipe.OutputFormat.newConlluOutputFormat()
         self.path = Path(path)
+
+    def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
+        return type(self), (self.path,)
 
     def cut(self, text: str, source: str = "text") -> Iterator[Sentence]:
         """The sentences of a text.
@@ -100,7 +103,7 @@ class Segmenter:
             end = len(text) - len(carried)
             lines: list[str] = []
             if not sentences:
-                before += text
+                before = (before + text)[-PORTION:]
             for i, tokens in enumerate(sentences):
                 following = sentences[i + 1][0].start if i + 1 < len(sentences) else end
                 if number == 0:

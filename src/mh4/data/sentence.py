@@ -183,7 +183,7 @@ class Sentence(Sequence[Word]):
         Raises
         ------
         DataError
-            There is no word, or a word is empty, only spaces, holds a tab or a line break, or is not valid Unicode.
+            There is no word, or a word is empty, only spaces, holds a tab, a line break or NUL, or is no valid Unicode.
         TypeError
             `forms` is one string instead of a sequence of strings, or a word is none.
         """

@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 from .arriving import arriving_lines
 from .blocks import WAITING
 from .edits import NO_SPACE
-from .errors import DataError, Errors
+from .errors import DataError, Errors, quote
 from .files import open_input, source_name
 from .sentence import Sentence
 
@@ -66,14 +66,17 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
     The error of a paragraph that is not UTF-8 or holds NUL goes to ``report``; if that returns, it is left out.
     """
     lines: list[str] = []
-    before, size, begins = "", 0, True
+    before, size, begins, line_begins = "", 0, True, True
     problem: DataError | None = None
     for line in _decoded(iter(lambda: stream.readline(PORTION), b""), source):
         if not isinstance(line, str):
             problem = problem or line
             lines.append("")
+            line_begins = True
             continue
-        blank = not line.strip()
+        ends = line.endswith("\n")
+        blank = line_begins and ends and not line.strip()  # a piece of a line may be blank where the line is not
+        line_begins = ends
         if blank and begins and not lines:
             before = (before + line)[-PORTION:]
             continue
@@ -192,7 +195,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
     with open_input(path) as stream:
         number = 0
         raws = arriving_lines(stream) if str(path) == "-" else stream
-        for words in _word_lists(_decoded(raws, source), layout == "vertical"):
+        for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
             if words is None:
                 yield None
                 continue
@@ -204,26 +207,36 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
             yield Sentence.from_words(words, source=source, number=number).replace(comments=comments)
 
 
-def _word_lists(lines: Iterator[str | DataError | None], vertical: bool) -> Iterator[list[str] | DataError | None]:
+def _word_lists(
+    lines: Iterator[str | DataError | None], source: str, vertical: bool
+) -> Iterator[list[str] | DataError | None]:
     """The words of each sentence, or what is wrong with it; None where a line is late."""
     words: list[str] = []
     pieces: list[str] = []
     problem: DataError | None = None
+    number = 0
     for line in chain(lines, ("\n", "\n")):  # what the end of the file may lack
         if line is None:
             yield None
             continue
-        if isinstance(line, DataError):
-            problem = problem or line
+        if isinstance(line, DataError):  # in place of a line
+            number += 1
+            if vertical:
+                problem = problem or line
+            else:
+                yield line
             continue
         pieces.append(line)
         if not line.endswith("\n"):
             continue
+        number += 1
         text = "".join(pieces)
         pieces = []
         found = [text.partition("\t")[0].strip(" \r\n")] if vertical else re.split("[ \t\r\n]+", text)
         words += filter(None, found)
         if vertical and any(found):
+            if "\r" in found[0]:
+                problem = problem or DataError(f"{source}:{number}: word {quote(found[0])} holds a line break")
             continue
         if problem is not None or words:
             yield problem or words

@@ -281,8 +281,8 @@ class TreebankParser(ABC):
         Raises
         ------
         DataError
-            A word is empty or holds a tab or a line break; text that is not valid Unicode; or the given heads cannot be
-            kept.
+            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
+            cannot be kept.
         ValueError
             Text, and a model without a segmenter; or a path.
         """

@@ -184,7 +184,7 @@ class ColumnReader:
 
         def fill(name: str, predicted: Iterable[str]) -> tuple[str, ...]:
             given: tuple[str, ...] = getattr(sentence, name)
-            if request.overwrite or given.count(UNKNOWN) == len(given):
+            if (request.overwrite and name in request.columns) or given.count(UNKNOWN) == len(given):
                 filled = tuple(predicted)
             elif UNKNOWN not in given or name == "feats":
                 return given
@@ -220,12 +220,15 @@ class ColumnReader:
             found = lexicon.get(f"{key}\t{features}")
         if found is not None:
             return found
+        core = form.strip()  # forms may begin or end with white space, lemmas do not
+        if core != form:
+            return self._lemma(core, tag, features, rules) if core else form
         best = float("-inf")
         for rule, score in zip(*rules, strict=True):
             if score + _KNOWN <= best:
                 break
             lemma = self.columns.rules[rule].apply(form)
-            if lemma is not None and lemma == lemma.strip():  # forms may hold white space
+            if lemma is not None and lemma == lemma.strip():  # forms may hold white space inside
                 score += _KNOWN * ((tag, lemma) in self._known_lemmas)
                 if score > best:
                     best, found = score, lemma

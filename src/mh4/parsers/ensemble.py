@@ -118,20 +118,18 @@ class EnsembleParser(TreebankParser):
         ]
 
     def _columns(self, sentences: Sequence[Sentence], request: Request) -> list[dict[str, tuple[str, ...]]]:
-        """What members write to the columns beside the tree, voted on."""
+        """What members write to the columns beside the tree, voted on.
+
+        Of each word, those who are outvoted on a column have no say in the next ones, so that values go together.
+        """
         votes: list[list[Annotation]] = []
         for member in self.members:
             if columns := request.columns & member.annotates:
                 votes.append(member.predict(sentences, predict=columns, overwrite=request.overwrite))
-        found = []
-        for i in range(len(sentences)):
-            columns_of = {}
-            for name in ANNOTATED:
-                values = [own for one in votes if (own := getattr(one[i], name)) is not None]
-                if values:
-                    columns_of[name] = tuple(Counter(word).most_common(1)[0][0] for word in zip(*values, strict=True))
-            found.append(columns_of)
-        return found
+        return [_elected([one[i] for one in votes]) for i in range(len(sentences))]
+
+    def _reason(self, columns: frozenset[str]) -> str:
+        return self.members[0]._reason(columns)
 
     def _trees(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
         """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
@@ -174,6 +172,23 @@ class EnsembleParser(TreebankParser):
             warn_of_size(self.decoder, sentence, f"combined with {instead}")
         scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
         return decode_sentence(self.fallback, scores, bonus, sentence)
+
+
+def _elected(votes: Sequence[Annotation]) -> dict[str, tuple[str, ...]]:
+    """The columns that most voters have, word by word, of one sentence; see `EnsembleParser._columns`."""
+    found: dict[str, list[str]] = {}
+    columns = {name: [getattr(one, name) for one in votes] for name in ANNOTATED}
+    columns = {name: own for name, own in columns.items() if any(values is not None for values in own)}
+    words = len(next(values for own in columns.values() for values in own if values is not None)) if columns else 0
+    for word in range(words):
+        voters = range(len(votes))
+        for name, own in columns.items():
+            able = [one for one in voters if own[one] is not None]
+            values = [own[one][word] for one in able] or [values[word] for values in own if values is not None]
+            winner = Counter(values).most_common(1)[0][0]
+            voters = [one for one in voters if own[one] is None or own[one][word] == winner]
+            found.setdefault(name, []).append(winner)
+    return {name: tuple(values) for name, values in found.items()}
 
 
 def arc_probabilities(scores: np.ndarray) -> np.ndarray:

@@ -53,7 +53,7 @@ def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], keep_heads: boo
                 sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {LONGEST} (cut it)")
             )
         else:
-            results.append(own[0] if len(own) == 1 else joined(own))
+            results.append(own[0] if len(own) == 1 else joined(own, pieces[start:stop]))
     return results
 
 
@@ -72,16 +72,20 @@ def cut(sentence: Sentence) -> list[Sentence]:
     return pieces
 
 
-def joined(pieces: Sequence[Annotation | DataError]) -> Annotation | DataError:
+def joined(found: Sequence[Annotation | DataError], pieces: Sequence[Sentence]) -> Annotation | DataError:
     """The annotation of a sentence, of those of its pieces, without confidence; the first error, if there is one."""
     parts: list[Annotation] = []
-    for piece in pieces:
-        if isinstance(piece, DataError):
-            return piece
-        parts.append(piece)
+    for one in found:
+        if isinstance(one, DataError):
+            return one
+        parts.append(one)
     values: dict[str, Any] = {}
-    for name in ("relations", "upos", "xpos", "feats", "lemmas"):
+    for name in ("upos", "xpos", "feats", "lemmas"):
         columns = [getattr(part, name) for part in parts]
+        some = any(column is not None for column in columns)
+        if name != "feats" and some:  # a piece whose values are all given has them
+            given = (getattr(piece, name) for piece in pieces)
+            columns = [own if column is None else column for column, own in zip(columns, given, strict=True)]
         if None not in columns:
             values[name] = tuple(chain.from_iterable(columns))
     if parts[0].heads is not None:

@@ -300,7 +300,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             )
             rows = [send(torch.from_numpy(place), self.device) for place in places]
             scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
-            return HostCopy(*self.reader.choose(scores, sentences, request.overwrite, relations))
+            overwrite = request.overwrite and "upos" in request.columns
+            return HostCopy(*self.reader.choose(scores, sentences, overwrite, relations))
 
     @torch.inference_mode()
     def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:

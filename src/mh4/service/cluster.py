@@ -104,13 +104,16 @@ def _load(job: _Job) -> TreebankParser:
     return load_parser(job.model, job.device, job.search, job.threads)
 
 
-def _work(job: _Job, shard: Shard, part: str) -> ShardResult:
-    """The task, in a worker process."""
+def _work(job: _Job, shard: Shard, part: str) -> ShardResult | DataError:
+    """The task, in a worker process, which would show the traceback of an error that is raised."""
     with _loading:
         parser = _load(job)
     options = job.request.options
     options["predict"] = job.request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
-    return parse_shard(parser, shard, part, skip=job.skip, min_confidence=job.min_confidence, **options)
+    try:
+        return parse_shard(parser, shard, part, skip=job.skip, min_confidence=job.min_confidence, **options)
+    except DataError as error:
+        return error
 
 
 @contextmanager
@@ -308,7 +311,7 @@ def _in_order(
     client: Client, job: _Job, tasks: Iterator[tuple[Shard, Path] | None]
 ) -> Generator[tuple[Path, ShardResult] | None, None, None]:
     """Run the tasks, a bounded number at a time, and yield part files and results in the order of the tasks."""
-    pending: deque[tuple[Shard, Path, Future] | None] = deque()
+    pending: deque[tuple[Shard, Path, Future] | DataError | None] = deque()
     try:
         exhausted = False
         while pending or not exhausted:
@@ -319,6 +322,10 @@ def _in_order(
                 except StopIteration:
                     exhausted = True
                     break
+                except DataError as error:  # what comes before it is parsed all the same
+                    pending.append(error)
+                    exhausted = True
+                    break
                 if task is None:
                     pending.append(None)
                 else:
@@ -326,16 +333,18 @@ def _in_order(
                     pending.append((*task, client.submit(_work, job, task[0], str(task[1]), key=key, pure=False)))
             if pending:
                 entry = pending.popleft()
+                if isinstance(entry, DataError):
+                    raise entry
                 yield None if entry is None else (entry[1], _result(entry[0], entry[2]))
     finally:
-        client.cancel([entry[2] for entry in pending if entry is not None])
+        client.cancel([entry[2] for entry in pending if isinstance(entry, tuple)])
 
 
 def _result(shard: Shard, future: Future) -> ShardResult:
     from distributed import KilledWorker
 
     try:
-        return future.result()
+        result = future.result()
     except KilledWorker as error:
         first, last = shard.sentences_before + 1, shard.sentences_before + shard.sentences
         raise ValueError(
@@ -344,6 +353,9 @@ def _result(shard: Shard, future: Future) -> ShardResult:
         ) from None
     except CancelledError as error:
         raise OSError(f"the cluster gave up: {error}") from error
+    if isinstance(result, DataError):
+        raise result
+    return result
 
 
 def _append(part: Path, size: int, stream: BinaryIO) -> None:

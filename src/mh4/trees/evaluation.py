@@ -34,15 +34,17 @@ COLUMNS: dict[str, Callable[[Analysis], Sequence[str]]] = {
     "LEMMA": lambda side: side.lemmas,
     "DEPREL": lambda side: side.relations,
 }
-# Columns, those of trees apart, that a metric counts.
+# Columns, HEAD apart, that a metric counts.
 COUNTED = {
     "UPOS": frozenset(("UPOS",)),
     "XPOS": frozenset(("XPOS",)),
     "UFeats": frozenset(("FEATS",)),
     "AllTags": frozenset(("UPOS", "XPOS", "FEATS")),
     "Lemmas": frozenset(("LEMMA",)),
-    "MLAS": frozenset(("UPOS", "FEATS")),
-    "BLEX": frozenset(("LEMMA",)),
+    "LAS": frozenset(("DEPREL",)),
+    "CLAS": frozenset(("DEPREL",)),
+    "MLAS": frozenset(("DEPREL", "UPOS", "FEATS")),
+    "BLEX": frozenset(("DEPREL", "LEMMA")),
 }
 LENGTH_BINS = ("root", "1", "2", "3-6", "7+")
 

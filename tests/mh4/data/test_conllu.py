@@ -209,7 +209,7 @@ def test_blank_lines_alone_hold_no_sentence(read):
 
 
 # No line ends, no tabs; surrogates have no UTF-8 form.
-FREE_TEXT = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), max_size=8)
+FREE_TEXT = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), max_size=8)
 VALUES = FREE_TEXT.filter(lambda text: text.strip(" "))
 
 
@@ -429,6 +429,11 @@ def test_cycles_are_found_in_every_small_graph(n):
 )
 def test_bytes_that_are_not_utf_8_are_located(error, bad, message):
     assert error(EXAMPLE.encode() + bad) == f"hu.conllu:{message} of the line is not UTF-8 (convert the file to UTF-8)"
+
+
+def test_nul_is_located(error):
+    message = "hu.conllu:12: sentence 2: the line holds a NUL character (text is needed)"
+    assert error(EXAMPLE.encode() + b"1\ta\0b" + b"\t_" * 8 + b"\n\n") == message
 
 
 def test_sentences_before_a_bad_one_are_delivered(write):

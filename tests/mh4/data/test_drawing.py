@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
+import pickle
 import re
 import xml.etree.ElementTree as ElementTree
 
@@ -17,7 +19,7 @@ from rich.text import Text
 from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
 from mh4.data.doubts import Doubt, svg_below
-from mh4.data.drawing import draw_svg, draw_text
+from mh4.data.drawing import Drawing, draw_svg, draw_text
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
 
@@ -84,6 +86,13 @@ def _words(n: int) -> list[str]:
 
 def test_golden_drawing():
     assert draw_text(FORMS, HEADS, RELATIONS) == DRAWING
+
+
+def test_a_copy_has_the_picture_too():
+    drawing = Drawing("text", "<svg/>")
+    for copied in (copy.deepcopy(drawing), pickle.loads(pickle.dumps(drawing))):
+        assert copied == drawing
+        assert copied.svg == drawing.svg
 
 
 @settings(max_examples=300, deadline=None)

@@ -323,6 +323,14 @@ def test_what_is_no_text_is_called_what_it_is(start, message, tmp_path):
         pass
 
 
+@pytest.mark.parametrize("start", [b"BZhang", b"A dog.\n\nIt\0did.\n\n"])
+def test_what_looks_like_a_binary_file_is_read(start, tmp_path):
+    path = tmp_path / "text.txt"
+    path.write_bytes(start)
+    with open_input(path) as stream:
+        assert stream.read() == start
+
+
 def test_what_a_killed_process_left_behind_is_removed_by_the_next(tmp_path):
     left, young, locked = (tmp_path / f".mh4-{name}.tmp" for name in ("left", "young", "locked"))
     for path in (left, young, locked):

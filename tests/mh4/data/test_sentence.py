@@ -359,9 +359,10 @@ def test_from_words():
         ([], "words: sentence 1: holds no words"),
         (["a", ""], r"word 2 \(''\) is empty"),
         (["  "], "is empty"),
-        (["a\tb"], "holds a tab or a line break"),
-        (["a\n"], "holds a tab or a line break"),
-        (["a\rb"], "holds a tab or a line break"),
+        (["a\tb"], "holds a tab, a line break or NUL"),
+        (["a\n"], "holds a tab, a line break or NUL"),
+        (["a\rb"], "holds a tab, a line break or NUL"),
+        (["a\0b"], "holds a tab, a line break or NUL"),
         (["\ud800"], "is not valid Unicode"),
     ],
 )
@@ -381,7 +382,7 @@ def test_from_words_refuses_one_string():
 
 
 # No line ends, no tabs; surrogates have no UTF-8 form.
-VALUES = st.text(st.characters(exclude_characters="\t\n\r", exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
+VALUES = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
     lambda text: text.strip(" ")
 )
 COLUMNS = ("forms", "lemmas", "upos", "xpos", "feats", "relations", "deps", "misc")

@@ -1,6 +1,7 @@
 """Raw text in, sentences out, and the same text back; words that are cut already."""
 
 import io
+import pickle
 
 import pytest
 from hypothesis import given
@@ -210,6 +211,48 @@ def test_words_in_lines(layout, text, tmp_path):
         list(read_words(path, layout, Errors("raise")))
     (sentence,) = read_words(path, layout, Errors(lambda error: None))
     assert sentence.forms == ("It", "did", ".")
+
+
+def test_a_bad_line_of_words_takes_no_other_with_it(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"A dog .\nIt \xff did .\nIt \0 did .\nOne more .\nLast .\n")
+    report = Errors(lambda error: None)
+    forms = [sentence.forms for sentence in read_words(path, "horizontal", report)]
+    assert forms == [("A", "dog", "."), ("One", "more", "."), ("Last", ".")]
+    assert report.count == 2
+
+
+def test_a_word_that_no_sentence_can_hold_is_named_with_its_line(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"one\ntw\ro\n\nthree\nfour\n")
+    with pytest.raises(DataError, match=r"words\.txt:2: word 'tw\\ro' holds a line break"):
+        list(read_words(path, "vertical", Errors("raise")))
+    assert [sentence.forms for sentence in read_words(path, "vertical", Errors(lambda error: None))] == [
+        ("three", "four")
+    ]
+
+
+@pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION])
+def test_a_piece_of_a_line_ends_no_paragraph(cutter, size):
+    start = ("Zub ulv. " * PORTION)[: size - 1] + "x"
+    for text in (f"{start}\nTor zub.\n", f"Zub{' ' * size}ulv.\n"):
+        sentences = list(cutter.cut(text))
+        assert sum("# newpar" in sentence.comments for sentence in sentences) == 1
+        assert "".join(text_of(sentences)) == text
+
+
+@pytest.mark.parametrize("name", ["a\nb.txt", "a\u2028b.txt", b"a\xffb.txt".decode(errors="surrogateescape")])
+def test_a_document_has_a_printable_name(cutter, tmp_path, name):
+    path = tmp_path / name
+    path.write_text("Zub ulv.\n", encoding="utf-8")
+    sentences = list(cut_file(cutter.path, path, Errors("raise")))
+    assert sentences[0].comments[0] == "# newdoc id = a_b"
+
+
+def test_a_segmenter_can_be_copied(cutter):
+    assert [one.forms for one in pickle.loads(pickle.dumps(cutter)).cut(TEXT)] == [
+        one.forms for one in cutter.cut(TEXT)
+    ]
 
 
 def test_a_long_paragraph_ends_where_it_is_not_utf8(cutter):

@@ -13,7 +13,7 @@ from mh4.api import Parser
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
-from mh4.data.sentence import Sentence
+from mh4.data.sentence import Annotation, Sentence
 from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
 from mh4.parsers import columns as columns_module
 from mh4.parsers.chart import ChartParser
@@ -21,7 +21,7 @@ from mh4.parsers.checking import checked
 from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.columns import MOST_XPOS, Columns
 from mh4.parsers.config import GreedyConfig, TransitionConfig
-from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.ensemble import EnsembleParser, _elected
 from mh4.parsers.folder import write_definition, write_tensors
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import Request
@@ -348,6 +348,25 @@ def test_features_go_with_the_tag_that_is_given(parser, dev):
     assert set(parser(sentence).xpos) <= {xpos for upos, xpos, _ in analyses if upos == "PUNCT"}
 
 
+def test_only_columns_that_are_asked_for_are_overwritten(parser, dev):
+    """Others that are given are what the new values go by."""
+    sentence = bare(dev[0]).replace(upos=["PUNCT"] * len(dev[0]))
+    for columns in ("feats", "xpos", "lemmas", "feats,lemmas"):
+        again = parser(sentence, predict=columns, overwrite=True)
+        assert again == parser(sentence, predict=columns)
+        assert again.upos == sentence.upos
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2028"])
+def test_white_space_around_a_form_is_not_its_lemma(parser, dev, space):
+    form = next(form for form in dev[0].forms if form.isalpha())
+    plain, *around = (
+        parser([word, "."], predict="lemmas").lemmas[0] for word in (form, space + form, form + space, space)
+    )
+    assert around[:2] == [plain, plain] or {*around[:2]} <= {plain, form}
+    assert around[2] == space
+
+
 def test_overwrite_predicts_again(parser, dev):
     wrong = [sentence.replace(upos=["X"] * len(sentence), lemmas=["?"] * len(sentence)) for sentence in dev]
     again = parser.parse(wrong, predict="upos,lemmas", overwrite=True)
@@ -423,6 +442,22 @@ def test_ensembles_vote_on_columns(parser, small_model, dev):
     for one, other in zip(both.parse(words, predict="upos"), words, strict=True):
         assert (one.heads == other.heads).all()
         assert one.feats == other.feats
+
+
+def test_elected_values_go_together():
+    def vote(upos, xpos, feats, lemmas):
+        return Annotation(upos=upos and (upos,), xpos=xpos and (xpos,), feats=(feats,), lemmas=(lemmas,))
+
+    votes = [
+        vote("VERB", "V", "Mood=Ind", "a"),
+        vote("NOUN", "N", "Case=Nom", "b"),
+        vote("NOUN", "N2", "Mood=Ind", "a"),
+    ]
+    found = _elected(votes)
+    assert found == {"upos": ("NOUN",), "xpos": ("N",), "feats": ("Case=Nom",), "lemmas": ("b",)}
+    votes[1] = replace(votes[1], xpos=None)  # a model without XPOS
+    assert _elected(votes) == {"upos": ("NOUN",), "xpos": ("N2",), "feats": ("Case=Nom",), "lemmas": ("b",)}
+    assert _elected([Annotation(), Annotation()]) == {}
 
 
 def test_given_heads_and_bad_sentences(parser, dev):

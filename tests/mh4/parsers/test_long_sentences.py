@@ -1,6 +1,7 @@
 """Sentences of any length, for every kind of parser: in pieces beyond a limit, with a warning that names them."""
 
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -104,5 +105,14 @@ def test_annotations_are_put_together():
     whole = Annotation(
         np.array([-1, 2, 0, 2, 3], np.int32), ("det", "root", "parataxis", "obj"), upos=("D", "N", "V", "N"), score=3.5
     )
-    assert joined([first, second]) == whole
-    assert str(joined([first, DataError("no tree")])) == "no tree"
+    pieces = [
+        Sentence.from_words(["a", "b"]),
+        Sentence.from_words(["c", "d"]).replace(lemmas=["C", "D"], feats=["N=1"] * 2),
+    ]
+    assert joined([first, second], pieces) == whole
+    assert str(joined([first, DataError("no tree")], pieces)) == "no tree"
+    first, second = replace(first, lemmas=("A", "B"), feats=("N=2", "_")), replace(second, upos=None)
+    both = joined([first, second], [pieces[0], pieces[1].replace(upos=["X", "Y"])])  # what is given is not predicted
+    assert both.lemmas == ("A", "B", "C", "D")
+    assert both.upos == ("D", "N", "X", "Y")
+    assert both.feats is None  # where any word of a sentence has features, it has them all

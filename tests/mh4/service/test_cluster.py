@@ -145,6 +145,7 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
         parse(small_model, [inputs[2], bad], tmp_path / "out", address)
     assert str(error.value) == str(expected.value)
     assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
+    assert "Traceback" not in "".join(line for _, lines in local_cluster.get_logs().items() for line in lines)
 
     expected_errors, errors = [], []
     parser.parse_file(bad, tmp_path / "expected.conllu", errors=expected_errors.append)
@@ -193,6 +194,17 @@ def test_local_workers_are_started_and_stopped(small_model, inputs, parser, tmp_
     parse(small_model, inputs[2:], tmp_path / "new" / "out", "local")
     parser.parse_file(inputs[2], tmp_path / "expected.conllu")
     assert (tmp_path / "new" / "out" / inputs[2].name).read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+
+
+def test_files_before_a_bad_text_are_written(small_model, parser, local_cluster, tmp_path):
+    for name, text in (("a", b"One two .\nThree .\n"), ("b", b"Four .\n\xff .\n"), ("c", b"Five .\n")):
+        (tmp_path / f"{name}.txt").write_bytes(text)
+    paths = [tmp_path / f"{name}.txt" for name in "abc"]
+    with pytest.raises(DataError, match=r"b\.txt:2: byte 0xFF"):
+        parse(small_model, paths, tmp_path / "out", local_cluster.scheduler_address, form="horizontal")
+    parser.parse_file(paths[0], tmp_path / "expected.conllu", format="horizontal")
+    assert os.listdir(tmp_path / "out") == ["a.conllu"]
+    assert (tmp_path / "out" / "a.conllu").read_bytes() == (tmp_path / "expected.conllu").read_bytes()
 
 
 @pytest.mark.parametrize("address", ["tcp://127.0.0.1:9", "nonsense://somewhere"])

@@ -536,6 +536,7 @@ def test_files_without_trees_are_scored_up_to_lemmas_as_the_oracle_does(tmp_path
             ours = (score.precision, score.recall, score.f1, score.aligned_accuracy)
             assert ours == pytest.approx(expected[name], abs=1e-12), name
         assert evaluation.missing == ("DEPREL", "HEAD")
+        assert all(evaluation.counts_missing(name) for name in ("LAS", "CLAS", "MLAS", "BLEX"))
         assert evaluation.crossing is None
         assert tuple(evaluate_sources(bare, system).scores) == WORD_METRICS
     with pytest.raises(ValueError, match="no LAS: a file has no trees"):
