@@ -31,7 +31,7 @@ class Drawing(str):
         drawing.svg = svg
         return drawing
 
-    def __getnewargs__(self) -> tuple[str, str]:  # copies and pickles have both, too
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # copies and pickles have both
         return str(self), self.svg
 
     def _repr_svg_(self) -> str:

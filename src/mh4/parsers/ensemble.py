@@ -181,7 +181,7 @@ def _elected(votes: Sequence[Annotation]) -> dict[str, tuple[str, ...]]:
     columns = {name: own for name, own in columns.items() if any(values is not None for values in own)}
     words = len(next(values for own in columns.values() for values in own if values is not None)) if columns else 0
     for word in range(words):
-        voters = range(len(votes))
+        voters: Sequence[int] = range(len(votes))
         for name, own in columns.items():
             able = [one for one in voters if own[one] is not None]
             values = [own[one][word] for one in able] or [values[word] for values in own if values is not None]

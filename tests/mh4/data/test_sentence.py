@@ -382,9 +382,9 @@ def test_from_words_refuses_one_string():
 
 
 # No line ends, no tabs; surrogates have no UTF-8 form.
-VALUES = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6).filter(
-    lambda text: text.strip(" ")
-)
+VALUES = st.text(
+    st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), min_size=1, max_size=6
+).filter(lambda text: text.strip(" "))
 COLUMNS = ("forms", "lemmas", "upos", "xpos", "feats", "relations", "deps", "misc")
 
 
