@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
 from math import isfinite
+from operator import index
 from typing import Any, NoReturn, Protocol, TypeVar
 
 import numpy as np
@@ -186,10 +187,13 @@ class Certainty(ABC):
         ------
         ValueError
             k below 1; see `max_marginals`.
+        TypeError
+            k is no integer.
         UnsupportedError, ChartTooLargeError
             See `max_marginals`.
         """
         self._check_exact()
+        k = index(k)
         if k < 1:
             raise ValueError(f"k_best lists at least one tree; got k = {k}")
         try:

@@ -21,6 +21,7 @@ from .arc_factored import arc_parts
 from .derivation import PartMarginals
 
 LARGEST_EXCESS = 600.0  # of which the exponential is a number, and that of minus it times all other weights, too
+LARGEST_SUM = 1e9  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
 
 
 @njit(nogil=True)
@@ -191,7 +192,10 @@ class TreeSums:
         self._excess = np.full((size, size), -np.inf)  # [d, h]
         self._excess[1:] = (self._arcs[:, 1:] - kept).T
         self._at, self._pivots = np.arange(size), np.empty(size)
-        self._in_logs = np.maximum(self._excess[1:].max(axis=1), 0).sum() > LARGEST_EXCESS
+        excess = np.maximum(self._excess[1:].max(axis=1), 0).sum()
+        self._in_logs = excess > LARGEST_EXCESS
+        if excess > LARGEST_SUM:
+            self._excess *= LARGEST_SUM / excess
         if self._in_logs:
             self._left = self._excess.copy()
             log_sum = eliminate_logs(self._left, single_root, self._at, self._pivots)
@@ -209,7 +213,7 @@ class TreeSums:
             differentiate(self._left, self._single_root, self._pivots, slopes)
         probabilities[np.ix_(self._at, self._at)] = slopes.T
         if self._in_logs:
-            probabilities = np.exp(probabilities + self._excess.T)
+            probabilities = np.exp(np.minimum(probabilities + self._excess.T, 0.0))
         else:
             probabilities *= np.exp(self._excess.T)
         arcs = np.zeros((self._size + 1, self._size + 1))

@@ -122,6 +122,20 @@ def test_hard_numbers(name, kind, n, single_root):
     check_numbers(decoder.part_marginals(numbers[:-1], numbers[-1]), n)
 
 
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("scale", [1e12, 1e15, 1e20, 1e30])
+def test_of_huge_numbers_the_best_tree_gets_it_all(name, scale, single_root):
+    decoder = get_decoder(name, single_root)
+    for n, seed in ((2, 0), (3, 8), (4, 1), (5, 2), (8, 3)):
+        scores = np.random.default_rng(seed).normal(size=(len(decoder.channels), n + 2, n + 2)) * scale
+        heads = decoder.decode(scores).heads
+        found = decoder.marginals(scores)
+        np.testing.assert_allclose(found[heads[1:], np.arange(1, n + 1)], 1, atol=1e-6)
+        np.testing.assert_allclose(found.sum(0)[1:-1], 1, atol=1e-6)
+        assert next(iter(decoder.sample(scores, 1, rng=np.random.default_rng(0)))).heads.tolist() == heads.tolist()
+
+
 def check_certain(decoder, scores, bonus):
     """Max-marginals and margins are numbers that fit each other."""
     best, values, heads = decoder.margins(scores, bonus)

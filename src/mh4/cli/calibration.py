@@ -112,6 +112,9 @@ def _print(report: CalibrationReport) -> None:
         ("heads", report.heads),
         ("heads and relations", report.both),
     ):
+        if not one.words:
+            table.add_row(f"{name}: ECE –", "0", "", "–")
+            continue
         table.add_row(f"{name}: ECE {one.ece:.2%}", str(one.words), "", f"{one.right:.1%}")
         for part in one.bins:
             table.add_row("", str(part.words), f"{part.confidence:.1%}", f"{part.right:.1%}")

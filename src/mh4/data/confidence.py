@@ -58,7 +58,8 @@ class Confidence:
             runner_up = int(self.runners_up[word])
             return [] if runner_up < 0 else [(runner_up, float(self.margins[word]))]
         losses = self.losses[:, word]
-        return [(h, float(losses[h])) for h in np.argsort(losses, kind="stable").tolist() if losses[h] < np.inf]
+        others = np.arange(len(losses)) != self.runners_up[word]  # which comes first of those that cost as little
+        return [(h, float(losses[h])) for h in np.lexsort((others, losses)).tolist() if losses[h] < np.inf]
 
 
 def with_entries(misc: str, entries: dict[str, str]) -> str:

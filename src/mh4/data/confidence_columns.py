@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import heapq
+import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import isfinite, isnan
@@ -16,6 +17,7 @@ from .sentence import Sentence
 WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextHead"
 TREE = "tree_confidence"
 DIGITS = 3
+_OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
 
 
 @dataclass(frozen=True)
@@ -37,26 +39,36 @@ class Output:
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
             raise ValueError(f"a confidence is a probability, in 0…1; got {self.min_confidence}")
 
-    def __call__(self, sentence: Sentence) -> Sentence:
-        """The sentence to be written."""
+    def __call__(self, sentence: Sentence, given: Sentence | None = None) -> Sentence:
+        """The sentence to be written; heads and relations that ``given`` has stay, whatever is said of them."""
         if self.confidence:
             sentence = with_confidence(sentence)
         if self.min_confidence is not None:
-            sentence = without_uncertain(sentence, self.min_confidence)
+            sentence = without_uncertain(sentence, self.min_confidence, given)
         return sentence
 
 
 def with_confidence(sentence: Sentence) -> Sentence:
     """The sentence with what the parser says of its confidence in MISC and in the comment ``# tree_confidence``.
 
-    Words of which it says nothing lose what MISC had of it.
+    What an earlier parser said goes.
     """
-    found = sentence.confidence
+    found, sentence = sentence.confidence, without_confidence(sentence)
     if found is None:
         return sentence
-    misc = [_merged(old, _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
+    misc = [with_entries(old, _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
     noted = sentence.replace(misc=misc)
     return noted if found.tree is None else noted.with_comment(TREE, shown(found.tree))
+
+
+def without_confidence(sentence: Sentence) -> Sentence:
+    """The sentence without what `with_confidence` has written into it."""
+    comments = [comment for comment in sentence.comments if not _OF_TREE.match(comment)]
+    if len(comments) < len(sentence.comments):
+        sentence = sentence.replace(comments=comments)
+    if any(name in misc for misc in sentence.misc if misc != "_" for name in (WORD, MARGIN)):
+        sentence = sentence.replace(misc=[_forgotten(misc) for misc in sentence.misc])
+    return sentence
 
 
 def _entries(found: Confidence, word: int) -> dict[str, str]:
@@ -70,14 +82,9 @@ def _entries(found: Confidence, word: int) -> dict[str, str]:
     return entries
 
 
-def _merged(misc: str, entries: dict[str, str]) -> str:
-    """MISC with the entries, in place of what an earlier parser said."""
-    if misc == "_":  # as mostly
-        return "|".join(f"{name}={value}" for name, value in entries.items()) or "_"
-    if "=" in misc:
-        kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
-        misc = "|".join(kept) or "_"
-    return with_entries(misc, entries)
+def _forgotten(misc: str) -> str:
+    kept = [entry for entry in misc.split("|") if entry.partition("=")[0] not in (WORD, HEAD, MARGIN, NEXT_HEAD)]
+    return "|".join(kept) or "_"
 
 
 def shown(number: float) -> str:
@@ -85,21 +92,29 @@ def shown(number: float) -> str:
     return f"{number:.{DIGITS}f}".rstrip("0").rstrip(".")
 
 
-def without_uncertain(sentence: Sentence, least: float) -> Sentence:
-    """The sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or not known."""
+def without_uncertain(sentence: Sentence, least: float, given: Sentence | None = None) -> Sentence:
+    """The sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or not known.
+
+    Heads that ``given`` has stay, and so do relations that it has with them.
+    """
     found = sentence.confidence
     words = None if found is None else found.words
     sure = np.zeros(len(sentence) + 1, bool) if words is None else words >= least  # false for NaN
-    heads = np.where(sure, sentence.heads, -1)
-    relations = [name if ok else "_" for name, ok in zip(sentence.relations, sure[1:].tolist(), strict=True)]
+    known = np.zeros(len(sentence) + 1, bool) if given is None else given.heads >= 0
+    heads = np.where(sure | known, sentence.heads, -1)
+    stays = sure[1:].copy()
+    if given is not None:
+        stays |= known[1:] & np.array([name != "_" for name in given.relations])
+    relations = [name if ok else "_" for name, ok in zip(sentence.relations, stays.tolist(), strict=True)]
     return sentence.replace(heads=heads, relations=relations, score=sentence.score, confidence=found)
 
 
 def ranked(sentence: Sentence, rank: int) -> Sentence:
     """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own.
 
-    Of several, the first alone begins a document or a paragraph.
+    Of several, the first alone begins a document or a paragraph. What an earlier parser said of its confidence goes.
     """
+    sentence = without_confidence(sentence)
     if rank > 1:
         comments = sentence.comments
         kept = [comment for comment in comments if not comment.startswith(("# newdoc", "# newpar"))]
@@ -116,12 +131,17 @@ def read_confidence(misc: str) -> tuple[float, float, float]:
     Raises
     ------
     ValueError
-        One of them is no number.
+        One of them is no number, a confidence no probability, or a margin negative.
     """
     if WORD not in misc and MARGIN not in misc:
         return np.nan, np.nan, np.nan
     entries = dict(entry.partition("=")[::2] for entry in misc.split("|"))
     word, head, margin = (float(entries.get(name, "nan")) for name in (WORD, HEAD, MARGIN))
+    for name, value in ((WORD, word), (HEAD, head)):
+        if value < 0 or value > 1:
+            raise ValueError(f"{name}={entries[name]} is no probability, which is in 0…1")
+    if margin < 0:
+        raise ValueError(f"{MARGIN}={entries[MARGIN]} is negative")
     return word, head, margin
 
 
@@ -147,14 +167,14 @@ class UncertainWord:
 def least_certain(sentences: Iterable[Sentence], count: int) -> list[UncertainWord]:
     """The words with the least confidence of parsed sentences, the least certain first.
 
-    Words of which the parser says nothing, and those whose head and relation are certain, are left out.
+    Words of which the parser says nothing, and those that can have no other head, as a given one, are left out.
     """
     certainties = (
         (float(words[d]), float(sentence.confidence.margins[d]), number, d, sentence)
         for number, sentence in enumerate(sentences)
         if sentence.confidence is not None and (words := sentence.confidence.words) is not None
         for d in range(1, len(words))
-        if words[d] < 1  # false for NaN
+        if words[d] < 1 and sentence.confidence.margins[d] < np.inf  # false for NaN
     )
     found = heapq.nsmallest(count, certainties, key=lambda one: one[:4])
     return [_uncertain(sentence, d, confidence) for confidence, _, _, d, sentence in found]

@@ -98,14 +98,18 @@ class TreebankParser(ABC):
             problem = f"the model does not predict {names}: {self._reason(missing)}"
             if missing == request.columns:
                 raise ValueError(problem)
-            if problem not in self._logged:
-                self._logged.add(problem)
-                log.warning("%s; what is there stays", problem)
+            self._warn_once(f"{problem}; what is there stays")
         return request
+
+    def _warn_once(self, problem: str) -> None:
+        """Once is enough, also for a parser that is called for each sentence."""
+        if problem not in self._logged:
+            self._logged.add(problem)
+            log.warning("%s", problem)
 
     @cached_property
     def _logged(self) -> set[str]:
-        """What was logged about columns: once is enough, also for a parser that is called for each sentence."""
+        """What `_warn_once` has said."""
         return set()
 
     def _reason(self, columns: frozenset[str]) -> str:
@@ -188,7 +192,7 @@ class TreebankParser(ABC):
             predicts; or it cannot keep heads.
         """
         request = self.check(**options)
-        return chain.from_iterable(self._open(source, request, errors, format))
+        return chain.from_iterable(trees for _, trees in self._open(source, request, errors, format))
 
     def _open(
         self,
@@ -197,8 +201,8 @@ class TreebankParser(ABC):
         errors: ErrorPolicy,
         format: str,
         batch_words: int | None = None,
-    ) -> Iterator[list[Sentence]]:
-        """Each sentence of a source with its tree, or with its best trees."""
+    ) -> Iterator[tuple[Sentence, list[Sentence]]]:
+        """Each sentence of a source, and with its tree, or with its best trees."""
         report = Errors.of(errors)
         check_format(format)
         sentences: Iterable[Sentence | None] = (
@@ -208,13 +212,15 @@ class TreebankParser(ABC):
         )
         return self._parse(windows(sentences, batch_words), request, report)
 
-    def _parse(self, sentences: Iterable[list[Sentence]], request: Request, report: Errors) -> Iterator[list[Sentence]]:
+    def _parse(
+        self, sentences: Iterable[list[Sentence]], request: Request, report: Errors
+    ) -> Iterator[tuple[Sentence, list[Sentence]]]:
         for window in sentences:
             for sentence, result in zip(window, self._answer_all(window, request), strict=True):
                 if isinstance(result, DataError):
                     report(result)
                 else:
-                    yield _with_trees(sentence, result, request.k_best)
+                    yield sentence, _with_trees(sentence, result, request.k_best)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
@@ -251,9 +257,9 @@ class TreebankParser(ABC):
         request = self.check(**options)
         count = Count(0, 0)
         with atomic_output(target) as stream:
-            for trees in self._open(source, request, errors, format, batch_words):
+            for given, trees in self._open(source, request, errors, format, batch_words):
                 for sentence in trees:
-                    stream.write(output(sentence).to_bytes())
+                    stream.write(output(sentence, given if request.keep_heads else None).to_bytes())
                 if str(source) == "-":
                     stream.flush()  # whoever waits for it sees it now
                 count = Count(count.sentences + 1, count.words + len(trees[0]))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
@@ -116,8 +117,16 @@ class Calibration:
         heads = np.where(found.margins == np.inf, 1.0, self.heads(found.margins))
         relations = np.where(found.relations == np.inf, 1.0, self.relations(found.relations))
         words = heads * relations
-        tree = None if np.isnan(words[1:]).any() else float(self.trees(np.array(_log_product(words))))
+        tree = None
+        if not np.isnan(words[1:]).any():
+            tree = min(float(self._of_trees(np.array(_log_product(words)))), float(words[1:].min()))
         return replace(found, heads=heads, words=words, tree=tree)
+
+    @cached_property
+    def _of_trees(self) -> Curve:
+        """A tree of which every word is certain is certain, which no treebank that it was fitted on need show."""
+        at, probability = self.trees.at, self.trees.probability
+        return self.trees if at[-1] >= 0 else Curve((*at, 0.0), (*probability, 1.0))
 
     def save(self, folder: Path) -> None:
         """Write it into a model folder."""

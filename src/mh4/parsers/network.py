@@ -363,7 +363,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 candidates.append(
                     (relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence))
                 )
-            if request.unique and len(candidates) > 1:  # with the relations, another tree may be the best
+            if request.among > 1:  # with the relations, another tree may be the best
                 candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - pair[0].log)
             first, *others = (annotation for _, annotation in candidates[: request.k_best])
             predictions.append(replace(first, next_best=tuple(others)) if others else first)
@@ -380,7 +380,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         return confidence if self.calibration is None else self.calibration.applied(confidence)
 
     def _check_relations(self, unique: tuple[str, ...]) -> None:
-        self.relations.check_limits(unique)
+        if unknown := self.relations.check_limits(unique):
+            self._warn_once(f"the model has no relation {', '.join(unknown)} to keep unique")
 
 
 def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

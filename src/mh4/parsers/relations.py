@@ -81,8 +81,8 @@ class RelationReader:
         best = scores.argmax(1)
         return ChosenRelations(HostCopy(best), logs, best)
 
-    def check_limits(self, unique: Collection[str]) -> None:
-        """ValueError unless the relations can be limited to one under each head."""
+    def check_limits(self, unique: Sequence[str]) -> list[str]:
+        """ValueError unless the relations can be limited to one under each head; those that the model does not have."""
         groups = self._groups(unique)
         if (groups == NO_LIMIT).all():
             raise ValueError(f"the model has none of the relations {', '.join(unique)}, so none can be kept unique")
@@ -91,6 +91,7 @@ class RelationReader:
             free[self._root] = False
         if not free.any():
             raise ValueError("no relation is left that several words under a head may have")
+        return [name for number, name in enumerate(unique) if number not in groups]
 
     def _groups(self, unique: Collection[str]) -> np.ndarray:
         """int (R,): number of the limited relation that each one is, subtypes included, or `NO_LIMIT`."""

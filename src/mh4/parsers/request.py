@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from operator import index
 from typing import Any, Literal, TypedDict
 
 HEADS = "heads"  # and relations
@@ -91,7 +92,7 @@ class Request:
         """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
 
         ValueError: An unknown name, or none; things that cannot be asked for together.
-        TypeError: An unknown option.
+        TypeError: An unknown option, or a number of trees that is no integer.
         """
         if unknown:
             raise TypeError(
@@ -99,12 +100,14 @@ class Request:
                 "mh4.Sentence(words, heads=[-1, …]) with keep_heads=True; other options: predict, "
                 "overwrite, confidence, k_best, among, unique"
             )
+        if confidence not in (True, False, "all"):
+            raise ValueError(f'confidence is True, False or "all"; got {confidence!r}')
         limited = unique.split(",") if isinstance(unique, str) else list(unique or ())
         more: dict[str, Any] = {
             "confidence": bool(confidence),
             "alternatives": confidence == "all",
-            "k_best": k_best,
-            "among": among,
+            "k_best": index(k_best),
+            "among": index(among),
             "unique": tuple(dict.fromkeys(name.strip() for name in limited)),
         }
         if predict is None:

@@ -79,7 +79,7 @@ def closest_tree(heads: np.ndarray, tree_class: str, single_root: bool) -> np.nd
 def known_part(heads: np.ndarray, decoder: Decoder) -> np.ndarray:
     """Heads of which some are unknown, −1, int (n + 1,), if a tree of the decoder's class has the others.
 
-    Else the known ones become those of a tree that has most of them.
+    Else those become unknown that the tree that has most of them lacks.
 
     Raises
     ------
@@ -94,9 +94,8 @@ def known_part(heads: np.ndarray, decoder: Decoder) -> np.ndarray:
     except InfeasibleError:
         bonus = np.zeros((size, size), np.float32)
         bonus[heads[known], known] = 1.0
-        closest = heads.copy()
-        closest[known] = decoder.decode(scores, bonus).heads[known]
-        return closest
+        found = decoder.decode(scores, bonus).heads
+        return np.where(found == heads, heads, -1)
     return heads
 
 

@@ -120,14 +120,17 @@ def measure_calibration(gold: str | Path, system: str | Path) -> CalibrationRepo
     Raises
     ------
     DataError
-        As `mh4.trees.evaluation.evaluate`; or the file states no confidence, or one that is no number.
+        As `mh4.trees.evaluation.evaluate`; or the file states no confidence, or one that is no probability.
     """
     gold_side, system_side = read_analysis(gold, "required"), read_analysis(system, "required")
     require_same_text(gold_side, system_side)
-    try:
-        stated = np.array([read_confidence(misc) for misc in system_side.misc])
-    except ValueError as error:
-        raise DataError(f"{system}: {WORD}, {HEAD} or {MARGIN} in MISC: {error}") from None
+    stated = np.empty((len(system_side), 3))
+    for word, misc in enumerate(system_side.misc):
+        try:
+            stated[word] = read_confidence(misc)
+        except ValueError as error:
+            place = system_side.place(system_side.spans[word][0])
+            raise DataError(f"{place}: {WORD}, {HEAD} or {MARGIN} in MISC: {error}") from None
     words, heads, margins = stated.T
     if np.isnan(words).all():
         raise DataError(f"{system}: MISC states no {WORD} (parse with mh4 parse --confidence)")

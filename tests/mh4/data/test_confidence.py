@@ -1,10 +1,12 @@
 """What a parser says of its confidence: on words, in MISC and comments, and of what is left to people."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from mh4.data.confidence import Confidence, with_entries
-from mh4.data.confidence_columns import Output, ranked, read_confidence, with_confidence
+from mh4.data.confidence_columns import Output, least_certain, ranked, read_confidence, with_confidence
 from mh4.data.sentence import Annotation, Sentence
 
 TEXT = """\
@@ -108,8 +110,37 @@ def test_less_certain_words_are_left_to_people(parsed):
         Output(min_confidence=1.5)
 
 
+def test_what_was_given_stays(parsed):
+    given = Sentence.from_conllu(TEXT).replace(heads=[-1, -1, 3, -1, 3], relations=["_", "_", "_", "x"])
+    written = Output(min_confidence=0.99)(
+        parsed.replace(relations=["a", "b", "c", "x"], score=1.0, confidence=FOUND), given
+    )
+    assert written.heads.tolist() == [-1, -1, 3, 0, 3]
+    assert written.relations == ("_", "_", "c", "x")
+    unknown = parsed.replace(heads=parsed.heads)  # nothing is known of its confidence
+    assert Output(min_confidence=0.5)(unknown, given).heads.tolist() == [-1, -1, 3, -1, 3]
+
+
+def test_what_an_earlier_parser_said_goes(parsed):
+    noted = with_confidence(parsed)
+    unknown = noted.replace(heads=noted.heads)
+    assert with_confidence(unknown) == unknown.replace(
+        misc=["Gloss=the|Zeta=1", "_", "b|A=2", "_"], comments=noted.comments[:-1]
+    )
+    assert with_confidence(noted) == noted
+    assert "onfidence" not in ranked(noted, 1).to_conllu()
+
+
+def test_words_that_can_have_no_other_head_are_not_uncertain(parsed):
+    found = replace(FOUND, words=np.array([np.nan, 0.95, 0.4, 0.3, np.nan]))
+    words = least_certain([parsed.replace(heads=parsed.heads, confidence=found)], 10)
+    assert [word.id for word in words] == [2, 1]
+
+
 def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
     second = ranked(parsed, 2)
+    other = ranked(Sentence.from_conllu("#sent_id=s1\n1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"), 2)
+    assert (other.sent_id, other.comments) == ("s1-k2", ("# sent_id = s1-k2", "# rank = 2"))
     assert second.sent_id == "s1-k2"
     assert second.comments[-2:] == ("# rank = 2", "# score = 12.5")
     assert second.confidence is FOUND

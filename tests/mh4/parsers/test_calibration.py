@@ -80,6 +80,16 @@ def test_what_was_given_is_certain_and_what_is_not_known_stays_so():
     assert applied.tree is None
 
 
+def test_a_tree_is_as_certain_as_its_words():
+    calibration = Calibration.fit(*predictions(1))
+    assert calibration.trees.at[-1] < 0  # of no tree were all words as good as certain
+    certain, doubtful = (np.array([np.inf, margin, np.inf]) for margin in (np.inf, 0.5))
+    relations, runners_up = np.array([np.nan, np.inf, np.inf]), np.array([-1, 2, -1])
+    assert calibration.applied(Confidence(certain, runners_up, relations)).tree == 1
+    applied = calibration.applied(Confidence(doubtful, runners_up, relations))
+    assert 0 < applied.tree <= applied.words[1] < 1
+
+
 def test_too_few_words_are_an_error():
     found, golds = predictions(1, count=1)
     with pytest.raises(DataError, match="10 words are too few to calibrate on; take at least 20"):

@@ -140,6 +140,16 @@ def test_unique_relations(parser, dev):
     for one, other in zip(plain, parser.parse(dev, unique=universal, among=4), strict=True):
         assert other.score <= one.score
         assert most([other], universal) <= 1
+    for sentence in dev:  # relations that are unique change no order of trees
+        trees = [tree.heads.tolist() for tree in parser.k_best(sentence, 3)]
+        assert [tree.heads.tolist() for tree in parser.parse([sentence], k_best=3, unique=universal)] == trees
+
+
+def test_a_relation_that_the_model_does_not_have_is_told_once(parser, dev, caplog):
+    name = next(one for one in parser.vocabulary.relations if one not in ("root", "_")).partition(":")[0]
+    parser(dev[0], unique=f"{name},ojb")
+    parser(dev[1], unique=f"{name},ojb")
+    assert [record.getMessage() for record in caplog.records] == ["the model has no relation ojb to keep unique"]
 
 
 def most(sentences, relation):

@@ -108,6 +108,7 @@ def test_impossible_limits_are_errors():
         ({"k_best": 0}, "at least one tree"),
         ({"among": 3}, "--unique"),
         ({"confidence": True, "k_best": 2}, "not for both"),
+        ({"confidence": "no"}, 'confidence is True, False or "all"'),
         ({"unique": "nsubj:pass"}, "without subtypes"),
         ({"unique": "nsubj,"}, "without subtypes"),
     ],
