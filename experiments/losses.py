@@ -176,6 +176,7 @@ def report() -> str:
             "*Heads* of the training treebank: all, a random half or quarter of them, those of half or a quarter",
             "of its sentences, or the quarter of which a model is least certain (and what that model was trained",
             "on). *Trees alone*: without the columns that the preset predicts beside the tree (`--trees-alone`).",
+            "Half of the heads or sentences: run when UPOS, XPOS and FEATS were still learnt one by one.",
             "Machines were busy: milliseconds per step are no benchmark. `python experiments/losses.py` makes the",
             "runs, and with `--report` this page.",
             "",
