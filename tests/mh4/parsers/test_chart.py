@@ -239,7 +239,7 @@ def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
     crossing = given(["a"] * 4, [-1, 3, 4, 0, 3])
     with pytest.raises(DataError, match="cannot all be kept: no mh3 derivation"):
         ChartParser(small_config("mh3"), ChartParser.load(small_model).vocabulary, device="cpu").predict(
-            [crossing], True
+            [crossing], keep_heads=True
         )
 
 
