@@ -37,7 +37,7 @@ V = TypeVar("V")
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically, with its checksum."""
-    write_file(path, (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode())
+    write_file(path, (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode(errors="replace"))
 
 
 def read_object(path: Path) -> dict[str, Any]:

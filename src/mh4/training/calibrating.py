@@ -15,6 +15,7 @@ from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.long_sentences import LONGEST
 from mh4.parsers.registry import load_parser
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
@@ -68,12 +69,17 @@ def calibrate(
     parser = load_parser(model, device, threads=threads)
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
-    golds = read_gold(treebank, errors)
+    golds = _parsed_as_one(read_gold(treebank, errors))
     predictions = parser.predict_with_margins(golds)
     calibration = Calibration.fit(predictions, golds)
     report = cross_fitted(predictions, golds)
     calibration.save(Path(model))
     return Calibrated(calibration, report)
+
+
+def _parsed_as_one(sentences: Sequence[Sentence]) -> list[Sentence]:
+    """Without sentences that are parsed in pieces, of whose heads nothing is said."""
+    return [sentence for sentence in sentences if len(sentence) <= LONGEST]
 
 
 def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
@@ -99,6 +105,7 @@ def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], 
     if not isinstance(parser, ChartParser) or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_tensors(folder / WEIGHTS))
+    dev = _parsed_as_one(dev)
     try:
         Calibration.fit(parser.predict_with_margins(dev), dev).save(folder)
     except DataError as error:

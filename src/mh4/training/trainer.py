@@ -403,6 +403,8 @@ def train(
         workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
             trainer.resume()
+            if workers.lead:
+                remove_files(folder, (CALIBRATION,))  # of weights that may be others soon
         elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
             model = () if resume else (WEIGHTS, META, SEGMENTER)
             remove_files(folder, (STATE, LOG, CALIBRATION, *model))

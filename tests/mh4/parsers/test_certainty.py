@@ -17,6 +17,7 @@ from mh4.parsers import chart
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.folder import CALIBRATION
+from mh4.training import calibrating
 from mh4.training.calibrating import calibrate
 
 
@@ -174,6 +175,17 @@ def test_sentences_whose_charts_do_not_fit_have_a_tree_but_no_confidence(small_m
     assert found[0].confidence.tree is None
     assert all(word.confidence for word in found[1])
     assert len(parser.k_best(longest, 3)) == 1
+
+
+def test_sentences_that_are_parsed_in_pieces_are_not_calibrated_on(small_model, small_treebanks, tmp_path, monkeypatch):
+    """Of their heads nothing is said; and their scores are matrices over all pairs of words."""
+    folder = tmp_path / "m"
+    shutil.copytree(small_model, folder)
+    monkeypatch.setattr(calibrating, "LONGEST", 14)
+    dev = list(read_conllu(small_treebanks[1]))
+    short = [sentence for sentence in dev if len(sentence) <= 14]
+    assert 0 < len(short) < len(dev)
+    assert calibrating.calibrate(folder, small_treebanks[1], device="cpu").calibration.words <= sum(map(len, short))
 
 
 def test_models_without_calibration_say_what_to_do(small_model, small_treebanks, tmp_path):

@@ -49,3 +49,12 @@ def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, t
     with pytest.raises(DataError, match=r"meta\.json: not valid JSON"):
         load_parser(tmp_path / "m")
     assert trained("perceptron", small_treebanks, tmp_path / "m", overwrite=True).meta["dev"]
+
+
+def test_a_treebank_whose_name_is_not_utf8(small_treebanks, tmp_path):
+    odd = tmp_path / b"a\xff.conllu".decode(errors="surrogateescape")
+    odd.write_bytes(small_treebanks[0].read_bytes())
+    assert (
+        trained("perceptron", (odd, small_treebanks[1]), tmp_path / "m").meta["treebank"]["train"]["file"]
+        == "a?.conllu"
+    )
