@@ -355,7 +355,7 @@ class Certainty(ABC):
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
         """Sums over the derivations; scores and arc bonus are float64 and divided by the temperature."""
-        raise NotImplementedError  # where `has_marginals` is False
+        self._lacks_marginals()
 
     def _sums_and_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[Sums, float]:
         """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""

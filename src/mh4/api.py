@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Unpack, overload
+from typing import Any, Unpack
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.document import Document
 from mh4.data.drawing import Drawing
 from mh4.data.errors import ErrorPolicy
 from mh4.data.sentence import Sentence
-from mh4.parsers.base import Count, TreebankParser
+from mh4.parsers.base import CalledWithWords, Count, TreebankParser
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.registry import load_parser
@@ -27,7 +27,7 @@ __all__ = ["Parser", "configure", "draw", "evaluate", "read_conllu", "train", "w
 SCORERS = ("bilstm", "perceptron")
 
 
-class Parser:
+class Parser(CalledWithWords):
     """A trained parser: exact, greedy, perceptron or an ensemble; any number of threads may share it.
 
     Parameters
@@ -101,23 +101,7 @@ class Parser:
     def __repr__(self) -> str:
         return f"Parser({self.model!r})"
 
-    @overload
-    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
-
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
-    ) -> Sentence: ...
-
-    @overload
-    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
-
-    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
-
-        Every column that the model predicts is filled. Options are ``keep_heads``, ``predict``, ``overwrite``,
-        ``confidence``, ``unique`` and ``among``, as for `parse`.
-        """
+    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         return self.model(words, **options)
 
     def parse(

@@ -36,7 +36,42 @@ class Count(NamedTuple):
     words: int
 
 
-class TreebankParser(ABC):
+class CalledWithWords(ABC):
+    """What can be called with text or words; the types that it returns are told once."""
+
+    @overload
+    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
+    ) -> Sentence: ...
+
+    @overload
+    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
+
+    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
+        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
+
+        Options are ``keep_heads``, ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for
+        `parse`.
+
+        Raises
+        ------
+        DataError
+            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
+            cannot be kept.
+        ValueError
+            Text, and a model without a segmenter; or a path.
+        """
+        return self._call(words, **options)
+
+    @abstractmethod
+    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
+        """See `__call__`."""
+
+
+class TreebankParser(CalledWithWords):
     """What every parser does with sentences and files. Several threads may share a parser.
 
     Attributes
@@ -267,31 +302,7 @@ class TreebankParser(ABC):
                     on_progress(count)
         return count
 
-    @overload
-    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
-
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
-    ) -> Sentence: ...
-
-    @overload
-    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
-
-    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
-
-        Options are ``keep_heads``, ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for
-        `parse`.
-
-        Raises
-        ------
-        DataError
-            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
-            cannot be kept.
-        ValueError
-            Text, and a model without a segmenter; or a path.
-        """
+    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         if "k_best" in options:
             raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
         if isinstance(words, Path):
