@@ -41,9 +41,13 @@ def calibrate(
 
     set_threads(threads)
     calibration, report = run(model, treebank, device=device.value, threads=threads, errors=error_policy(skip_bad))
+    if report is None:
+        say(f"{calibration.words} words, too few to measure the calibration error")
+        return
+    both = f", of heads and relations {report.both.ece:.2%}" if report.both.words else ""
     say(
         f"{calibration.words} words; expected calibration error of heads {report.heads_before.ece:.2%} → "
-        f"{report.heads.ece:.2%}, of heads and relations {report.both.ece:.2%} (each half of the file by the other)"
+        f"{report.heads.ece:.2%}{both} (each half of the file by the other)"
     )
 
 

@@ -95,17 +95,17 @@ def shown(number: float) -> str:
 def without_uncertain(sentence: Sentence, least: float, given: Sentence | None = None) -> Sentence:
     """The sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or not known.
 
-    Heads that ``given`` has stay, and so do relations that it has with them.
+    Heads that ``given`` has stay, and so do relations that it has with them; uncertain words get back a relation that
+    it has without a head.
     """
     found = sentence.confidence
     words = None if found is None else found.words
     sure = np.zeros(len(sentence) + 1, bool) if words is None else words >= least  # false for NaN
     known = np.zeros(len(sentence) + 1, bool) if given is None else given.heads >= 0
     heads = np.where(sure | known, sentence.heads, -1)
-    stays = sure[1:].copy()
-    if given is not None:
-        stays |= known[1:] & np.array([name != "_" for name in given.relations])
-    relations = [name if ok else "_" for name, ok in zip(sentence.relations, stays.tolist(), strict=True)]
+    before = ("_",) * len(sentence) if given is None else given.relations
+    stays = (sure[1:] | known[1:] & np.array([name != "_" for name in before])).tolist()
+    relations = [new if ok else old for new, old, ok in zip(sentence.relations, before, stays, strict=True)]
     return sentence.replace(heads=heads, relations=relations, score=sentence.score, confidence=found)
 
 

@@ -7,26 +7,34 @@ gold trees: a curve that never falls and fits best, by isotonic regression, says
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
 
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
+from mh4.models.network_config import STRICT
 
+from .checking import checked
+from .columns import UNKNOWN
 from .folder import CALIBRATION, read_object, write_json
 
 FORMAT = 1
 LEAST_WORDS = 20  # without as many, nothing is fitted
 SMALLEST = 1e-6  # confidence of a word in the product over a tree
 
+Probability = Annotated[float, Field(ge=0, le=1)]
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, config=STRICT)
 class Curve:
     """A probability that never falls: straight lines between knots, constant outside of them.
 
@@ -36,8 +44,16 @@ class Curve:
         The knots, both ascending.
     """
 
-    at: tuple[float, ...]
-    probability: tuple[float, ...]
+    at: Annotated[tuple[float, ...], Field(min_length=1)]
+    probability: tuple[Probability, ...]
+
+    @model_validator(mode="after")
+    def _check_knots(self) -> Self:
+        if list(self.at) != sorted(self.at) or list(self.probability) != sorted(self.probability):
+            raise ValueError("knots and probabilities must ascend")
+        if len(self.at) != len(self.probability):
+            raise ValueError(f"{len(self.at)} knots have {len(self.probability)} probabilities")
+        return self
 
     @classmethod
     def fit(cls, values: np.ndarray, right: np.ndarray) -> Self:
@@ -67,7 +83,7 @@ class Curve:
         return np.where(np.isnan(values), np.nan, np.interp(values, self.at, self.probability))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=STRICT)
 class Calibration:
     """What a model's numbers mean, fitted on a treebank.
 
@@ -76,7 +92,8 @@ class Calibration:
     heads
         From the margin of a word to the probability that its head is right.
     relations
-        From the softmax of a relation to the probability that it is right, given that the head is.
+        From the softmax of a relation to the probability that it is right, given that the head is; 1 where the model
+        has no relations.
     trees
         From the sum of the logarithms of the words' probabilities to that of a tree without any error.
     words
@@ -86,30 +103,39 @@ class Calibration:
     heads: Curve
     relations: Curve
     trees: Curve
-    words: int
+    words: Annotated[int, Field(ge=0)]
 
     @classmethod
     def fit(cls, predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> Self:
-        """Fit to trees with their margins and to the gold trees of the same words; DataError: Too few words."""
+        """Fit to trees with their margins and to the gold trees of the same words.
+
+        A word without a gold relation counts for its head alone.
+
+        Raises
+        ------
+        DataError
+            There are too few words, or no gold relations.
+        """
         if not predictions:
-            raise DataError("there is nothing to calibrate on")
+            raise DataError("there is nothing to calibrate on: no sentence is parsed as a whole")
         compared = [Compared.of(prediction, gold) for prediction, gold in zip(predictions, golds, strict=True)]
         together = Compared(*(np.concatenate(column) for column in zip(*compared, strict=True)))
         finite = np.isfinite(together.margins)
         words = int(finite.sum())
         if words < LEAST_WORDS:
-            raise DataError(f"{words} words are too few to calibrate on; take at least {LEAST_WORDS}")
+            raise DataError(
+                f"{words} words are too few to calibrate on; take at least {LEAST_WORDS} that can have several heads"
+            )
+        if not together.head_right.any():
+            raise DataError("not one head is right, and nothing can be calibrated on that")
         heads = Curve.fit(together.margins[finite], together.head_right[finite])
-        counted = together.head_right & np.isfinite(together.relations)
-        if not counted.any():
-            raise DataError("not one head is right; nothing can be calibrated on that")
-        relations = Curve.fit(together.relations[counted], together.relation_right[counted])
-        fitted = cls(heads, relations, Curve((0.0,), (0.0,)), words)
+        fitted = cls(heads, _relation_curve(together, predictions), Curve((0.0,), (0.0,)), words)
         sums, whole = [], []
         for prediction, own in zip(predictions, compared, strict=True):
             if not np.isnan(own.margins).any():
-                sums.append(_log_product(fitted.applied(prediction.confidence).words))  # type: ignore[arg-type]
-                whole.append(bool((own.head_right & own.relation_right).all()))
+                applied = fitted.applied(prediction.confidence)  # type: ignore[arg-type]
+                sums.append(_log_product(np.where(own.relation_known, applied.words[1:], applied.heads[1:])))  # type: ignore[index]
+                whole.append(bool((own.head_right & (own.relation_right | ~own.relation_known)).all()))
         return replace(fitted, trees=Curve.fit(np.array(sums), np.array(whole)))
 
     def applied(self, found: Confidence) -> Confidence:
@@ -119,7 +145,7 @@ class Calibration:
         words = heads * relations
         tree = None
         if not np.isnan(words[1:]).any():
-            tree = min(float(self._of_trees(np.array(_log_product(words)))), float(words[1:].min()))
+            tree = min(float(self._of_trees(np.array(_log_product(words[1:])))), float(words[1:].min()))
         return replace(found, heads=heads, words=words, tree=tree)
 
     @cached_property
@@ -134,32 +160,37 @@ class Calibration:
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:
-        """That of a model folder, if it has one; a `DataError` if the file is damaged."""
+        """That of a model folder, if it has one; a `DataError` if the file is damaged, or of another format."""
         path = folder / CALIBRATION
         if not path.exists():
             return None
+        advice = f"mh4 calibrate {folder} DEV makes a new one"
         try:
-            return cls._of(read_object(path))
-        except (KeyError, TypeError, ValueError) as error:
-            raise DataError(
-                f"{path}: is not a calibration: {error} (make it anew with mh4 calibrate {folder} DEV)"
-            ) from None
+            content = read_object(path)
+        except DataError as error:
+            raise DataError(f"{error}; {advice}") from None
+        try:
+            if (found := content.pop("format", None)) != FORMAT:
+                raise ValueError(f"format {found!r}; this version reads format {FORMAT}")
+            return checked(cls, json.dumps(content))
+        except ValueError as error:
+            raise DataError(f"{path}: is not a calibration: {error}; {advice}") from None
 
-    @classmethod
-    def _of(cls, content: dict[str, Any]) -> Self:
-        curves = {}
-        for name in ("heads", "relations", "trees"):
-            at, probability = (tuple(map(float, content[name][key])) for key in ("at", "probability"))
-            if not at or len(at) != len(probability) or list(at) != sorted(at):
-                raise ValueError(f"{name} has no ascending knots")
-            if list(probability) != sorted(probability) or probability[0] < 0 or probability[-1] > 1:
-                raise ValueError(f"{name} has no ascending probabilities")
-            curves[name] = Curve(at, probability)
-        return cls(**curves, words=int(content["words"]))
+
+def _relation_curve(together: Compared, predictions: Sequence[Annotation]) -> Curve:
+    """See `Calibration.relations`."""
+    if all(set(prediction.tree[1]) == {UNKNOWN} for prediction in predictions):
+        return Curve((0.0,), (1.0,))
+    if not together.relation_known.any():
+        raise DataError("the treebank has no relations (DEPREL) to calibrate on")
+    counted = together.head_right & together.relation_known & np.isfinite(together.relations)
+    if not counted.any():
+        raise DataError("not one word with a relation has the right head, and nothing can be calibrated on that")
+    return Curve.fit(together.relations[counted], together.relation_right[counted])
 
 
 def _log_product(words: np.ndarray) -> float:
-    return float(np.log(np.maximum(words[1:], SMALLEST)).sum())
+    return float(np.log(np.maximum(words, SMALLEST)).sum())
 
 
 class Compared(NamedTuple):
@@ -170,12 +201,15 @@ class Compared(NamedTuple):
     margins, relations : float (n,)
         The margin of each head, and the softmax of each relation.
     head_right, relation_right : bool (n,)
+    relation_known : bool (n,)
+        Whether the word has a relation in both trees.
     """
 
     margins: np.ndarray
     relations: np.ndarray
     head_right: np.ndarray
     relation_right: np.ndarray
+    relation_known: np.ndarray
 
     @classmethod
     def of(cls, prediction: Annotation, gold: Sentence) -> Self:
@@ -184,5 +218,11 @@ class Compared(NamedTuple):
         if found is None:
             raise ValueError("the prediction was made without confidence")
         heads, relations = prediction.tree
-        relation_right = np.array([a == b for a, b in zip(relations, gold.relations, strict=True)])
-        return cls(found.margins[1:], found.relations[1:], heads[1:] == gold.heads[1:], relation_right)
+        pairs = list(zip(relations, gold.relations, strict=True))
+        return cls(
+            found.margins[1:],
+            found.relations[1:],
+            heads[1:] == gold.heads[1:],
+            np.array([a == b for a, b in pairs]),
+            np.array([UNKNOWN not in pair for pair in pairs]),
+        )

@@ -115,6 +115,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     def _check_certainty(self, request: Request) -> None:
         self._check_exact()
         if request.confidence and self.calibration is None:
+            if self.calibration_problem is not None:
+                raise DataError(self.calibration_problem)
             where = "FOLDER" if self.folder is None else self.folder
             raise ValueError(
                 f"{where}: the model does not know yet what its margins mean; run mh4 calibrate {where} DEV once, "

@@ -141,6 +141,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
     calibration : Calibration or None
         What its margins mean.
+    calibration_problem : str or None
+        Why the calibration of a loaded model could not be read.
     folder : Path or None
         Where it was loaded from.
     """
@@ -153,6 +155,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.device = choose_device(device)
         self.threads: int | None = None
         self.calibration: Calibration | None = None
+        self.calibration_problem: str | None = None
         self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
         with self.device if self.device.type == SHAPES_ONLY else nullcontext():
@@ -220,7 +223,10 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
         parser.threads = threads
         parser.meta = read_meta(folder)
-        parser.calibration = Calibration.load(folder)
+        try:
+            parser.calibration = Calibration.load(folder)
+        except DataError as error:  # of account to those who ask for confidence
+            parser.calibration_problem = str(error)
         parser.folder = folder
         parser.network.load_state_dict(weights)
         parser.network.eval()

@@ -30,12 +30,12 @@ class Calibrated(NamedTuple):
     Attributes
     ----------
     calibration : Calibration
-    report : CalibrationReport
-        Of words whose confidence comes from the other half of the sentences.
+    report : CalibrationReport, optional
+        Of words whose confidence comes from the other half of the sentences; None if a half is too small for that.
     """
 
     calibration: Calibration
-    report: CalibrationReport
+    report: CalibrationReport | None
 
 
 def calibrate(
@@ -62,7 +62,7 @@ def calibrate(
     Raises
     ------
     DataError
-        A bad treebank, or too few words in it; a damaged model.
+        A bad treebank, or too few words or no relations in it; a damaged model.
     ValueError
         A model without an exact decoder.
     """
@@ -70,11 +70,18 @@ def calibrate(
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
     golds = _parsed_as_one(read_gold(treebank, errors))
+    if not golds:
+        raise DataError(f"{treebank}: every sentence has more than {LONGEST} words, and is parsed in pieces")
     predictions = parser.predict_with_margins(golds)
-    calibration = Calibration.fit(predictions, golds)
-    report = cross_fitted(predictions, golds)
+    try:
+        calibration = Calibration.fit(predictions, golds)
+    except DataError as error:
+        raise DataError(f"{treebank}: {error}") from None
     calibration.save(Path(model))
-    return Calibrated(calibration, report)
+    try:
+        return Calibrated(calibration, cross_fitted(predictions, golds))
+    except DataError:  # enough for the whole need not be enough for halves
+        return Calibrated(calibration, None)
 
 
 def _parsed_as_one(sentences: Sequence[Sentence]) -> list[Sentence]:
@@ -83,7 +90,10 @@ def _parsed_as_one(sentences: Sequence[Sentence]) -> list[Sentence]:
 
 
 def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
-    """How well confidences hold, those of every other sentence fitted on the rest."""
+    """How well confidences hold, those of every other sentence fitted on the rest.
+
+    DataError: One half cannot be fitted on.
+    """
     columns: list[tuple[np.ndarray, ...]] = []
     for half in (0, 1):
         calibration = Calibration.fit(predictions[1 - half :: 2], golds[1 - half :: 2])
@@ -93,15 +103,19 @@ def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -
 
 
 def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -> tuple[np.ndarray, ...]:
-    """Of the words of a sentence: margin, confidence in the head and in the word, whether head and word are right."""
+    """Of the words of a sentence: margin, confidence in the head and in the word, whether head and word are right.
+
+    Where the gold relation is not known, the confidence in the word is NaN, and it does not count as wrong.
+    """
     own = Compared.of(prediction, gold)
     found = calibration.applied(prediction.confidence)  # type: ignore[arg-type]
-    right = own.head_right & own.relation_right
-    return own.margins, found.heads[1:], found.words[1:], own.head_right, right  # type: ignore[index]
+    words = np.where(own.relation_known, found.words[1:], np.nan)  # type: ignore[index]
+    right = own.head_right & own.relation_right | ~own.relation_known
+    return own.margins, found.heads[1:], words, own.head_right, right  # type: ignore[index]
 
 
 def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:
-    """Fit the calibration of the model that training left in a folder, if it is exact and dev has enough words."""
+    """Fit the calibration of the model that training left in a folder, if it is exact and dev suffices."""
     if not isinstance(parser, ChartParser) or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_tensors(folder / WEIGHTS))

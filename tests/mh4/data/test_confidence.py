@@ -121,6 +121,16 @@ def test_what_was_given_stays(parsed):
     assert Output(min_confidence=0.5)(unknown, given).heads.tolist() == [-1, -1, 3, -1, 3]
 
 
+def test_a_relation_that_was_given_without_a_head_stays_unless_the_parser_is_sure(parsed):
+    """`parsed` is sure of words 1 and 3."""
+    given = Sentence.from_conllu(TEXT).replace(relations=["_", "obl", "_", "_"])
+    written = Output(min_confidence=0.9)(parsed, given)
+    assert written.heads.tolist() == [-1, 2, -1, 0, -1]
+    assert written.relations == ("det", "obl", "root", "_")
+    again = Output(min_confidence=0.9)(parsed, given.replace(relations=["x", "obl", "_", "obl"]))
+    assert again.relations == ("det", "obl", "root", "obl")
+
+
 def test_what_an_earlier_parser_said_goes(parsed):
     noted = with_confidence(parsed)
     unknown = noted.replace(heads=noted.heads)

@@ -1,6 +1,7 @@
 """Calibration: the best curve that never falls, confidences on words the size of what was right, damaged files."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Curve
+from mh4.parsers.checksums import SUMS
 from mh4.parsers.folder import CALIBRATION
 
 
@@ -106,21 +108,111 @@ def test_a_calibration_is_kept_in_the_folder(tmp_path):
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "problem"),
     [
-        lambda content: content.pop("heads"),
-        lambda content: content["heads"].update(at=[]),
-        lambda content: content["heads"].update(at=content["heads"]["at"][::-1]),
-        lambda content: content["trees"].update(probability=[2.0] * len(content["trees"]["at"])),
-        lambda content: content.update(relations=3),
-        lambda content: content["relations"].update(at="x"),
+        (lambda content: content.pop("heads"), "heads: "),
+        (lambda content: content.pop("words"), "words: "),
+        (lambda content: content.update(more=1), "more: unknown option; known: heads, relations, trees, words"),
+        (lambda content: content.pop("format"), "format None; this version reads format 1"),
+        (lambda content: content.update(format=2), "format 2; this version reads format 1"),
+        (lambda content: content.update(words="many"), "words: "),
+        (lambda content: content.update(words=-1), "words: "),
+        (lambda content: content.update(relations=3), "relations: "),
+        (lambda content: content["heads"].update(at=[]), r"heads\.at: "),
+        (lambda content: content["heads"].update(at=content["heads"]["at"][::-1]), "heads: knots and prob.* ascend"),
+        (lambda content: content["heads"]["at"].append(1e9), "heads: .* knots have .* probabilities"),
+        (lambda content: content["heads"]["probability"].reverse(), "heads: knots and probabilities must ascend"),
+        (lambda content: content["trees"]["probability"].__setitem__(-1, 2.0), r"trees\.probability\."),
+        (lambda content: content["trees"]["probability"].__setitem__(0, float("nan")), r"trees\.probability\.0"),
+        (lambda content: content["trees"]["probability"].__setitem__(0, -0.1), r"trees\.probability\.0"),
+        (lambda content: content["relations"].update(at="x"), r"relations\.at"),
+        (lambda content: content["relations"]["at"].__setitem__(0, "x"), r"relations\.at\.0"),
     ],
 )
-def test_a_damaged_calibration_says_what_to_do(tmp_path, change):
+def test_a_damaged_calibration_says_what_to_do(tmp_path, change, problem):
     Calibration.fit(*predictions(1)).save(tmp_path)
     path = tmp_path / CALIBRATION
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"calibration\.json: is not a calibration: .*mh4 calibrate"):
+    with pytest.raises(DataError, match=r"calibration\.json: is damaged, .*; mh4 calibrate .* DEV makes a new one"):
         Calibration.load(tmp_path)
+    (tmp_path / SUMS).unlink()
+    with pytest.raises(DataError, match=rf"calibration\.json: is not a calibration: {problem}.*; mh4 calibrate .* DEV"):
+        Calibration.load(tmp_path)
+
+
+def compared(relation_known, heads_right=0.8, relation_right=0.5, sentences=40, n=10):
+    """Predictions of one relation, and gold trees with some heads and relations wrong and others unknown."""
+    rng = np.random.default_rng(3)
+    heads = np.array([-1, 0, *[1] * (n - 1)], np.int32)
+    found, golds = [], []
+    for _ in range(sentences):
+        certainty = Confidence(rng.exponential(2.0, n + 1), np.zeros(n + 1, np.int32), rng.uniform(0.5, 1.0, n + 1))
+        found.append(Annotation(heads, ("x",) * n, confidence=certainty))
+        names = np.where(rng.random(n) < relation_right, "x", "y")
+        names[rng.random(n) >= relation_known] = "_"
+        gold = Sentence.from_words(["w"] * n)
+        golds.append(gold.replace(heads=np.where(rng.random(n + 1) < heads_right, heads, 2), relations=names.tolist()))
+    return found, golds
+
+
+def test_words_without_a_gold_relation_count_for_their_heads_alone():
+    found, golds = compared(relation_known=1.0)
+    whole = Calibration.fit(found, golds)
+    rng = np.random.default_rng(4)
+    hidden = [
+        gold.replace(relations=[name if rng.random() < 0.5 else "_" for name in gold.relations]) for gold in golds
+    ]
+    half = Calibration.fit(found, hidden)
+    assert half.heads == whole.heads
+    assert half.words == whole.words
+    at = np.array([0.75])
+    assert whole.relations(at)[0] == pytest.approx(0.5, abs=0.15)
+    assert half.relations(at)[0] == pytest.approx(0.5, abs=0.15)
+
+
+def test_relations_are_calibrated_on_words_with_the_right_head():
+    """Where the head is wrong, all relations are wrong here, and where it is right, all are right."""
+    found, golds = compared(relation_known=1.0, heads_right=0.5)
+    golds = [
+        gold.replace(relations=["x" if ok else "y" for ok in one.heads[1:] == gold.heads[1:]])
+        for one, gold in zip(found, golds, strict=True)
+    ]
+    assert Calibration.fit(found, golds).relations(np.array([0.75]))[0] > 0.9
+
+
+def test_a_tree_may_be_right_though_some_of_its_relations_are_not_known():
+    """All heads are right, and all relations that are known."""
+    found, golds = compared(relation_known=0.5, heads_right=1.0, relation_right=1.0)
+    assert "_" in golds[0].relations
+    fitted = Calibration.fit(found, golds)
+    assert fitted.trees.probability[-1] > 0.9
+    known = np.array([name != "_" for name in golds[0].relations])
+    one = Calibration.fit(found[:1] * 3, golds[:1] * 3)  # of one tree the largest sum is that of all
+    applied = one.applied(found[0].confidence)
+    expected = np.log(np.where(known, applied.words[1:], applied.heads[1:])).sum()
+    assert one.trees.at == (pytest.approx(expected, abs=1e-5),)
+
+
+def test_a_treebank_without_relations_is_an_error():
+    with pytest.raises(DataError, match=r"the treebank has no relations \(DEPREL\) to calibrate on"):
+        Calibration.fit(*compared(relation_known=0.0))
+    with pytest.raises(DataError, match="not one head is right"):
+        Calibration.fit(*compared(relation_known=1.0, heads_right=0.0))
+    found, golds = compared(relation_known=1.0, heads_right=0.5)
+    wrong = [
+        gold.replace(relations=["_" if ok else "y" for ok in one.heads[1:] == gold.heads[1:]])
+        for one, gold in zip(found, golds, strict=True)
+    ]
+    with pytest.raises(DataError, match="not one word with a relation has the right head"):
+        Calibration.fit(found, wrong)
+
+
+def test_a_model_without_relations_is_calibrated_for_heads():
+    found, golds = compared(relation_known=0.5)
+    found = [replace(one, relations=("_",) * 10) for one in found]
+    fitted = Calibration.fit(found, golds)
+    applied = fitted.applied(found[0].confidence)
+    np.testing.assert_array_equal(applied.words, applied.heads)
+    assert fitted.heads == Calibration.fit(*compared(relation_known=1.0)).heads
