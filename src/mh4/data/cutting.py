@@ -1,25 +1,29 @@
 """Cutting a text in a process of its own: the segmenter holds Python's lock, and works ahead of the parser here.
 
-The process reads the text itself, a file or the standard input that it inherits, and writes records: a letter, the
-length of what follows in four bytes, and that. ``S`` are sentences in CoNLL-U, ``E`` is the error of a paragraph that
-is left out, ``F`` that of the whole text, and ``.`` the end.
+The process reads the text from its standard input, which is the file, the pipe or the standard input that was opened
+here, and writes records: a letter, the length of what follows in four bytes, and that. ``S`` are sentences in CoNLL-U,
+``E`` is the error of a paragraph that is left out, ``F`` that of the whole text, and ``.`` the end.
 """
 
 from __future__ import annotations
 
+import io
 import os
 import queue
+import shutil
+import signal
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Generator, Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
 
 from .errors import DataError, Errors
-from .files import open_input, source_name
+from .files import is_descriptor, open_input, open_unread, source_name
 from .segmenter import Segmenter, read_cut
 from .sentence import Sentence
 
@@ -35,7 +39,7 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
     model
         See `Segmenter`.
     path
-        A file, or ``-`` for standard input.
+        A file, a named pipe, or ``-`` for standard input.
     report
         Gets the errors of paragraphs that are not UTF-8; if it returns, they are left out.
 
@@ -46,7 +50,7 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
     """
     source = source_name(path)
     number = 0
-    with closing(_records(model, path, str(path) == "-" and _is_live())) as records:
+    with _text(path) as text, closing(_records(model, source, _document(path), text)) as records:
         for kind, payload in records:
             if kind == b"S":
                 for sentence in read_cut(payload, source, number):
@@ -61,20 +65,36 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
                 report(error)
 
 
-def _is_live() -> bool:
-    """Whether standard input is no file, so that more of it may come later."""
-    try:
-        return not stat.S_ISREG(os.fstat(0).st_mode)
-    except OSError:  # closed, as the process will say
-        return False
+@contextmanager
+def _text(path: str | Path) -> Iterator[BinaryIO]:
+    """The text, open and unread, with a descriptor that the process can inherit."""
+    with open_unread(path) as opened:
+        try:
+            opened.fileno()
+        except io.UnsupportedOperation:  # standard input that was replaced by something in memory
+            with tempfile.TemporaryFile() as copy:
+                shutil.copyfileobj(opened, copy)
+                copy.seek(0)
+                yield copy
+        else:
+            yield opened
 
 
-def _records(model: str | Path, path: str | Path, live: bool) -> Generator[tuple[bytes, bytes], None, None]:
-    """Records of the process up to its end; with ``live``, empty ones while none comes."""
-    program = [sys.executable, "-P", "-m", __name__, str(model), str(path)]
+def _document(path: str | Path) -> str:
+    """The ID of the document, from the name of its file; empty for what has no name of its own."""
+    stem = "" if is_descriptor(path) else Path(path).name.partition(".")[0]
+    return "".join(character if character.isprintable() else "_" for character in stem)
+
+
+def _records(
+    model: str | Path, source: str, document: str, text: BinaryIO
+) -> Generator[tuple[bytes, bytes], None, None]:
+    """Records of the process up to its end; where more text may come later, empty ones while none comes."""
+    live = not stat.S_ISREG(os.fstat(text.fileno()).st_mode)
+    program = [sys.executable, "-P", "-m", __name__, str(model), source, document]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    stdin = None if str(path) == "-" else subprocess.DEVNULL
-    process = subprocess.Popen(program, stdin=stdin, stdout=subprocess.PIPE, env=environment)
+    with _no_interruption():
+        process = subprocess.Popen(program, stdin=text, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None
     arrived: queue.Queue[tuple[bytes, bytes]] = queue.Queue(AHEAD)
     stopped = threading.Event()
@@ -97,14 +117,28 @@ def _records(model: str | Path, path: str | Path, live: bool) -> Generator[tuple
         process.stdout.close()
 
 
+@contextmanager
+def _no_interruption() -> Iterator[None]:
+    """What is started now never gets Ctrl-C, which ends the parser; the parser then ends what it started."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _receive(stream: BinaryIO, arrived: queue.Queue[tuple[bytes, bytes]], stopped: threading.Event) -> None:
     """Put records into the queue until the last one, or until nobody wants them."""
     kind = b""
     while kind not in (b".", b"F") and not stopped.is_set():
         head = stream.read(5)
-        payload = stream.read(int.from_bytes(head[1:], "little"))
+        size = int.from_bytes(head[1:], "little")
+        payload = stream.read(size)
         kind = head[:1]
-        if len(head) < 5:
+        if len(head) < 5 or len(payload) < size:
             kind, payload = b"F", b"the process that cuts the text ended early (out of memory?)"
         while not stopped.is_set():
             try:
@@ -119,22 +153,22 @@ def _send(kind: bytes, payload: bytes = b"") -> None:
     sys.stdout.buffer.flush()
 
 
-def main(model: str, path: str) -> None:
-    """Cut a text into records on standard output."""
+def main(model: str, source: str, document: str) -> None:
+    """Cut the text on standard input, called ``source`` in errors, into records on standard output."""
 
     def report(error: DataError) -> None:
         _send(b"E", str(error).encode(errors="surrogateescape"))
 
-    source, stem = source_name(path), "" if path == "-" else Path(path).name.partition(".")[0]
-    document = "".join(character if character.isprintable() else "_" for character in stem)
     try:
         segmenter = Segmenter(model)
-        with open_input(path) as stream:
+        with open_input("-", source) as stream:
             for portion in segmenter.cut_stream(stream, source, Errors(report), document):
                 _send(b"S", portion)
         _send(b".")
-    except (ValueError, OSError) as error:
-        _send(b"F", str(error).encode(errors="surrogateescape"))
+    except BrokenPipeError:
+        raise
+    except (ValueError, OSError, MemoryError) as error:
+        _send(b"F", (str(error) or "out of memory").encode(errors="surrogateescape"))
 
 
 if __name__ == "__main__":

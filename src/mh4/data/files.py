@@ -24,7 +24,18 @@ try:
 except ImportError:  # Windows: a temporary file that a killed process left behind stays
     fcntl = None  # type: ignore[assignment]
 
-__all__ = ["STDIN_NAME", "STDOUT_NAME", "atomic_output", "check_output", "failure_reason", "open_input", "source_name"]
+__all__ = [
+    "STDIN_NAME",
+    "STDOUT_NAME",
+    "atomic_output",
+    "check_output",
+    "failure_reason",
+    "is_descriptor",
+    "is_standard_input",
+    "open_input",
+    "open_unread",
+    "source_name",
+]
 
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
@@ -63,23 +74,29 @@ def _opened(stream: TextIO | None, name: str) -> TextIO:
     return stream
 
 
+def is_standard_input(path: object) -> bool:
+    """Whether ``path`` means standard input: ``-`` or ``/dev/stdin``."""
+    return str(path) in ("-", "/dev/stdin")
+
+
+def is_descriptor(path: str | Path) -> bool:
+    """Whether ``path`` is the name of something that this process alone has open, such as a shell's ``<(…)``."""
+    return is_standard_input(path) or str(path) == "/dev/stdout" or _OPENED.fullmatch(str(path)) is not None
+
+
 def source_name(path: str | Path) -> str:
     """What errors call an input."""
-    return STDIN_NAME if str(path) == "-" else os.fspath(path)
+    return STDIN_NAME if is_standard_input(path) else os.fspath(path)
 
 
 @contextmanager
-def open_input(path: str | Path) -> Iterator[BinaryIO]:
-    """Open a file for reading bytes, unpacked if it is compressed with gzip, xz or bzip2.
+def open_unread(path: str | Path) -> Iterator[BinaryIO]:
+    """Open a file for reading bytes; standard input (see `is_standard_input`) is left open afterwards.
 
-    ``-`` is standard input, which is left open afterwards.
-
-    DataError: The file is missing, is a folder, may not be read, is damaged or holds no text.
+    DataError: The file is missing, is a folder or may not be read.
     """
-    if str(path) == "-":
-        path, opened = STDIN_NAME, _opened(sys.stdin, STDIN_NAME).buffer
-        with _unpacked(opened, path) as stream, _naming(path):
-            yield stream
+    if is_standard_input(path):
+        yield cast(BinaryIO, _opened(sys.stdin, STDIN_NAME).buffer)
         return
     try:
         opened = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
@@ -89,7 +106,20 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
         raise DataError(f"{path}: is a folder, not a file (name a file in it)") from None
     except OSError as error:
         raise DataError(f"{path}: cannot be read: {failure_reason(error)}") from error
-    with opened, _naming(path), _unpacked(opened, path) as stream:
+    with opened:
+        yield opened
+
+
+@contextmanager
+def open_input(path: str | Path, name: str | None = None) -> Iterator[BinaryIO]:
+    """Open a file or standard input for reading bytes, unpacked if it is compressed with gzip, xz or bzip2.
+
+    ``name`` is what errors call it, if not what `source_name` says.
+
+    DataError: The file is missing, is a folder, may not be read, is damaged or holds no text.
+    """
+    name = name or source_name(path)
+    with open_unread(path) as opened, _naming(name), _unpacked(opened, name) as stream:
         yield stream
 
 

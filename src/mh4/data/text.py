@@ -19,7 +19,7 @@ from .arriving import arriving_lines
 from .blocks import WAITING
 from .edits import NO_SPACE
 from .errors import DataError, Errors, quote
-from .files import open_input, source_name
+from .files import is_standard_input, open_input, source_name
 from .sentence import Sentence
 
 PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
@@ -194,7 +194,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Senten
     source = source_name(path)
     with open_input(path) as stream:
         number = 0
-        raws = arriving_lines(stream) if str(path) == "-" else stream
+        raws = arriving_lines(stream) if is_standard_input(path) else stream
         for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
             if words is None:
                 yield None

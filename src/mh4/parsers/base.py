@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Unpack, overload
 from mh4.data.confidence_columns import Output, ranked
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
-from mh4.data.files import atomic_output
+from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
 
@@ -295,7 +295,7 @@ class TreebankParser(CalledWithWords):
             for given, trees in self._open(source, request, errors, format, batch_words):
                 for sentence in trees:
                     stream.write(output(sentence, given if request.keep_heads else None).to_bytes())
-                if str(source) == "-":
+                if is_standard_input(source):
                     stream.flush()  # whoever waits for it sees it now
                 count = Count(count.sentences + 1, count.words + len(trees[0]))
                 if on_progress is not None:

@@ -11,6 +11,7 @@ from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
 from mh4.data.cutting import cut_file
 from mh4.data.errors import DataError, Errors, quote
+from mh4.data.files import is_standard_input
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.text import read_words
@@ -39,7 +40,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | Non
     if len(words) > 1 and not os.path.exists(path):  # unlike Path.exists it does not mind how long a text is
         shown = quote(str(path))
         raise ValueError(f"{shown} is no file; write parser({shown}) to parse text, or parser({words[:5]}) for words")
-    return read_arriving(report) if str(path) == "-" else read_conllu(path, errors=report)
+    return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
 
 
 def require_segmenter(segmenter: Path | None) -> Path:

@@ -29,7 +29,7 @@ import torch
 
 from mh4.data.confidence_columns import Output
 from mh4.data.errors import DataError, ErrorPolicy, Errors, require
-from mh4.data.files import atomic_output, open_input
+from mh4.data.files import atomic_output, is_descriptor, is_standard_input, open_input
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
@@ -171,11 +171,12 @@ def check_files(inputs: Sequence[str | Path], output_folder: str | Path, form: s
         raise DataError(f"{folder}: is a file, not a folder (parsed files are written to a folder)")
     targets: dict[Path, str | Path] = {}
     for path in inputs:
-        if str(path) == "-":
+        if is_standard_input(path):
             raise DataError("standard input cannot be cut into shards (name files, or parse without a cluster)")
-        with open_input(path) as stream:
-            if not stream.seekable():
-                raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
+        if is_descriptor(path) or Path(path).is_fifo():
+            raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
+        with open_input(path):
+            pass
         name = re.sub(r"(?<=.)\.(gz|xz|bz2)$", "", Path(path).name)
         target = folder / (name if form == "conllu" else name.removesuffix(".txt") + ".conllu")
         if target in targets:

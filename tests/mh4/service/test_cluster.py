@@ -5,14 +5,18 @@ import signal
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from types import SimpleNamespace
 
 import pytest
+import torch
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import generate_sample
 from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.registry import load_parser
 from mh4.service import cluster
 from mh4.service.cluster import _load, check_files, connect, parse_files
 
@@ -52,6 +56,54 @@ def parser(small_model, monkeypatch):
 
 def parse(model, inputs, folder, address, **options):
     return parse_files(model, inputs, folder, address, device="cpu", shard_words=SHARD_WORDS, **options)
+
+
+class Here:
+    """A client whose only worker is this process."""
+
+    @staticmethod
+    def nthreads():
+        return {"here": 1}
+
+    @staticmethod
+    def submit(task, *arguments, **_):
+        result = task(*arguments)
+        return SimpleNamespace(result=lambda: result)
+
+    @staticmethod
+    def cancel(futures):
+        assert futures == []
+
+
+@pytest.fixture
+def here(monkeypatch):
+    """The arguments of every `connect`, which gives `Here`, and of every `load_parser`."""
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    connections, loadings = [], []
+
+    def loaded(*arguments):
+        loadings.append(arguments)
+        return load_parser(*arguments)
+
+    @contextmanager
+    def connected(*arguments):
+        connections.append(arguments)
+        yield Here
+
+    monkeypatch.setattr(cluster, "connect", connected)
+    monkeypatch.setattr(cluster, "load_parser", loaded)
+    threads = torch.get_num_threads()
+    yield SimpleNamespace(connections=connections, loadings=loadings)
+    torch.set_num_threads(threads)
+
+
+@pytest.mark.parametrize("search", ["exact", "beam:2", "greedy"])
+@pytest.mark.parametrize("threads", [None, 2])
+def test_workers_load_the_model_that_was_asked_for(search, threads, here, small_model, inputs, tmp_path):
+    parse(small_model, inputs[1:], tmp_path, "somewhere", search=search, threads=threads)
+    assert here.connections == [("somewhere", threads)]
+    assert here.loadings == [(str(small_model), "cpu", search, threads or 1)]
+    assert torch.get_num_threads() == (threads or 1)
 
 
 def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, local_cluster, tmp_path):
@@ -234,8 +286,9 @@ def test_without_dask_one_line_says_what_to_install(small_model, inputs, tmp_pat
 
 
 def test_files_that_cannot_go_together(inputs, tmp_path):
-    twin = tmp_path / inputs[0].name
+    twin, pipe = tmp_path / inputs[0].name, tmp_path / "pipe"
     twin.write_bytes(b"")
+    os.mkfifo(pipe)
     assert check_files(inputs, tmp_path / "out") == [tmp_path / "out" / path.name for path in inputs]
     packed = tmp_path / "packed.conllu.gz"  # what is written is not compressed
     packed.write_bytes(b"")
@@ -249,6 +302,9 @@ def test_files_that_cannot_go_together(inputs, tmp_path):
         ([inputs[0], twin], "out", "would both be written"),
         ([twin], ".", "is an input and would be replaced"),
         (["-"], "out", "standard input"),
+        (["/dev/stdin"], "out", "standard input"),
+        (["/dev/fd/0"], "out", "is a pipe"),  # of this process, not of the workers
+        ([pipe], "out", "is a pipe"),  # which nobody writes to yet
         ([tmp_path / "none.conllu"], "out", "no such file"),
         ([inputs[0]], twin.name, "is a file, not a folder"),
     ):
