@@ -110,7 +110,7 @@ class TreebankParser(CalledWithWords):
         return self._answer_all(sentences, self.check(**options))
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
-        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request.keep_heads)
+        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request)
 
     def check(self, **options: Unpack[ParseOptions]) -> Request:
         """The request that options make; see `parse`. A column that is named, and not predicted, is logged, once.

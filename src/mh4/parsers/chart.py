@@ -132,7 +132,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         bonus = given_heads_bonus(heads, matrices.shape[-1]) if request.keep_heads else None
         for sentence in sentences:
             if instead := self.fallback.instead(len(sentence)):
-                warn_of_size(self.decoder, sentence, f"parsed with {instead}")
+                warn_of_size(self.decoder, sentence, f"parsed with {instead}{request.lost}")
         if not request.confidence and request.trees == 1:
             try:
                 best = self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
@@ -145,6 +145,9 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         answers = self.fallback.map_batch(
             lambda own, known: self._find(own, known, request), matrices, lengths, bonus, self.threads, decodes
         )
+        for sentence, answer in zip(sentences, answers, strict=True):
+            if isinstance(answer, Found) and answer.problem:
+                log.warning("%s: %s: parsed%s: %s", sentence.source, sentence.name, request.lost, answer.problem)
         return [
             infeasible(sentence, answer, self.single_root) if isinstance(answer, InfeasibleError) else answer
             for sentence, answer in zip(sentences, answers, strict=True)
@@ -162,8 +165,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
                     return Found([margins.derivation], margins, losses)
                 trees = self.decoder.k_best(scores, request.trees, bonus)
             except ChartTooLargeError as error:
-                log.warning("%s; of the sentence, the best tree is all that is known", error)
-                trees = []
+                return Found([self.decoder.decode(scores, bonus)], problem=str(error))
             return Found(trees or [self.decoder.decode(scores, bonus)])
         except InfeasibleError as error:
             if bonus is None:

@@ -1,11 +1,12 @@
 """The files of a model folder: written with their checksums, and read only if they have them.
 
-``SHA256SUMS`` lists them as ``sha256sum`` does. While a file is being replaced it is listed with its old checksum and
-with its new one, so that a process may be killed at any moment. A file that is not listed, as in folders of older
-versions, is taken as it is.
+``SHA256SUMS`` lists them as ``sha256sum`` does; what ``sha256sum -b`` and ``shasum`` write is read, too. While a file
+is being replaced it is listed with its old checksum and with its new one, so that a process may be killed at any
+moment. A file that is not listed, as in folders of older versions, is taken as it is.
 """
 
 import hashlib
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, failure_reason
 
 SUMS = "SHA256SUMS"
+_LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
 _TRIES = 3  # a training may replace a file between a look at its checksum and one at the file
 
 Sums = dict[str, list[str]]
@@ -78,10 +80,10 @@ def _read_sums(folder: Path) -> Sums:
         return {}
     sums: Sums = {}
     for number, line in enumerate(_read(path).decode(errors="replace").splitlines(), start=1):
-        digest, _, name = line.partition("  ")
-        if len(digest) != 64 or not name:
+        found = _LINE.fullmatch(line)
+        if found is None:
             raise DataError(f"{path}:{number}: is no line with a checksum (get the model again)")
-        sums.setdefault(name, []).append(digest)
+        sums.setdefault(found[2], []).append(found[1].lower())
     return sums
 
 

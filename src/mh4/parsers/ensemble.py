@@ -31,6 +31,7 @@ from .request import ANNOTATED, HEADS, Request
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
 
 COMBINATIONS = ("votes", "scores")
+TIE = np.float32(2**-16)  # of a vote: breaks ties between sums of scores, and is more than their rounding
 ANY_RELATION = "dep"  # UD's relation for want of a better one
 
 
@@ -47,7 +48,7 @@ class EnsembleParser(TreebankParser):
         ``votes``: each member has one vote a word, for its head; of the trees with most votes, one that is closest to
         the first member's is taken. ``scores``: a member whose scores are those of single arcs (decoders ``mst``,
         ``eisner``, ``1ec-first-order``) splits its vote, in proportion to the exponential of its scores; the others
-        vote as before.
+        vote as before, and ties go to the first member's tree as before.
     single_root : bool, optional
         Exactly one word is attached to the root; by default if all members have it so.
 
@@ -74,8 +75,7 @@ class EnsembleParser(TreebankParser):
     ) -> None:
         if not members:
             raise ValueError("an ensemble needs at least one model")
-        if combine not in COMBINATIONS:
-            raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
+        check_combination(combine)
         self.members = tuple(members)
         self.segmenter = next((member.segmenter for member in members if member.segmenter is not None), None)
         if single_root is None:
@@ -160,18 +160,25 @@ class EnsembleParser(TreebankParser):
         return [(tree, arc_matrix(tree[0])) for tree in trees]
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:
+        """Votes, and on top of them less for the arcs of the first member's tree, which decide ties."""
         first, _ = trees[0]
         total = reduce(np.add, votes)
-        if self.combine == "votes":
+        if (total == np.rint(total)).all():
             # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
-            total = total * np.float32(len(first)) + arc_matrix(first)
-        return total
+            return total * np.float32(len(first)) + arc_matrix(first)
+        return total + TIE * arc_matrix(first)
 
     def _decode(self, bonus: np.ndarray, sentence: Sentence) -> Derivation | DataError:
         if instead := self.fallback.instead(len(sentence)):
             warn_of_size(self.decoder, sentence, f"combined with {instead}")
         scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
         return decode_sentence(self.fallback, scores, bonus, sentence)
+
+
+def check_combination(combine: str) -> None:
+    """ValueError unless it is one of `COMBINATIONS`."""
+    if combine not in COMBINATIONS:
+        raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
 
 
 def _elected(votes: Sequence[Annotation]) -> dict[str, tuple[str, ...]]:

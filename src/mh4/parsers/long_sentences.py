@@ -13,6 +13,8 @@ import numpy as np
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 
+from .request import Request
+
 LONGEST = 2_000  # words of a sentence that is parsed as one
 PIECE = 200  # words of a piece, at most
 ENDS = frozenset(".!?…;:。")  # a piece ends behind one of these, if its second half has one
@@ -24,8 +26,8 @@ log = logging.getLogger("mh4")
 Annotate = Callable[[Sequence[Sentence]], Sequence[Annotation | DataError]]
 
 
-def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], keep_heads: bool) -> Sequence[Annotation | DataError]:
-    """What ``annotate`` says about sentences; those beyond `LONGEST` words are handed to it in pieces.
+def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
+    """What ``annotate`` answers to a request about sentences; it gets those beyond `LONGEST` words in pieces.
 
     The roots of all pieces but the first depend on the first one's root. Given heads may lead from one piece to
     another; long sentences with such heads get an error.
@@ -37,11 +39,11 @@ def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], keep_heads: boo
     for sentence in sentences:
         if len(sentence) <= LONGEST:
             pieces.append(sentence)
-        elif not keep_heads:
+        elif not request.keep_heads:
             pieces += cut(sentence)
             log.warning(
-                "%s:%d: %s: of %d words, more than %d, is parsed in pieces of at most %d, below the first one's root",
-                *(sentence.source, sentence.first_line, sentence.name, len(sentence), LONGEST, PIECE),
+                "%s:%d: %s: of %d words, more than %d, is parsed in pieces of at most %d, below the first one's root%s",
+                *(sentence.source, sentence.first_line, sentence.name, len(sentence), LONGEST, PIECE, request.lost),
             )
         stops.append(len(pieces))
     found = annotate(pieces) if pieces else []
@@ -63,7 +65,7 @@ def cut(sentence: Sentence) -> list[Sentence]:
     while start < len(sentence):
         stop = min(start + PIECE, len(sentence))
         if stop < len(sentence):
-            last = range(stop - 1, stop - PIECE // 2, -1)
+            last = range(stop - 1, stop - PIECE // 2 - 1, -1)
             stop = next((i + 1 for i in last if sentence.forms[i] in ENDS), stop)
         piece = Sentence.from_words(sentence.forms[start:stop], source=sentence.source, number=sentence.number)
         columns = ("upos", "xpos", "feats", "lemmas")

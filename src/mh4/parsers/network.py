@@ -61,11 +61,14 @@ class Found(NamedTuple):
         Of the first tree, if they were asked for and the decoder can tell.
     losses : float32 (n + 1, n + 1), optional
         See `Confidence`; if they were asked for.
+    problem : str, optional
+        Why nothing more than the best tree was found.
     """
 
     trees: list[Derivation]
     margins: Margins | None = None
     losses: np.ndarray | None = None
+    problem: str | None = None
 
 
 class ScoredBatch(NamedTuple):

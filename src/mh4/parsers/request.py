@@ -143,6 +143,12 @@ class Request:
         return self.weighs_relations or self.trees > 1
 
     @property
+    def lost(self) -> str:
+        """What a sentence goes without, for messages, where only its best tree can be found; "" if that is all."""
+        missing = ["confidence"] * self.confidence + ["other trees"] * (self.trees > 1)
+        return f", without {missing[0]}" if missing else ""
+
+    @property
     def options(self) -> ParseOptions:
         """What `of` made the request of."""
         return {

@@ -11,7 +11,7 @@ import mh4
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
-from mh4.decoders import get_decoder
+from mh4.decoders import ChartTooLargeError, get_decoder
 from mh4.decoders.trees import given_heads_bonus
 from mh4.parsers import chart
 from mh4.parsers.chart import ChartParser
@@ -174,7 +174,26 @@ def test_sentences_whose_charts_do_not_fit_have_a_tree_but_no_confidence(small_m
     assert [word.confidence is None for word in found[0]] == [True] * len(longest)
     assert found[0].confidence.tree is None
     assert all(word.confidence for word in found[1])
+    (warning,) = [message for message in caplog.messages if "would not fit" in message]
+    assert longest.name in warning
+    assert warning.endswith("parsed with beam:16, without confidence")
+    caplog.clear()
     assert len(parser.k_best(longest, 3)) == 1
+    assert caplog.messages[0].endswith("parsed with beam:16, without other trees")
+
+
+@pytest.mark.parametrize(("options", "lost"), [({"confidence": True}, "confidence"), ({"k_best": 2}, "other trees")])
+def test_sentences_with_room_for_the_best_tree_alone_are_named(options, lost, small_model, dev, caplog, monkeypatch):
+    parser = ChartParser.load(small_model, device="cpu")
+
+    def no_room(*_):
+        raise ChartTooLargeError("no room")
+
+    for name in ("margins", "k_best"):
+        monkeypatch.setattr(parser.decoder, name, no_room)
+    (found,) = parser.parse([dev[1]], **options)
+    assert found.heads.tolist() == parser.predict([dev[1]])[0].heads.tolist()
+    assert caplog.messages == [f"{dev[1].source}: {dev[1].name}: parsed, without {lost}: no room"]
 
 
 def test_sentences_that_are_parsed_in_pieces_are_not_calibrated_on(small_model, small_treebanks, tmp_path, monkeypatch):

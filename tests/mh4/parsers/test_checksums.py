@@ -54,6 +54,17 @@ def test_the_list_is_that_of_sha256sum(folder):
     assert all(hashlib.sha256((folder / name).read_bytes()).hexdigest() == digest for name, digest in listed.items())
 
 
+@pytest.mark.parametrize("form", ["{} *{}\n", "{} *./{}\r\n", "{}  ./{}\n"])
+def test_lists_of_other_programs_are_read(form, folder):
+    names = [path.name for path in folder.iterdir() if path.name not in (LOG, SUMS)]
+    digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
+    (folder / SUMS).write_text("".join(form.format(digest.upper(), name) for name, digest in digests.items()))
+    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+    (folder / WEIGHTS).write_bytes(b"other")
+    with pytest.raises(DataError, match=r"weights\.safetensors: is damaged"):
+        Parser(folder, device="cpu")
+
+
 @pytest.mark.parametrize("written", range(4))
 def test_a_process_may_be_killed_between_any_two_files(written, tmp_path, monkeypatch):
     path = tmp_path / "weights"

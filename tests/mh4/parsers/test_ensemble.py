@@ -2,6 +2,7 @@
 
 import itertools
 import logging
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -190,6 +191,30 @@ def test_members_without_arc_scores_vote_when_scores_are_combined(dev):
     np.testing.assert_array_equal(ensemble.predict(dev[:1])[0].heads, tree)
 
 
+@pytest.mark.parametrize("trees", [([-1, 0, 1, 2], [-1, 2, 0, 2]), ([-1, 2, 0, 2], [-1, 0, 1, 2])])
+def test_ties_go_to_the_first_member_when_scores_are_combined(trees):
+    ensemble = EnsembleParser([Fixed(tree) for tree in trees], combine="scores")
+    assert ensemble.predict([words(3)])[0].heads.tolist() == trees[0]
+
+
+def test_votes_are_counted_as_votes_when_nobody_has_scores(members, dev):
+    without_scores = [members[1], members[2]]
+    votes = EnsembleParser(without_scores).predict(dev)
+    scores = EnsembleParser(without_scores, combine="scores").predict(dev)
+    assert votes == scores
+
+
+def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev, monkeypatch):
+    """Beside a member with level scores, two that disagree: what decides is less than any difference of scores."""
+    one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
+    level = Annotation(np.array([-1, 0, 1, 1], np.int32), ("root", "x", "x"))
+    mst = members[0]
+    monkeypatch.setattr(mst, "annotate_and_score", lambda _: ([level], [np.zeros((1, 5, 5), np.float32)]))
+    for first, second in ((one, other), (other, one)):
+        ensemble = EnsembleParser([Fixed(first), Fixed(second), mst], combine="scores")
+        assert ensemble.predict([words(3)])[0].heads.tolist() == first
+
+
 def test_given_heads_are_kept(members, dev):
     generator = np.random.default_rng(1)
     ensemble = EnsembleParser(members)
@@ -229,6 +254,37 @@ def test_too_long_for_the_chart(caplog):
         heads = ensemble.predict([words(n)])[0].heads
     np.testing.assert_array_equal(heads, tree)
     assert "mh4-two chart of 50 words would not fit into memory; combined with mst" in caplog.text
+
+
+class Tags(Fixed):
+    """Says the same of UPOS, whatever is given if that is to be overwritten."""
+
+    def __init__(self, tag):
+        super().__init__([-1, 0])
+        self.tag, self.annotates = tag, frozenset({"upos"})
+
+    def _answer(self, sentences, request):
+        given = [sentence.upos if not request.overwrite else ("_",) * len(sentence) for sentence in sentences]
+        tags = [tuple(self.tag if old == "_" else old for old in one) for one in given]
+        trees = super()._answer(sentences, request)
+        return [replace(tree, upos=own) for tree, own in zip(trees, tags, strict=True)]
+
+
+def test_given_tags_are_overwritten_on_request():
+    sentence = words(1).replace(upos=["X"])
+    ensemble = EnsembleParser([Tags("NOUN"), Tags("NOUN"), Tags("VERB")])
+    assert ensemble(sentence).upos == ("X",)
+    assert ensemble(sentence, overwrite=True).upos == ("NOUN",)
+    assert ensemble(sentence, overwrite=True, predict="heads").upos == ("X",)
+    assert ensemble(words(1)).upos == ("NOUN",)
+
+
+def test_text_is_cut_by_the_first_member_that_can(small_model, text_model):
+    for models in ((small_model, text_model), (text_model, small_model)):
+        ensemble = EnsembleParser.load(models, device="cpu")
+        assert ensemble.segmenter is not None
+        assert len(ensemble("Zub ulv.")) >= 1
+    assert EnsembleParser.load([small_model], device="cpu").segmenter is None
 
 
 def test_files(members, small_treebanks, tmp_path):

@@ -99,6 +99,49 @@ def test_pieces_end_behind_punctuation_and_hold_all_columns():
     assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
 
 
+@pytest.mark.parametrize("end", [0, PIECE // 2 - 1])
+def test_pieces_do_not_end_in_their_first_half(end):
+    forms = ["a"] * (PIECE + 10)
+    forms[end] = "."
+    assert [len(piece) for piece in cut(Sentence.from_words(forms))] == [PIECE, 10]
+
+
+def test_a_piece_may_end_anywhere_in_its_second_half():
+    for end in (PIECE // 2, PIECE // 2 + 1, PIECE - 1):
+        forms = ["a"] * (PIECE + 10)
+        forms[PIECE // 2 - 1] = forms[end] = "."
+        assert [len(piece) for piece in cut(Sentence.from_words(forms))] == [end + 1, PIECE + 9 - end]
+
+
+def test_the_last_end_in_a_piece_counts():
+    forms = ["a"] * (PIECE + 10)
+    forms[PIECE - 30] = forms[PIECE - 20] = "!"
+    assert len(cut(Sentence.from_words(forms))[0]) == PIECE - 19
+
+
+def test_a_sentence_has_a_score_if_all_its_pieces_have():
+    pieces = [Sentence.from_words(["a"])] * 3
+    trees = [Annotation(np.array([-1, 0], np.int32), ("root",), score=score) for score in (1.5, 2.0, 4.0)]
+    assert joined(trees, pieces).score == 7.5
+    assert joined([trees[0], replace(trees[1], score=None), trees[2]], pieces).score is None
+
+
+@pytest.mark.parametrize(
+    ("options", "lost"), [({"confidence": True}, ", without confidence"), ({"k_best": 3}, ", without other trees")]
+)
+def test_what_a_sentence_in_pieces_goes_without_is_said(options, lost, models, monkeypatch, caplog):
+    monkeypatch.setattr("mh4.parsers.long_sentences.LONGEST", 10)
+    monkeypatch.setattr("mh4.parsers.long_sentences.PIECE", 6)
+    parser = Parser(models["chart"], device="cpu", threads=1)
+    (long,) = parser.parse([WORDS * 2], **options)
+    assert long.confidence is None
+    (warning,) = caplog.messages
+    assert warning.endswith(f"below the first one's root{lost}")
+    caplog.clear()
+    list(parser.parse([WORDS * 2]))
+    assert caplog.messages[0].endswith("below the first one's root")
+
+
 def test_annotations_are_put_together():
     first = Annotation(np.array([-1, 2, 0], np.int32), ("det", "root"), upos=("D", "N"), score=1.0)
     second = Annotation(np.array([-1, 0, 1], np.int32), ("root", "obj"), upos=("V", "N"), score=2.5)
