@@ -232,11 +232,7 @@ def evaluate(
     table.add_column("metric")
     for column in ("precision", "recall", "F1", "aligned", "gold"):
         table.add_column(column, justify="right")
-    rows = list(result.scores.items())
-    if result.crossing is not None:
-        rows.append(("crossing arcs", result.crossing))
-    rows += [(f"arcs of length {name}" if name != "root" else "root arcs", s) for name, s in result.by_length.items()]
-    for name, score in rows:
+    for name, score in result.rows.items():
         if result.counts_missing(name):
             table.add_row(name, *"––––", str(score.gold_total))
             continue

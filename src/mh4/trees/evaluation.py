@@ -8,8 +8,9 @@ are not universal. Two breakdowns are added that show what a parser of crossing 
 crossed arcs, and attachment by arc length.
 """
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,13 +21,20 @@ from mh4.data.sentence import Sentence
 from mh4.decoders.trees import crossed_arcs
 
 from .alignment import ROOT, UNALIGNED, Analysis, align_words, read_analysis, require_same_text
+from .scores import CROSSING, LENGTH_BINS, METRICS, Counts, Evaluation, Score, length_row
 
-__all__ = ["LENGTH_BINS", "METRICS", "Evaluation", "Score", "attachment_scores", "evaluate"]
+__all__ = [
+    "LENGTH_BINS",
+    "METRICS",
+    "Comparison",
+    "Evaluation",
+    "Score",
+    "attachment_scores",
+    "count_units",
+    "evaluate",
+    "evaluate_pairs",
+]
 
-METRICS = (
-    *("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
-    *("UAS", "LAS", "LAS+subtypes", "CLAS", "MLAS", "BLEX"),
-)
 COLUMNS: dict[str, Callable[[Analysis], Sequence[str]]] = {
     "UPOS": lambda side: side.upos,
     "XPOS": lambda side: side.xpos,
@@ -34,19 +42,6 @@ COLUMNS: dict[str, Callable[[Analysis], Sequence[str]]] = {
     "LEMMA": lambda side: side.lemmas,
     "DEPREL": lambda side: side.relations,
 }
-# Columns, HEAD apart, that a metric counts.
-COUNTED = {
-    "UPOS": frozenset(("UPOS",)),
-    "XPOS": frozenset(("XPOS",)),
-    "UFeats": frozenset(("FEATS",)),
-    "AllTags": frozenset(("UPOS", "XPOS", "FEATS")),
-    "Lemmas": frozenset(("LEMMA",)),
-    "LAS": frozenset(("DEPREL",)),
-    "CLAS": frozenset(("DEPREL",)),
-    "MLAS": frozenset(("DEPREL", "UPOS", "FEATS")),
-    "BLEX": frozenset(("DEPREL", "LEMMA")),
-}
-LENGTH_BINS = ("root", "1", "2", "3-6", "7+")
 
 # Universal relations by kind; punct is neither.
 # fmt: off
@@ -64,125 +59,6 @@ UNIVERSAL_FEATURES = frozenset((
 # fmt: on
 
 
-@dataclass(frozen=True)
-class Score:
-    """Counts behind one metric.
-
-    Attributes
-    ----------
-    correct : int
-        Correct units among those of the gold file.
-    gold_total, system_total : int
-        Units in the gold file and in the system's file.
-    aligned_total : int, optional
-        Units on words that were aligned; None for units that are not annotation of words.
-    correct_in_system : int, optional
-        Correct units among those of the system's file, by default `correct`. The two differ where a unit can belong to
-        the class on one side only: an arc may be crossed in the gold tree and, correct as it is, not in the system's.
-    """
-
-    correct: int
-    gold_total: int
-    system_total: int
-    aligned_total: int | None = None
-    correct_in_system: int | None = None
-
-    @property
-    def precision(self) -> float:
-        """Correct share of the system's units, in 0…1 (0 if there are none)."""
-        correct = self.correct if self.correct_in_system is None else self.correct_in_system
-        return correct / self.system_total if self.system_total else 0.0
-
-    @property
-    def recall(self) -> float:
-        """Correct share of the gold units, in 0…1 (0 if there are none)."""
-        return self.correct / self.gold_total if self.gold_total else 0.0
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall, in 0…1."""
-        total = self.precision + self.recall
-        return 2 * self.precision * self.recall / total if total else 0.0
-
-    @property
-    def aligned_accuracy(self) -> float | None:
-        """Correct share of the aligned units, in 0…1 (0 if there are none; None where alignment has no say)."""
-        if self.aligned_total is None:
-            return None
-        return self.correct / self.aligned_total if self.aligned_total else 0.0
-
-    def as_dict(self) -> dict[str, float | int | None]:
-        """Ratios and counts, ready for JSON."""
-        return {
-            "precision": self.precision,
-            "recall": self.recall,
-            "f1": self.f1,
-            "aligned_accuracy": self.aligned_accuracy,
-            "correct": self.correct,
-            "correct_in_system": self.correct if self.correct_in_system is None else self.correct_in_system,
-            "gold_total": self.gold_total,
-            "system_total": self.system_total,
-            "aligned_total": self.aligned_total,
-        }
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """All scores of one system file.
-
-    Attributes
-    ----------
-    scores : dict
-        A `Score` for each of `METRICS`, in that order.
-    crossing : Score
-        Unlabelled attachment of words whose arc is crossed by another arc of its sentence, the arc from the root
-        (position 0) counting as one: recall over arcs crossed in the gold trees, precision over arcs crossed in the
-        system's.
-    by_length : dict
-        Unlabelled attachment by distance between head and dependent in words, for each of `LENGTH_BINS`: recall over
-        the gold arcs of that length, precision over the system's.
-    missing : tuple of str
-        Columns that are "_" everywhere in the system's file, and not in the gold one. What counts them is scored, and
-        says little. Without HEAD in either file, ``scores`` has no metrics of trees, and there are no breakdowns.
-    """
-
-    scores: dict[str, Score]
-    crossing: Score | None
-    by_length: dict[str, Score]
-    missing: tuple[str, ...] = ()
-
-    @property
-    def uas(self) -> float:
-        """F1 of unlabelled attachment, in percent."""
-        return self._percent("UAS")
-
-    @property
-    def las(self) -> float:
-        """F1 of labelled attachment, without relation subtypes, in percent."""
-        return self._percent("LAS")
-
-    def _percent(self, name: str) -> float:
-        if name not in self.scores:
-            raise ValueError(f"there is no {name}: a file has no trees")
-        return 100 * self.scores[name].f1
-
-    def counts_missing(self, name: str) -> bool:
-        """Whether a metric counts a column that the system's file does not have."""
-        return not COUNTED.get(name, frozenset()).isdisjoint(self.missing)
-
-    def __str__(self) -> str:
-        return "  ".join(f"{name} {100 * score.f1:.2f}" for name, score in self.scores.items())
-
-    def as_dict(self) -> dict[str, Any]:
-        """The attributes as nested dictionaries, ready for JSON (`Score.as_dict` inside)."""
-        return {
-            "scores": {name: score.as_dict() for name, score in self.scores.items()},
-            "crossing": None if self.crossing is None else self.crossing.as_dict(),
-            "by_length": {name: score.as_dict() for name, score in self.by_length.items()},
-            "missing": list(self.missing),
-        }
-
-
 def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
     """Score an analysis, CoNLL-U files, sentences or one, against the gold one of the same text.
 
@@ -196,19 +72,33 @@ def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterabl
         A file cannot be read, a sentence in it has no tree (a head is missing, a cycle) while others have, or the files
         differ in more than spaces; the message says where.
     """
-    gold_side, system_side = read_analysis(gold), read_analysis(system)
-    require_same_text(gold_side, system_side)
-    comparison = Comparison(gold_side, system_side)
+    return evaluate_pairs(Comparison.of(read_analysis(gold), read_analysis(system)))
+
+
+def evaluate_pairs(pairs: Comparison, counts: Mapping[str, Counts] | None = None) -> Evaluation:
+    """`evaluate` of what was read and aligned already, and perhaps counted (`count_units`)."""
+    totals = {name: part.total() for name, part in (counts or count_units(pairs)).items()}
     missing = [
-        name for name, column in COLUMNS.items() if _is_blank(column(system_side)) and not _is_blank(column(gold_side))
+        name
+        for name, column in COLUMNS.items()
+        if _is_blank(column(pairs.system)) and not _is_blank(column(pairs.gold))
     ]
-    scores = _word_scores(comparison)
-    if not (gold_side.trees and system_side.trees):
-        missing += ["HEAD"] * bool(gold_side.trees)
-        return Evaluation(scores, None, {}, tuple(missing))
-    scores |= _tree_scores(comparison)
-    scores = {name: scores[name] for name in METRICS}
-    return Evaluation(scores, _crossing_score(comparison), _length_scores(comparison), tuple(missing))
+    missing += ["HEAD"] * bool(pairs.gold.trees and not pairs.system.trees)
+    return Evaluation(
+        {name: totals[name] for name in METRICS if name in totals},
+        totals.get(CROSSING),
+        {name: totals[length_row(name)] for name in LENGTH_BINS if length_row(name) in totals},
+        tuple(missing),
+        pairs.copied(),
+    )
+
+
+def count_units(pairs: Comparison) -> dict[str, Counts]:
+    """The counts behind `Evaluation.rows`."""
+    counts = _word_counts(pairs)
+    if pairs.gold.trees and pairs.system.trees:
+        counts |= _tree_counts(pairs) | {CROSSING: _crossing_counts(pairs)} | _length_counts(pairs)
+    return counts
 
 
 def _is_blank(column: Sequence[str]) -> bool:
@@ -232,6 +122,12 @@ class Comparison:
         self.gold_of = align_words(gold, system)
         self.system_words = np.flatnonzero(self.gold_of != UNALIGNED)
         self.gold_words = self.gold_of[self.system_words]
+
+    @classmethod
+    def of(cls, gold: Analysis, system: Analysis) -> Comparison:
+        """The comparison; a `DataError` if the two are not analyses of the same text."""
+        require_same_text(gold, system)
+        return cls(gold, system)
 
     @cached_property
     def gold_heads(self) -> np.ndarray:
@@ -277,52 +173,91 @@ class Comparison:
         )
         return gold[self.gold_words] == system[self.system_words]
 
-    def score(self, right: np.ndarray, in_gold: np.ndarray | None = None, in_system: np.ndarray | None = None) -> Score:
-        """Score of pairs that are ``right``, bool (P,), within a class of words of either side, bool (words,)."""
+    def copied(self) -> tuple[str, ...]:
+        """See `Evaluation.copied`."""
+        columns = {
+            name: column
+            for name, column in COLUMNS.items()
+            if name != "DEPREL" and not _is_blank(column(self.gold)) and not _is_blank(column(self.system))
+        }
+        for column in columns.values():
+            given = np.fromiter((value != "_" for value in column(self.gold)), bool, len(self.gold))
+            given[self.gold_words[self.same(column)]] = False
+            if given.any():
+                return ()
+        return tuple(columns)
+
+    def sentences_of(self, spans: Sequence[tuple[int, int]]) -> np.ndarray:
+        """int (spans,): the gold sentence in which each span of the text begins."""
+        starts = [start for start, _ in self.gold.sentences]
+        return np.searchsorted(starts, [start for start, _ in spans], side="right") - 1
+
+    @cached_property
+    def gold_sentences(self) -> np.ndarray:
+        """int (words of the gold side,): the sentence of each."""
+        return self.sentences_of(self.gold.spans)
+
+    @cached_property
+    def system_sentences(self) -> np.ndarray:
+        """int (words of the system's side,): the gold sentence of each."""
+        return self.sentences_of(self.system.spans)
+
+    def tally(self, sentences: np.ndarray) -> np.ndarray:
+        """int (S,): how often each gold sentence occurs."""
+        return np.bincount(sentences, minlength=len(self.gold.sentences))
+
+    def counts(
+        self, right: np.ndarray, in_gold: np.ndarray | None = None, in_system: np.ndarray | None = None
+    ) -> Counts:
+        """Counts of pairs that are ``right``, bool (P,), within a class of words of either side, bool (words,)."""
+        pairs = self.gold_sentences[self.gold_words]
         if in_gold is None or in_system is None:
-            return Score(int(right.sum()), len(self.gold), len(self.system), len(right))
+            totals = self.tally(self.gold_sentences), self.tally(self.system_sentences), self.tally(pairs)
+            return Counts(self.tally(pairs[right]), *totals)
         gold_pairs, system_pairs = in_gold[self.gold_words], in_system[self.system_words]
-        return Score(
-            correct=int((right & gold_pairs).sum()),
-            gold_total=int(in_gold.sum()),
-            system_total=int(in_system.sum()),
-            aligned_total=int(gold_pairs.sum()),
-            correct_in_system=int((right & system_pairs).sum()),
+        return Counts(
+            correct=self.tally(pairs[right & gold_pairs]),
+            gold_total=self.tally(self.gold_sentences[in_gold]),
+            system_total=self.tally(self.system_sentences[in_system]),
+            aligned_total=self.tally(pairs[gold_pairs]),
+            correct_in_system=self.tally(pairs[right & system_pairs]),
         )
 
+    def span_counts(self, gold: Sequence[tuple[int, int]], system: Sequence[tuple[int, int]]) -> Counts:
+        """Counts of spans of the text that both sides have."""
+        both = sorted(set(gold) & set(system))
+        return Counts(*(self.tally(self.sentences_of(spans)) for spans in (both, gold, system)))
 
-def _word_scores(pairs: Comparison) -> dict[str, Score]:
+
+def _word_counts(pairs: Comparison) -> dict[str, Counts]:
     gold, system = pairs.gold, pairs.system
     upos, xpos, feats = pairs.same_upos, pairs.same(lambda side: side.xpos), pairs.same_feats
+    words = pairs.counts(np.ones(len(pairs.gold_words), bool))
     return {
-        "Tokens": _span_score(gold.tokens, system.tokens),
-        "Sentences": _span_score(gold.sentences, system.sentences),
-        "Words": Score(len(pairs.gold_words), len(gold), len(system)),
-        "UPOS": pairs.score(upos),
-        "XPOS": pairs.score(xpos),
-        "UFeats": pairs.score(feats),
-        "AllTags": pairs.score(upos & xpos & feats),
-        "Lemmas": pairs.score(pairs.same_lemma),
+        "Tokens": pairs.span_counts(gold.tokens, system.tokens),
+        "Sentences": pairs.span_counts(gold.sentences, system.sentences),
+        "Words": Counts(words.correct, words.gold_total, words.system_total),
+        "UPOS": pairs.counts(upos),
+        "XPOS": pairs.counts(xpos),
+        "UFeats": pairs.counts(feats),
+        "AllTags": pairs.counts(upos & xpos & feats),
+        "Lemmas": pairs.counts(pairs.same_lemma),
     }
 
 
-def _tree_scores(pairs: Comparison) -> dict[str, Score]:
+def _tree_counts(pairs: Comparison) -> dict[str, Counts]:
     gold, system = pairs.gold, pairs.system
     las = pairs.head_right & pairs.same(lambda side: map(_universal_relation, side.relations))
     morphology = las & pairs.same_upos & pairs.same_feats
     content = (_has_relation(gold, CONTENT_RELATIONS), _has_relation(system, CONTENT_RELATIONS))
     return {
-        "UAS": pairs.score(pairs.head_right),
-        "LAS": pairs.score(las),
-        "LAS+subtypes": pairs.score(pairs.head_right & pairs.same(lambda side: side.relations)),
-        "CLAS": pairs.score(las, *content),
-        "MLAS": pairs.score(morphology & _same_function_words(pairs, morphology), *content),
-        "BLEX": pairs.score(las & pairs.same_lemma, *content),
+        "UAS": pairs.counts(pairs.head_right),
+        "LAS": pairs.counts(las),
+        "LAS+subtypes": pairs.counts(pairs.head_right & pairs.same(lambda side: side.relations)),
+        "CLAS": pairs.counts(las, *content),
+        "MLAS": pairs.counts(morphology & _same_function_words(pairs, morphology), *content),
+        "BLEX": pairs.counts(las & pairs.same_lemma, *content),
     }
-
-
-def _span_score(gold: Sequence[tuple[int, int]], system: Sequence[tuple[int, int]]) -> Score:
-    return Score(len(set(gold) & set(system)), len(gold), len(system))
 
 
 def _universal_relation(relation: str) -> str:
@@ -360,16 +295,18 @@ def _dependents(heads: np.ndarray, counted: np.ndarray) -> np.ndarray:
     return np.bincount(heads[counted & (heads != ROOT)], minlength=len(heads))
 
 
-def _crossing_score(pairs: Comparison) -> Score:
+def _crossing_counts(pairs: Comparison) -> Counts:
     gold, system = (
         np.concatenate([crossed_arcs(heads)[1:] for heads in side.trees]) for side in (pairs.gold, pairs.system)
     )
-    return pairs.score(pairs.head_right, gold, system)
+    return pairs.counts(pairs.head_right, gold, system)
 
 
-def _length_scores(pairs: Comparison) -> dict[str, Score]:
+def _length_counts(pairs: Comparison) -> dict[str, Counts]:
     gold, system = (_length_bin(heads) for heads in (pairs.gold_heads, pairs.system_heads))
-    return {name: pairs.score(pairs.head_right, gold == b, system == b) for b, name in enumerate(LENGTH_BINS)}
+    return {
+        length_row(name): pairs.counts(pairs.head_right, gold == b, system == b) for b, name in enumerate(LENGTH_BINS)
+    }
 
 
 def _length_bin(heads: np.ndarray) -> np.ndarray:

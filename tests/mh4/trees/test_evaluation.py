@@ -23,7 +23,15 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
-from mh4.trees.evaluation import LENGTH_BINS, METRICS, Evaluation, Score, attachment_scores
+from mh4.trees.evaluation import (
+    LENGTH_BINS,
+    METRICS,
+    Comparison,
+    Evaluation,
+    Score,
+    attachment_scores,
+    count_units,
+)
 from mh4.trees.evaluation import evaluate as evaluate_sources
 
 
@@ -594,3 +602,44 @@ def test_sentences_are_scored_as_their_file_is(tmp_path):
     headless = [sentence.replace(heads=[-1, 0, -1]) for sentence in system]
     with pytest.raises(DataError, match="HEAD"):
         evaluate_sources(gold, headless)
+
+
+def test_what_was_copied_is_named(evaluate):
+    for_others = FRENCH.replace("2  nsubj", "5  nsubj")
+    assert evaluate(FRENCH, for_others).copied == ("UPOS", "XPOS", "FEATS", "LEMMA")
+    without_lemmas = "\n".join(
+        " ".join(["_" if column == 2 else value for column, value in enumerate(line.split())])
+        for line in FRENCH.strip().splitlines()
+    )
+    assert evaluate(FRENCH, without_lemmas).copied == ("UPOS", "XPOS", "FEATS")
+    assert evaluate(without_lemmas, FRENCH).copied == ("UPOS", "XPOS", "FEATS")
+    for right, wrong in (("ADJ", "NOUN"), ("Number=Sing", "Number=Plur"), ("noir   noir", "noir   noire")):
+        assert evaluate(FRENCH, FRENCH.replace(right, wrong)).copied == ()
+    # Words without features get some where no word of their sentence has any; that says nothing.
+    assert evaluate(FRENCH, FRENCH.replace("ADP    _", "ADP  Case=Gen")).copied == ("UPOS", "XPOS", "FEATS", "LEMMA")
+    assert evaluate(FRENCH, FRENCH.replace("Person=3", "_")).copied == ()
+    assert evaluate(without_tags := "1 a _ _ _ 0 root", without_tags).copied == ()
+    assert evaluate(FRENCH, FRENCH).as_dict()["copied"] == ["UPOS", "XPOS", "FEATS", "LEMMA"]
+
+
+def test_counts_of_sentences_make_up_the_scores(tmp_path):
+    """Also where the two sides have other sentences, tokens and words."""
+    gold = "\n\n".join([FRENCH, "1 Oui oui INTJ _ 0 root\n2 . . PUNCT _ 1 punct", FRENCH])
+    first = FRENCH.replace("3-4  du     _       _      _          _  _\n", "")
+    first = first.replace("3    de     de", "3    d      de").replace("le     le      DET", "u     le      DET")
+    second = "1 Oui. oui INTJ _ 2 dep\n2 Il il PRON _ 0 root"
+    third = "1 parle parler VERB _ 0 root\n2 du le DET _ 3 det\n3 chat chat NOUN _ 1 obl\n4 noir. noir ADJ _ 3 amod"
+    system = "\n\n".join([first, second, third])
+    for name, text in (("gold", gold), ("system", system)):
+        (tmp_path / name).write_text(conllu(text), encoding="utf-8")
+    evaluation = evaluate_sources(tmp_path / "gold", tmp_path / "system")
+    units = count_units(Comparison.of(read_analysis(tmp_path / "gold"), read_analysis(tmp_path / "system")))
+    assert list(units) == list(evaluation.rows)
+    assert {name: part.total() for name, part in units.items()} == evaluation.rows
+    assert all(part.correct.shape == (3,) for part in units.values())
+    assert units["Sentences"].gold_total.tolist() == [1, 1, 1]
+    assert units["Sentences"].system_total.tolist() == [1, 1, 1]
+    assert units["Sentences"].correct.tolist() == [1, 0, 0]
+    assert units["Words"].gold_total.tolist() == [7, 2, 7]
+    assert units["Words"].system_total.tolist() == [7, 1, 5]
+    assert units["Words"].correct.tolist() == [5, 0, 3]

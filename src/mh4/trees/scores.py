@@ -1,0 +1,184 @@
+"""What an evaluation counts, for each sentence and in all, and the scores that come of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+__all__ = ["CROSSING", "LENGTH_BINS", "METRICS", "Counts", "Evaluation", "Score", "length_row"]
+
+METRICS = (
+    *("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
+    *("UAS", "LAS", "LAS+subtypes", "CLAS", "MLAS", "BLEX"),
+)
+# Columns, HEAD apart, that a metric counts.
+COUNTED = {
+    "UPOS": frozenset(("UPOS",)),
+    "XPOS": frozenset(("XPOS",)),
+    "UFeats": frozenset(("FEATS",)),
+    "AllTags": frozenset(("UPOS", "XPOS", "FEATS")),
+    "Lemmas": frozenset(("LEMMA",)),
+    "LAS": frozenset(("DEPREL",)),
+    "CLAS": frozenset(("DEPREL",)),
+    "MLAS": frozenset(("DEPREL", "UPOS", "FEATS")),
+    "BLEX": frozenset(("DEPREL", "LEMMA")),
+}
+LENGTH_BINS = ("root", "1", "2", "3-6", "7+")
+CROSSING = "crossing arcs"
+
+
+def length_row(name: str) -> str:
+    """What `Evaluation.rows` calls one of `LENGTH_BINS`."""
+    return "root arcs" if name == "root" else f"arcs of length {name}"
+
+
+@dataclass(frozen=True)
+class Score:
+    """Counts behind one metric.
+
+    Attributes
+    ----------
+    correct : int
+        Correct units among those of the gold file.
+    gold_total, system_total : int
+        Units in the gold file and in the system's file.
+    aligned_total : int, optional
+        Units on words that were aligned; None for units that are not annotation of words.
+    correct_in_system : int, optional
+        Correct units among those of the system's file, by default `correct`. The two differ where a unit can belong to
+        the class on one side only: an arc may be crossed in the gold tree and, correct as it is, not in the system's.
+    """
+
+    correct: int
+    gold_total: int
+    system_total: int
+    aligned_total: int | None = None
+    correct_in_system: int | None = None
+
+    @property
+    def precision(self) -> float:
+        """Correct share of the system's units, in 0…1 (0 if there are none)."""
+        correct = self.correct if self.correct_in_system is None else self.correct_in_system
+        return correct / self.system_total if self.system_total else 0.0
+
+    @property
+    def recall(self) -> float:
+        """Correct share of the gold units, in 0…1 (0 if there are none)."""
+        return self.correct / self.gold_total if self.gold_total else 0.0
+
+    @property
+    def f1(self) -> float:
+        """Harmonic mean of precision and recall, in 0…1."""
+        total = self.precision + self.recall
+        return 2 * self.precision * self.recall / total if total else 0.0
+
+    @property
+    def aligned_accuracy(self) -> float | None:
+        """Correct share of the aligned units, in 0…1 (0 if there are none; None where alignment has no say)."""
+        if self.aligned_total is None:
+            return None
+        return self.correct / self.aligned_total if self.aligned_total else 0.0
+
+    def as_dict(self) -> dict[str, float | int | None]:
+        """Ratios and counts, ready for JSON."""
+        return {
+            "precision": self.precision,
+            "recall": self.recall,
+            "f1": self.f1,
+            "aligned_accuracy": self.aligned_accuracy,
+            "correct": self.correct,
+            "correct_in_system": self.correct if self.correct_in_system is None else self.correct_in_system,
+            "gold_total": self.gold_total,
+            "system_total": self.system_total,
+            "aligned_total": self.aligned_total,
+        }
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What a `Score` is the sum of: the same counts for each of S gold sentences, int (S,).
+
+    Units of the system's file belong to the gold sentence in which they begin.
+    """
+
+    correct: np.ndarray
+    gold_total: np.ndarray
+    system_total: np.ndarray
+    aligned_total: np.ndarray | None = None
+    correct_in_system: np.ndarray | None = None
+
+    def total(self) -> Score:
+        """The score of all sentences."""
+        return Score(**{name: None if part is None else int(part.sum()) for name, part in vars(self).items()})  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """All scores of one system file.
+
+    Attributes
+    ----------
+    scores : dict
+        A `Score` for each of `METRICS`, in that order.
+    crossing : Score
+        Unlabelled attachment of words whose arc is crossed by another arc of its sentence, the arc from the root
+        (position 0) counting as one: recall over arcs crossed in the gold trees, precision over arcs crossed in the
+        system's.
+    by_length : dict
+        Unlabelled attachment by distance between head and dependent in words, for each of `LENGTH_BINS`: recall over
+        the gold arcs of that length, precision over the system's.
+    missing : tuple of str
+        Columns that are "_" everywhere in the system's file, and not in the gold one. What counts them is scored, and
+        says little. Without HEAD in either file, ``scores`` has no metrics of trees, and there are no breakdowns.
+    copied : tuple of str
+        UPOS, XPOS, FEATS and LEMMA, as far as the files have them, if the system's file has every value of all of them
+        right: a parser that was given them does not predict them. Otherwise empty.
+    """
+
+    scores: dict[str, Score]
+    crossing: Score | None
+    by_length: dict[str, Score]
+    missing: tuple[str, ...] = ()
+    copied: tuple[str, ...] = ()
+
+    @property
+    def uas(self) -> float:
+        """F1 of unlabelled attachment, in percent."""
+        return self._percent("UAS")
+
+    @property
+    def las(self) -> float:
+        """F1 of labelled attachment, without relation subtypes, in percent."""
+        return self._percent("LAS")
+
+    def _percent(self, name: str) -> float:
+        if name not in self.scores:
+            raise ValueError(f"there is no {name}: a file has no trees")
+        return 100 * self.scores[name].f1
+
+    @property
+    def rows(self) -> dict[str, Score]:
+        """``scores`` and the breakdowns, each by a name to show."""
+        rows = dict(self.scores)
+        if self.crossing is not None:
+            rows[CROSSING] = self.crossing
+        return rows | {length_row(name): score for name, score in self.by_length.items()}
+
+    def counts_missing(self, name: str) -> bool:
+        """Whether a metric counts a column that the system's file does not have."""
+        return not COUNTED.get(name, frozenset()).isdisjoint(self.missing)
+
+    def __str__(self) -> str:
+        return "  ".join(f"{name} {100 * score.f1:.2f}" for name, score in self.scores.items())
+
+    def as_dict(self) -> dict[str, Any]:
+        """The attributes as nested dictionaries, ready for JSON (`Score.as_dict` inside)."""
+        return {
+            "scores": {name: score.as_dict() for name, score in self.scores.items()},
+            "crossing": None if self.crossing is None else self.crossing.as_dict(),
+            "by_length": {name: score.as_dict() for name, score in self.by_length.items()},
+            "missing": list(self.missing),
+            "copied": list(self.copied),
+        }
