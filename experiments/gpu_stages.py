@@ -17,7 +17,7 @@ import torch
 
 from mh4.cli.bench.report import machine
 from mh4.cli.bench.stages import time_parsing, time_training
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.folder import write_json
 from mh4.training.presets import PRESETS
@@ -90,7 +90,7 @@ class Setting:
         if found:
             return found
         paths = self.work / "train.conllu", self.work / "dev.conllu"
-        for path, sentences in zip(paths, (generate_sample(1)[part] for part in ("train", "dev")), strict=True):
+        for path, sentences in zip(paths, (read_sample()[part] for part in ("train", "dev")), strict=True):
             path.write_text("".join(sentences[: self.size.sentences]), encoding="utf-8")
         return {"sample": paths}
 

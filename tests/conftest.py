@@ -17,7 +17,7 @@ from hypothesis import settings
 from pretend_gpu import PretendGPU
 from small import ANNOTATING_NETWORK, small_config
 
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.training.segmenter import train_segmenter
 from mh4.training.trainer import train
 
@@ -39,7 +39,7 @@ def _quick_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
 def small_treebanks(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """Training and development files of 40 and 12 sentences of the sample."""
     folder = tmp_path_factory.mktemp("treebanks")
-    sample = generate_sample(1)
+    sample = read_sample()
     paths = folder / "train.conllu", folder / "dev.conllu"
     for path, sentences in zip(paths, (sample["train"][:40], sample["dev"][:12]), strict=True):
         path.write_text("".join(sentences), encoding="utf-8")
@@ -74,7 +74,7 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
 def segmenter(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A segmenter of the sample, briefly trained; it knows contractions."""
     folder = tmp_path_factory.mktemp("segmenter")
-    sentences = generate_sample(1)["train"]
+    sentences = read_sample()["train"]
     contracted = [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
     (folder / "train.conllu").write_text("".join(sentences[:40] + contracted), encoding="utf-8")
     path = folder / "segmenter.udpipe"

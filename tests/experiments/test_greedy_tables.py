@@ -8,7 +8,7 @@ import lr_spine_table2
 import numpy as np
 import pytest
 
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 
 
 @pytest.fixture(scope="module")
@@ -16,7 +16,7 @@ def treebank(tmp_path_factory):
     folder = tmp_path_factory.mktemp("treebanks") / "ulvari"
     folder.mkdir()
     for part in ("train", "dev"):
-        (folder / f"x-{part}.conllu").write_text("".join(generate_sample(1)[part][:12]), encoding="utf-8")
+        (folder / f"x-{part}.conllu").write_text("".join(read_sample()[part][:12]), encoding="utf-8")
     return folder
 
 

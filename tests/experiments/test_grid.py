@@ -17,7 +17,7 @@ from grid import Options, OutOfTimeError, score_again, work_on
 from grid_results import attempts, read_result, read_results
 from grid_runs import Treebank, find_treebank, make_grid, same_settings
 
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 
 EXPERIMENTS = Path(grid.__file__).parent
 TINY = [
@@ -32,7 +32,7 @@ def treebank(tmp_path_factory):
     folder = tmp_path_factory.mktemp("treebank") / "ulvari"
     folder.mkdir()
     for part, count in (("train", 40), ("dev", 12), ("test", 12)):
-        sentences = generate_sample(1)[part][:count]
+        sentences = read_sample()[part][:count]
         (folder / f"{part}.conllu").write_text("".join(sentences), encoding="utf-8")
     return find_treebank(str(folder))
 

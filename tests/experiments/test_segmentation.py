@@ -8,7 +8,7 @@ from grid_runs import find_treebank, score_run
 from segmentation import MODEL_SUFFIX, main, segment_file
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.data.sentence import Annotation
 from mh4.data.text import text_of
 from mh4.parsers.base import TreebankParser
@@ -26,7 +26,7 @@ class Chain(TreebankParser):
 def treebank(tmp_path_factory):
     folder = tmp_path_factory.mktemp("segmented")
     for part, count in (("train", 60), ("dev", 15), ("test", 15)):
-        sentences = generate_sample(1)[part][:count]
+        sentences = read_sample()[part][:count]
         (folder / f"{part}.conllu").write_text("".join(sentences), encoding="utf-8")
     model = train_udpipe(folder / "train.conllu", folder / "dev.conllu", "epochs=1;dimension=16;segment_size=20")
     (folder / f"model{MODEL_SUFFIX}").write_bytes(model)

@@ -46,12 +46,12 @@ def warm_up(
     """Compile kernels now, for images and installations that others use; without arguments, those of all decoders."""
     from mh4.api import Parser
     from mh4.data.document import Document
-    from mh4.data.sample import generate_sample
+    from mh4.data.sample import read_sample
     from mh4.parsers.config import ChartConfig, TrainingConfig
     from mh4.training.trainer import train
 
     names = [name.value for name in (decoder or ([] if models else DecoderName))]
-    sample = generate_sample(1)["dev"]
+    sample = read_sample()["dev"]
     with tempfile.TemporaryDirectory() as folder:
         treebank = Path(folder, "sample.conllu")
         treebank.write_text("".join(sample[:20]), encoding="utf-8")

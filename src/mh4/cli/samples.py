@@ -10,12 +10,11 @@ from .options import output
 
 def sample(
     folder: Annotated[Path, typer.Argument(help="Folder for the train, dev and test files.")] = Path("sample"),
-    seed: Annotated[int, typer.Option(min=0, help="Random seed of the sentences.")] = 1,
 ) -> None:
     """Write the built-in sample treebank, in an invented language."""
     from mh4.data.sample import write_sample
 
-    for path in write_sample(folder, seed).values():
+    for path in write_sample(folder).values():
         typer.echo(path)
 
 

@@ -5,7 +5,7 @@ import pytest
 from computations import all_trees, best_scores, configurations, reachable_trees
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_hybrid import loss, optimal_computation, optimal_step
@@ -63,7 +63,7 @@ def test_static_computations_are_optimal():
 
 def test_the_sample_is_rebuilt(tmp_path):
     path = tmp_path / "sample.conllu"
-    path.write_text("".join(generate_sample(1)["dev"]), encoding="utf-8")
+    path.write_text("".join(read_sample()["dev"]), encoding="utf-8")
     for sentence in read_conllu(path, trees="required"):
         *_, last = ArcHybrid(True).run(len(sentence), optimal_computation(sentence.heads, True))
         assert ArcHybrid().heads(last).tolist() == projectivize(sentence.heads, single_root=True).tolist()

@@ -7,7 +7,7 @@ from kernels import FRIENDLY, Kernels, has_one_root, trees_of
 from paths import UD
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.oracles.costs import DYNAMIC, STATIC
 from mh4.parsers.systems import GREEDY_SYSTEMS
 from mh4.transitions.arc_eager import REDUCE, SHIFT
@@ -23,7 +23,7 @@ dynamic_names = pytest.mark.parametrize(
 def treebank(request, tmp_path_factory):
     if request.param == "sample":
         path = tmp_path_factory.mktemp("sample") / "sample.conllu"
-        path.write_text("".join(s for part in generate_sample(1).values() for s in part), encoding="utf-8")
+        path.write_text("".join(s for part in read_sample().values() for s in part), encoding="utf-8")
     else:
         path = UD / request.param / f"{request.param}-ud-train.conllu"
         if not path.exists():

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.oracles import covington
 from mh4.oracles.covington.incremental import TRACK_ROWS, advance, start, transition_cost
 from mh4.oracles.covington.loss import loss_on_arrays
@@ -161,7 +161,7 @@ def test_the_incremental_loss_of_longer_sentences(n, seed, stray):
 
 def test_the_static_oracle_rebuilds_the_sample_treebank(tmp_path):
     path = tmp_path / "sample.conllu"
-    path.write_text("".join(block for blocks in generate_sample(1).values() for block in blocks), encoding="utf-8")
+    path.write_text("".join(block for blocks in read_sample().values() for block in blocks), encoding="utf-8")
     for sentence in read_conllu(path, trees="required"):
         transitions = covington.optimal_computation(sentence.heads)
         *_, final = SYSTEM.run(len(sentence), transitions)

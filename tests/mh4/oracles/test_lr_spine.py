@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.decoders.projectivization import projectivize
 from mh4.decoders.trees import is_projective
 from mh4.oracles.lr_spine import correct_transitions, optimal_computation
@@ -113,7 +113,7 @@ def test_the_canonical_computation(system, n, seed):
 @every_system
 def test_it_rebuilds_a_whole_treebank(system, tmp_path):
     path = tmp_path / "sample.conllu"
-    path.write_text("".join(generate_sample(1)["train"]), encoding="utf-8")
+    path.write_text("".join(read_sample()["train"]), encoding="utf-8")
     sentences = list(read_conllu(path, trees="required"))
     changed = 0
     for sentence in sentences:

@@ -5,7 +5,7 @@ import pytest
 from computations import all_trees, configurations
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
 from mh4.oracles.mh4_search import search_closest
@@ -81,7 +81,7 @@ def test_of_two_words_the_topmost_one_is_removed_first():
 
 def test_the_sample_is_rebuilt(tmp_path):
     path = tmp_path / "sample.conllu"
-    path.write_text("".join(generate_sample(1)["dev"]), encoding="utf-8")
+    path.write_text("".join(read_sample()["dev"]), encoding="utf-8")
     derivable = 0
     for sentence in read_conllu(path, trees="required"):
         heads = built(sentence.heads, single_root=True)

@@ -13,7 +13,7 @@ import torch
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.registry import load_parser
@@ -41,7 +41,7 @@ def local_cluster(tmp_path_factory):
 def inputs(tmp_path_factory):
     """Three files: several shards, none, one."""
     folder = tmp_path_factory.mktemp("inputs")
-    sentences = generate_sample(2)["train"]
+    sentences = read_sample()["train"]
     for name, part in (("long", sentences[:80]), ("empty", []), ("short", sentences[80:83])):
         (folder / f"{name}.conllu").write_text("".join(part), encoding="utf-8")
     return [folder / f"{name}.conllu" for name in ("long", "empty", "short")]

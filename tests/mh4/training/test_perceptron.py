@@ -6,7 +6,7 @@ import pytest
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.sample import generate_sample
+from mh4.data.sample import read_sample
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import DYNAMIC, STATIC
 from mh4.parsers.checking import checked
@@ -29,7 +29,7 @@ def sample(tmp_path_factory):
     parts = []
     for part in ("train", "dev"):
         path = folder / part
-        path.write_text("".join(generate_sample(1)[part]), encoding="utf-8")
+        path.write_text("".join(read_sample()[part]), encoding="utf-8")
         parts.append(list(read_conllu(path, trees="required")))
     return parts
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import conllu
 import numpy as np
 import pytest
+from ulvari import LENGTHS, SPLITS, Ulvari, generate_sample
+from ulvari_grammar import GRAMMAR, STOCK, phrase_blocks, stem_stocks, word_classes
 
 from mh4.data.conllu import read_conllu
-from mh4.data.sample import LENGTHS, SPLITS, Ulvari, generate_sample, write_sample
-from mh4.data.sample_grammar import GRAMMAR, STOCK, phrase_blocks, stem_stocks, word_classes
+from mh4.data.sample import read_sample, write_sample
 from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.trees import crossed_arcs, is_tree
@@ -57,7 +58,8 @@ def test_same_seed_same_sentences():
 
 
 def test_files_hold_the_generated_sentences(files):
-    for split, blocks in generate_sample().items():
+    assert read_sample() == generate_sample(1)
+    for split, blocks in read_sample().items():
         assert files[split].name == f"sample-{split}.conllu"
         assert files[split].read_text(encoding="utf-8") == "".join(blocks)
 
@@ -271,7 +273,7 @@ def test_grammar_is_closed():
 
 def test_move_without_a_site_is_an_error(monkeypatch):
     monkeypatch.setattr(
-        "mh4.data.sample_grammar.GRAMMAR", "Main 1 : transitive\n  HEAD\n  obj  noun  Case=Acc  → nowhere 100%\n"
+        "ulvari_grammar.GRAMMAR", "Main 1 : transitive\n  HEAD\n  obj  noun  Case=Acc  → nowhere 100%\n"
     )
     phrase_blocks.cache_clear()
     try:

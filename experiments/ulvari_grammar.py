@@ -1,4 +1,4 @@
-"""The grammar and the words of Ulvari, the language of the sample treebank (`mh4.data.sample`), as three tables.
+"""The grammar and the words of Ulvari, the language of the sample treebank, as three tables.
 
 How to read `GRAMMAR`. A block ``Phrase weight : base features`` is one way to build a phrase, taken with probability
 proportional to its weight. A base in lower case is a class of `WORDS`, the head of the phrase; a capitalised base is
