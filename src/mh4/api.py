@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -11,6 +11,7 @@ from mh4.data.document import Document
 from mh4.data.drawing import Drawing
 from mh4.data.errors import ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.data.stream import Stream
 from mh4.parsers.base import CalledWithWords, Count, TreebankParser
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
 from mh4.parsers.ensemble import EnsembleParser
@@ -111,9 +112,15 @@ class Parser(CalledWithWords):
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
         **options: Unpack[ParseOptions],
-    ) -> Iterator[Sentence]:
+    ) -> Stream[Sentence]:
         """Parse a file of CoNLL-U or text, or sentences; see `mh4.parsers.base.TreebankParser.parse`."""
         return self.model.parse(source, errors=errors, format=format, **options)
+
+    def pipe(
+        self, items: Iterable[str | Sentence | Sequence[str]], **options: Unpack[CallOptions]
+    ) -> Stream[Sentence | Document]:
+        """Parse many texts or lists of words together; see `mh4.parsers.base.TreebankParser.pipe`."""
+        return self.model.pipe(items, **options)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, best first, each with its score."""

@@ -1,8 +1,11 @@
 """What a user would guess before looking anything up either works or says what to write."""
 
+import os
 import re
 import shutil
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -209,6 +212,18 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser([1, 2]), "takes text, a list of words.*not 1"),
         (lambda parser: parser(b"A kutya"), "takes text, a list of words.*not b'A kutya'"),
         (lambda parser: parser(list(mh4.Sentence(FORMS))), "takes text, a list of words.*not <Word 1"),
+        (
+            lambda parser: parser(["First text. Second.", "Another."]),
+            r"'First text. Second.' is text .*parser.pipe\(texts",
+        ),
+        (lambda parser: parser(["Egy", "két szó"]), r"parser\(mh4.Sentence\(words\)\) if a space belongs"),
+        (lambda parser: list(parser.parse(["One text.", "Two."])), r"parser.pipe\(texts\) for several texts"),
+        (lambda parser: parser.pipe("A kutya ugat."), r"pipe takes many texts"),
+        (lambda parser: parser.pipe(mh4.Sentence(FORMS)), r"pipe takes many texts"),
+        (lambda parser: parser.pipe(5), r"not 5"),
+        (lambda parser: list(parser.pipe([5])), r"not 5"),
+        (lambda parser: list(parser.pipe(["Zub ulv."])), r"no segmenter"),
+        (lambda parser: parser.pipe([FORMS], k_best=2), "k_best"),
         (lambda parser: list(parser.parse("")), "empty string is no file"),
         (lambda parser: list(parser.parse("A kutya ugat. " * 1000)), "is no file; write parser"),
         (lambda parser: mh4.train("t", "d", "m", epochs=0), "epochs.*at least 1"),
@@ -263,6 +278,130 @@ def test_threads_share_a_parser(parser, small_treebanks):
     alone = [parser(sentence) for sentence in sentences]
     with ThreadPoolExecutor(8) as pool:
         assert list(pool.map(parser, sentences)) == alone
+
+
+def test_threads_share_what_is_being_parsed(parser, small_treebanks):
+    """Each sentence goes to one of them, and nothing crashes."""
+    path = small_treebanks[1]
+    alone = list(parser.parse(path))
+    for source in (path, list(mh4.read_conllu(path)) * 20):
+        stream = parser.parse(source)
+        with ThreadPoolExecutor(4) as pool:
+            parts = list(pool.map(lambda _, stream=stream: list(stream), range(4)))
+        count = 1 if source is path else 20
+        assert sorted(one.to_conllu() for part in parts for one in part) == sorted(
+            one.to_conllu() for one in alone * count
+        )
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="needs /proc")
+def test_closing_a_stream_ends_the_process_that_cuts_text(text_parser):
+    reader, writer = os.pipe()
+    try:
+        os.write(writer, b"Zub ulv.\n\nZub ulv.\n\n")
+        before = set(children())
+        stream = text_parser.parse(f"/dev/fd/{reader}", format="text")
+        assert isinstance(next(stream), mh4.Sentence)  # although more text may come
+        assert set(children()) - before
+        stream.close()
+        assert set(children()) <= before
+        assert list(stream) == []
+    finally:
+        os.close(writer)
+        os.close(reader)
+
+
+def children():
+    """Processes that this one started."""
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            if int(path.read_text().rpartition(")")[2].split()[1]) == os.getpid():
+                yield path.parent.name
+        except OSError:  # has ended
+            continue
+
+
+def test_an_error_of_a_callback_ends_the_process_that_cuts_text(text_parser, tmp_path):
+    (tmp_path / "a.txt").write_text("Zub ulv.\n\n" * 2000)
+    before = set(children()) if os.path.isdir("/proc/self") else set()
+
+    def stop(count):
+        raise KeyError("enough")
+
+    with pytest.raises(KeyError, match="enough") as kept:  # noqa: F841 (holds the frames of the error)
+        text_parser.parse_file(tmp_path / "a.txt", tmp_path / "out", format="text", on_progress=stop)
+    assert set(children()) <= before
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_loaded_parser_needs_its_folder_no_more(text_model, tmp_path, monkeypatch):
+    shutil.copytree(text_model, tmp_path / "model")
+    (tmp_path / "a.txt").write_text("Zub ulv. Zub ulv.\n", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    pair, alone = mh4.Parser("model", "model", device="cpu"), mh4.Parser("model", device="cpu")
+    shutil.rmtree(tmp_path / "model")
+    monkeypatch.chdir("/")
+    for parser in (alone, pair):
+        document = parser("Zub ulv. Zub ulv.")
+        assert [one.forms for one in parser.parse(tmp_path / "a.txt", format="text")] == [one.forms for one in document]
+        assert parser(FORMS).root
+
+
+def test_no_copy_of_the_segmenter_stays_behind(text_model, tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    (tmp_path / "temporary").mkdir()
+    (tmp_path / "a.txt").write_text("Zub ulv.\n\n" * 3, encoding="utf-8")
+    parser = mh4.Parser(text_model, device="cpu")
+    assert len(parser("Zub ulv.")) == 1
+    stream = parser.parse(tmp_path / "a.txt", format="text")
+    assert len(next(stream)) > 1
+    assert list((tmp_path / "temporary").iterdir()) == []  # the process has read it
+    stream.close()
+
+
+def test_many_texts_and_lists_of_words_are_parsed_in_a_pipe(text_parser, monkeypatch):
+    texts = ["Zub ulv. Zub ulv.", "", "Zub."]
+    items = [*texts, FORMS, mh4.Sentence(FORMS), tuple(FORMS)]
+    expected = [*map(text_parser, texts), *[text_parser(FORMS)] * 3]
+    for words in (1, 5, 20_000):
+        monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", words)
+        found = list(text_parser.pipe(iter(items)))
+        assert [type(one) for one in found] == [type(one) for one in expected]
+        assert found == expected
+    assert all(word.upos is None for word in next(text_parser.pipe([FORMS], predict="heads")))
+
+
+def test_a_pipe_takes_what_comes_in_windows(text_parser, monkeypatch):
+    monkeypatch.setattr("mh4.parsers.base.WINDOW_WORDS", 8)
+    asked = []
+
+    def items():
+        for number in range(100):
+            asked.append(number)
+            yield FORMS
+
+    stream = text_parser.pipe(items())
+    assert next(stream).root
+    assert len(asked) == 2
+    stream.close()
+
+
+def test_words_with_spaces_are_words_where_the_treebank_has_them(tmp_path, small_model):
+    words = mh4.Sentence(["học sinh", "đi"], upos=["NOUN", "VERB"])
+    mh4.write_conllu([words.replace(heads=[-1, 2, 0], relations=["nsubj", "root"])] * 3, tmp_path / "t.conllu")
+    paths = [tmp_path / "t.conllu"] * 2
+    perceptron = mh4.train(*paths, tmp_path / "p", system="arc-eager", scorer="perceptron", epochs=1, segmenter=False)
+    network = mh4.train(*paths, tmp_path / "n", decoder="eisner", epochs=1, device="cpu", **SMALL)
+    for parser in (perceptron, network, mh4.Parser(small_model, tmp_path / "n", device="cpu")):
+        assert parser.model.spaced_words
+        assert len(parser(words)) == 2
+    assert len(network(["học sinh", "đi"])) == 2
+    assert not mh4.Parser(small_model, device="cpu").model.spaced_words
+
+
+def test_words_with_spaces_can_always_be_given(parser):
+    for words in (["10 000", "kutya"], [["học sinh", "đi"]], mh4.Sentence(["học sinh", "đi"])):
+        assert parser(words)
 
 
 def test_public_names_are_looked_up_when_they_are_used():

@@ -4,7 +4,7 @@ import io
 import os
 import select
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from typing import BinaryIO, cast
 
 from .blocks import WAITING, blocks
@@ -15,7 +15,7 @@ from .sentence import Sentence
 PATIENCE = 0.005  # seconds: a writer that is at work is faster, mostly
 
 
-def read_arriving(report: Errors) -> Iterator[Sentence | None]:
+def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
     """As `read_conllu` of standard input; None where nothing more is there to be read yet."""
     number = 0
     with open_input("-") as stream:

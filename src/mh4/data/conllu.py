@@ -9,7 +9,7 @@ when the file ended without them, so that sentences can be written in any order.
 sentence are not kept: a sentence is handed on as soon as its blank line is read, which a pipe relies on.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -19,13 +19,14 @@ from .blocks import blocks
 from .errors import DataError, ErrorPolicy, Errors, quote
 from .files import atomic_output, open_input, source_name
 from .sentence import Sentence
+from .stream import Stream
 
 Trees = Literal["any", "partial", "required"]
 
 __all__ = ["check_no_cycle", "check_tree", "read_conllu", "write_conllu"]
 
 
-def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy = "raise") -> Iterator[Sentence]:
+def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy = "raise") -> Stream[Sentence]:
     """Read the sentences of a CoNLL-U file one by one, in memory that does not grow with the file.
 
     Every sentence is checked: UTF-8; ten columns; word ids 1…n in order, multiword tokens and empty nodes at their
@@ -53,10 +54,10 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
     """
     if trees not in get_args(Trees):
         raise ValueError(f"trees must be one of {', '.join(get_args(Trees))}; not {trees!r}")
-    return _read(path, trees, Errors.of(errors))
+    return Stream(_read(path, trees, Errors.of(errors)))
 
 
-def _read(path: str | Path, trees: Trees, report: Errors) -> Iterator[Sentence]:
+def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence, None, None]:
     source = source_name(path)
     good = number = heads = 0
     with open_input(path) as stream:

@@ -24,20 +24,22 @@ from typing import BinaryIO
 
 from .errors import DataError, Errors
 from .files import is_descriptor, open_input, open_unread, source_name
-from .segmenter import Segmenter, read_cut
+from .segmenter import Segmenter, SegmenterModel, read_cut
 from .sentence import Sentence
 
 AHEAD = 64  # records, of up to 64 KiB of text each, that wait for the parser
 PAUSE = 0.05  # seconds without a record after which the parser takes what there is
 
 
-def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Sentence | None]:
+def cut_file(
+    model: SegmenterModel | str | Path, path: str | Path, report: Errors
+) -> Generator[Sentence | None, None, None]:
     """The sentences of a text, cut in a process of its own; None where no more text has come for a moment.
 
     Parameters
     ----------
     model
-        See `Segmenter`.
+        What `Segmenter` is made of.
     path
         A file, a named pipe, or ``-`` for standard input.
     report
@@ -48,9 +50,13 @@ def cut_file(model: str | Path, path: str | Path, report: Errors) -> Iterator[Se
     DataError
         The text or the segmenter cannot be read.
     """
-    source = source_name(path)
+    source, segmenter = source_name(path), SegmenterModel.of(model)
     number = 0
-    with _text(path) as text, closing(_records(model, source, _document(path), text)) as records:
+    with (
+        _text(path) as text,
+        segmenter.copied() as copy,
+        closing(_records([str(copy), str(segmenter.path), source, _document(path)], text)) as records,
+    ):
         for kind, payload in records:
             if kind == b"S":
                 for sentence in read_cut(payload, source, number):
@@ -86,12 +92,13 @@ def _document(path: str | Path) -> str:
     return "".join(character if character.isprintable() else "_" for character in stem)
 
 
-def _records(
-    model: str | Path, source: str, document: str, text: BinaryIO
-) -> Generator[tuple[bytes, bytes], None, None]:
-    """Records of the process up to its end; where more text may come later, empty ones while none comes."""
+def _records(arguments: list[str], text: BinaryIO) -> Generator[tuple[bytes, bytes], None, None]:
+    """Records of a process that runs `main` up to its end; where more text may come later, empty ones while none comes.
+
+    ``arguments`` are those of `main`.
+    """
     live = not stat.S_ISREG(os.fstat(text.fileno()).st_mode)
-    program = [sys.executable, "-P", "-m", __name__, str(model), source, document]
+    program = [sys.executable, "-P", "-m", __name__, *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     with _no_interruption():
         process = subprocess.Popen(program, stdin=text, stdout=subprocess.PIPE, env=environment)
@@ -153,14 +160,20 @@ def _send(kind: bytes, payload: bytes = b"") -> None:
     sys.stdout.buffer.flush()
 
 
-def main(model: str, source: str, document: str) -> None:
-    """Cut the text on standard input, called ``source`` in errors, into records on standard output."""
+def main(copy: str, model: str, source: str, document: str) -> None:
+    """Cut the text on standard input, called ``source`` in errors, into records on standard output.
+
+    ``copy`` is a file with the segmenter, called ``model`` in errors. It is removed as soon as it is read, so that it
+    does not stay behind when the parser is killed.
+    """
 
     def report(error: DataError) -> None:
         _send(b"E", str(error).encode(errors="surrogateescape"))
 
     try:
-        segmenter = Segmenter(model)
+        content = Path(copy).read_bytes()
+        Path(copy).unlink()
+        segmenter = Segmenter(SegmenterModel(Path(model), content))
         with open_input("-", source) as stream:
             for portion in segmenter.cut_stream(stream, source, Errors(report), document):
                 _send(b"S", portion)

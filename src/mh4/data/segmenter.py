@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import io
+import os
 import re
+import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
@@ -24,13 +28,49 @@ _FOR_UDPIPE = str.maketrans({"\0": "\1"} | dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 
 
+@dataclass(frozen=True)
+class SegmenterModel:
+    """A model of UDPipe, read from a file that may go away afterwards.
+
+    Attributes
+    ----------
+    path : Path
+        The file, as messages name it.
+    content : bytes
+    """
+
+    path: Path
+    content: bytes = field(repr=False)
+
+    @classmethod
+    def of(cls, given: Self | str | Path) -> Self:
+        """A model as it is, or that of a file; a `DataError` if there is no such file."""
+        if isinstance(given, cls):
+            return given
+        path = Path(given)  # type: ignore[arg-type]
+        if not path.is_file():
+            raise DataError(f"{path}: no such file (a segmenter is needed to cut text)")
+        return cls(path, path.read_bytes())
+
+    @contextmanager
+    def copied(self) -> Iterator[Path]:
+        """A file with the content, as UDPipe loads nothing else; it is removed in the end, if it is still there."""
+        descriptor, name = tempfile.mkstemp(prefix="mh4-", suffix=".udpipe")
+        try:
+            with os.fdopen(descriptor, "wb") as stream:
+                stream.write(self.content)
+            yield Path(name)
+        finally:
+            Path(name).unlink(missing_ok=True)
+
+
 class Segmenter:
     """A trained segmenter; any number of threads may share it.
 
     Parameters
     ----------
-    path
-        A model of UDPipe with a tokenizer.
+    model
+        A model of UDPipe with a tokenizer, or its file.
 
     Raises
     ------
@@ -40,20 +80,19 @@ class Segmenter:
         `ufal.udpipe` is not installed.
     """
 
-    def __init__(self, path: str | Path) -> None:
+    def __init__(self, model: SegmenterModel | str | Path) -> None:
         self._udpipe = require("ufal.udpipe", EXTRA)
-        if not Path(path).is_file():
-            raise DataError(f"{path}: no such file (a segmenter is needed to cut text)")
-        with open(path, "rb") as stream:  # UDPipe ends the process at what is not its own
-            own = stream.read(len(_HEADER)) == _HEADER
-        self._model: Any = self._udpipe.Model.load(str(path)) if own else None
+        self.model = SegmenterModel.of(model)
+        self._model: Any = None
+        if self.model.content.startswith(_HEADER):  # UDPipe ends the process at what is not its own
+            with self.model.copied() as copy:
+                self._model = self._udpipe.Model.load(str(copy))
         if self._model is None or self._model.newTokenizer("") is None:
-            raise DataError(f"{path}: is damaged, or no segmenter of UDPipe (train the model again)")
+            raise DataError(f"{self.model.path}: is damaged, or no segmenter of UDPipe (train the model again)")
         self._writer = self._udpipe.OutputFormat.newConlluOutputFormat()
-        self.path = Path(path)
 
-    def __reduce__(self) -> tuple[type[Self], tuple[Path]]:
-        return type(self), (self.path,)
+    def __reduce__(self) -> tuple[type[Self], tuple[SegmenterModel]]:
+        return type(self), (self.model,)
 
     def cut(self, text: str, source: str = "text") -> Iterator[Sentence]:
         """The sentences of a text.
@@ -126,7 +165,7 @@ class Segmenter:
             tokens = [short for token in _tokens(self._writer.writeSentence(sentence)) for short in _shortened(token)]
             sentences += [tokens[i : i + LONGEST_SENTENCE] for i in range(0, len(tokens), LONGEST_SENTENCE)]
         if error.occurred():
-            raise DataError(f"{self.path}: {error.message}")
+            raise DataError(f"{self.model.path}: {error.message}")
         return sentences
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import codecs
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, NamedTuple
@@ -173,7 +173,7 @@ def _unescape(value: str) -> str:
     return re.sub(r"\\(?:u[0-9A-F]{4}|.)", lambda match: _UNESCAPED.get(match[0], match[0]), value)
 
 
-def read_words(path: str | Path, layout: str, report: Errors) -> Iterator[Sentence | None]:
+def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sentence | None, None, None]:
     """Sentences of a text whose words are cut already; None where nothing more has come on standard input.
 
     Parameters

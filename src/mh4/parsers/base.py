@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Unpack, overload
@@ -17,12 +18,25 @@ from mh4.data.confidence_columns import Output, ranked
 from mh4.data.document import Document
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
-from mh4.data.segmenter import Segmenter
+from mh4.data.segmenter import Segmenter, SegmenterModel
 from mh4.data.sentence import Annotation, Sentence
+from mh4.data.shards import WINDOW_WORDS
+from mh4.data.stream import Stream
 
 from .long_sentences import ROOT_RELATION, in_pieces
 from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
-from .sources import as_items, as_sentences, check_format, read_file, require_segmenter, windows
+from .sources import (
+    Sentences,
+    as_items,
+    as_sentence,
+    as_sentences,
+    check_batch_words,
+    check_format,
+    check_words,
+    read_file,
+    require_segmenter,
+    windows,
+)
 
 log = logging.getLogger("mh4")
 
@@ -82,8 +96,10 @@ class TreebankParser(CalledWithWords):
         Whether it can keep heads that are given, and predict the others around them.
     annotates : frozenset
         Which of the columns "upos", "xpos", "feats" and "lemmas" it predicts beside trees.
-    segmenter : Path, optional
-        The file with the segmenter of a loaded model.
+    spaced_words : bool
+        Whether many words of its treebank hold spaces, as in Vietnamese.
+    segmenter : mh4.data.segmenter.SegmenterModel, optional
+        What cuts text, of a loaded model that can.
     meta : dict
         Of a loaded model, what is known of its training: language, treebank, scores on dev, version, command, time.
     """
@@ -91,7 +107,8 @@ class TreebankParser(CalledWithWords):
     single_root: bool = True
     can_keep_heads: bool = False
     annotates: frozenset[str] = frozenset()
-    segmenter: Path | None = None
+    spaced_words: bool = False
+    segmenter: SegmenterModel | None = None
     meta: Mapping[str, Any] = MappingProxyType({})
 
     @abstractmethod
@@ -186,8 +203,10 @@ class TreebankParser(CalledWithWords):
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
         **options: Unpack[ParseOptions],
-    ) -> Iterator[Sentence]:
+    ) -> Stream[Sentence]:
         """Parse CoNLL-U or text; yields every sentence with its tree and what else was missing, in order.
+
+        Several threads may draw from what is returned; its ``close()`` ends the work behind it.
 
         Parameters
         ----------
@@ -226,8 +245,62 @@ class TreebankParser(CalledWithWords):
             Text where a file is expected, or words where sentences are; an unknown column, or none that the parser
             predicts; or it cannot keep heads.
         """
-        request = self.check(**options)
-        return chain.from_iterable(trees for _, trees in self._open(source, request, errors, format))
+        parsed = self._open(source, self.check(**options), errors, format)
+
+        def trees() -> Generator[Sentence, None, None]:
+            with closing(parsed):
+                for _, trees in parsed:
+                    yield from trees
+
+        return Stream(trees())
+
+    def pipe(
+        self, items: Iterable[str | Sentence | Sequence[str]], **options: Unpack[CallOptions]
+    ) -> Stream[Sentence | Document]:
+        """Parse many texts, or many lists of words; yields what a call makes of each, a document or a sentence.
+
+        They are parsed together, `WINDOW_WORDS` words at a time. Options are those of a call.
+
+        Raises
+        ------
+        DataError, ValueError, TypeError
+            As a call, at the first item that is wrong.
+        """
+        _check_one_tree(options)
+        if isinstance(items, str | Path | Sentence):
+            raise ValueError(
+                "parser.pipe takes many texts or sentences; write parser(…) for one, parser.parse for a file"
+            )
+        return Stream(self._pipe(as_items(items), self.check(**options)))
+
+    def _pipe(self, items: Iterable[Any], request: Request) -> Generator[Sentence | Document, None, None]:
+        def parsed(window: list[Sentence | list[Sentence]]) -> Iterator[Sentence | Document]:
+            sentences = chain.from_iterable([one] if isinstance(one, Sentence) else one for one in window)
+            trees = self._annotated(list(sentences), request)
+            for one in window:
+                yield next(trees) if isinstance(one, Sentence) else Document(islice(trees, len(one)))
+
+        window: list[Sentence | list[Sentence]] = []
+        words = 0
+        for number, item in enumerate(items, start=1):
+            if isinstance(item, str):
+                own = list(self._segmenter.cut(item, f"text {number}"))
+                words += sum(map(len, own))
+                window.append(own)
+            else:
+                window.append(as_sentence(item, number))
+                words += len(window[-1])
+            if words >= WINDOW_WORDS:
+                yield from parsed(window)
+                window, words = [], 0
+        yield from parsed(window)
+
+    def _annotated(self, sentences: Sequence[Sentence], request: Request) -> Iterator[Sentence]:
+        """The sentences with their best trees; the first error is raised."""
+        for sentence, result in zip(sentences, self._answer_all(sentences, request), strict=True):
+            if isinstance(result, DataError):
+                raise result
+            yield sentence.annotated(result)
 
     def _open(
         self,
@@ -236,26 +309,28 @@ class TreebankParser(CalledWithWords):
         errors: ErrorPolicy,
         format: str,
         batch_words: int | None = None,
-    ) -> Iterator[tuple[Sentence, list[Sentence]]]:
+    ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
         """Each sentence of a source, and with its tree, or with its best trees."""
         report = Errors.of(errors)
         check_format(format)
-        sentences: Iterable[Sentence | None] = (
+        check_batch_words(batch_words)
+        sentences = (
             read_file(source, format, report, self.segmenter)
             if isinstance(source, (str, Path))
             else as_sentences(source)
         )
-        return self._parse(windows(sentences, batch_words), request, report)
+        return self._parse(sentences, request, report, batch_words)
 
     def _parse(
-        self, sentences: Iterable[list[Sentence]], request: Request, report: Errors
-    ) -> Iterator[tuple[Sentence, list[Sentence]]]:
-        for window in sentences:
-            for sentence, result in zip(window, self._answer_all(window, request), strict=True):
-                if isinstance(result, DataError):
-                    report(result)
-                else:
-                    yield sentence, _with_trees(sentence, result, request.k_best)
+        self, sentences: Sentences, request: Request, report: Errors, batch_words: int | None
+    ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
+        with closing(sentences):
+            for window in windows(sentences, batch_words):
+                for sentence, result in zip(window, self._answer_all(window, request), strict=True):
+                    if isinstance(result, DataError):
+                        report(result)
+                    else:
+                        yield sentence, _with_trees(sentence, result, request.k_best)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
@@ -291,8 +366,9 @@ class TreebankParser(CalledWithWords):
             options["confidence"] = True
         request = self.check(**options)
         count = Count(0, 0)
-        with atomic_output(target) as stream:
-            for given, trees in self._open(source, request, errors, format, batch_words):
+        parsed = self._open(source, request, errors, format, batch_words)
+        with closing(parsed), atomic_output(target) as stream:
+            for given, trees in parsed:
                 for sentence in trees:
                     stream.write(output(sentence, given if request.keep_heads else None).to_bytes())
                 if is_standard_input(source):
@@ -303,8 +379,7 @@ class TreebankParser(CalledWithWords):
         return count
 
     def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        if "k_best" in options:
-            raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
+        _check_one_tree(options)
         if isinstance(words, Path):
             raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
         if isinstance(words, str):
@@ -315,12 +390,19 @@ class TreebankParser(CalledWithWords):
             return words.annotated(*self.predict([words], **options))
         items = list(as_items(words))
         if items and isinstance(items[0], str):
+            if not self.spaced_words:
+                check_words(items)
             return self(Sentence.from_words(items), **options)
         return Document(self.parse(items, **options))
 
     @cached_property
     def _segmenter(self) -> Segmenter:
         return Segmenter(require_segmenter(self.segmenter))
+
+
+def _check_one_tree(options: Mapping[str, Any]) -> None:
+    if "k_best" in options:
+        raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
 
 
 def _with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:

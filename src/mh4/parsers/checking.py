@@ -1,14 +1,35 @@
-"""Dataclasses from outside: types and ranges are checked, and errors say where something is wrong."""
+"""Values from outside: types and ranges are checked, and errors say where something is wrong."""
 
 import re
 import reprlib
 from collections.abc import Mapping
 from dataclasses import fields
+from operator import index
 from typing import Any, TypeVar, get_type_hints
 
+import numpy as np
 from pydantic import TypeAdapter, ValidationError
 
 T = TypeVar("T")
+
+
+def check_flag(name: str, value: Any) -> None:
+    """TypeError unless an option is True or False: a string such as "no" would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise TypeError(f"{name} must be True or False; got {reprlib.repr(value)}")
+
+
+def check_number(name: str, value: Any) -> int:
+    """A whole number of at least 1; else a TypeError or a ValueError that names the option."""
+    try:
+        number = index(value)
+    except TypeError:
+        number = None
+    if number is None or isinstance(value, bool):
+        raise TypeError(f"{name} must be a whole number; got {reprlib.repr(value)}")
+    if number < 1:
+        raise ValueError(f"{name} must be at least 1; got {number}")
+    return number
 
 
 def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:

@@ -78,6 +78,7 @@ class EnsembleParser(TreebankParser):
         check_combination(combine)
         self.members = tuple(members)
         self.segmenter = next((member.segmenter for member in members if member.segmenter is not None), None)
+        self.spaced_words = any(member.spaced_words for member in members)
         if single_root is None:
             single_root = all(member.single_root for member in members)
         self.single_root = single_root

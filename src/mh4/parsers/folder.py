@@ -13,6 +13,7 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from mh4.data.errors import DataError
+from mh4.data.segmenter import SegmenterModel
 from mh4.models.devices import HostCopy
 
 from .checking import checked
@@ -58,13 +59,10 @@ def read_meta(folder: Path) -> dict[str, Any]:
     return read_object(path) if path.exists() else {}
 
 
-def find_segmenter(folder: str | Path) -> Path | None:
+def read_segmenter(folder: str | Path) -> SegmenterModel | None:
     """The segmenter of a model; None if it has none, a `DataError` if it is damaged."""
     path = Path(folder) / SEGMENTER
-    if not path.exists():
-        return None
-    read_file(path)
-    return path
+    return SegmenterModel(path, read_file(path)) if path.exists() else None
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:

@@ -155,6 +155,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     def __init__(self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[int], S]) -> None:
         self.config = config
         self.vocabulary = vocabulary
+        self.spaced_words = vocabulary.spaced
         self.device = choose_device(device)
         self.threads: int | None = None
         self.calibration: Calibration | None = None

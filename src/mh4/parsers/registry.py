@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .chart import ChartParser
 from .config import NetworkParserConfig
-from .folder import find_segmenter, read_config
+from .folder import read_config, read_segmenter
 from .greedy import GreedyParser
 from .perceptron.parser import PerceptronParser
 from .vocabulary import Vocabulary
@@ -50,5 +50,5 @@ def load_parser(
     """
     folder = Path(folder)
     parser = PARSERS[read_config(folder).kind].load(folder, device, search, threads)
-    parser.segmenter = find_segmenter(folder)
+    parser.segmenter = read_segmenter(folder)
     return parser

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable
 from dataclasses import dataclass
-from operator import index
 from typing import Any, Literal, TypedDict
+
+import numpy as np
+
+from .checking import check_flag, check_number
 
 HEADS = "heads"  # and relations
 TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
 GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
+_SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # as CoNLL-U has them
+_EXAMPLES = {"predict": "upos,lemmas", "unique": "nsubj,obj"}
+_RELATIONS = frozenset({"deprel", "relations"})
 
 
 class CallOptions(TypedDict, total=False):
@@ -29,6 +36,9 @@ class ParseOptions(CallOptions, total=False):
     """And where a sentence may have several trees."""
 
     k_best: int
+
+
+OPTIONS = tuple(ParseOptions.__annotations__)
 
 
 @dataclass(frozen=True)
@@ -65,10 +75,8 @@ class Request:
     unique: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        if self.k_best < 1 or self.among < 1:
-            raise ValueError(f"a sentence has at least one tree; got k_best = {self.k_best}, among = {self.among}")
         if self.among > 1 and not self.unique:
-            raise ValueError("among (--among) is for relations that are unique (--unique)")
+            raise ValueError('among goes with unique relations, as in unique="nsubj,obj", among=10')
         if self.confidence and self.trees > 1:
             raise ValueError("confidence is about the best tree; ask for it, or for several trees, not for both")
         if self.asks_more and not self.heads:
@@ -92,35 +100,27 @@ class Request:
         """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
 
         ValueError: An unknown name, or none; things that cannot be asked for together.
-        TypeError: An unknown option, or a number of trees that is no integer.
+        TypeError: An unknown option, or a value of a wrong type.
         """
         if unknown:
-            raise TypeError(
-                f"a parser has no option {next(iter(unknown))!r}; known heads stand in the sentence, as in "
-                "mh4.Sentence(words, heads=[-1, …]) with keep_heads=True; other options: predict, "
-                "overwrite, confidence, k_best, among, unique"
-            )
-        if confidence not in (True, False, "all"):
-            raise ValueError(f'confidence is True, False or "all"; got {confidence!r}')
-        limited = unique.split(",") if isinstance(unique, str) else list(unique or ())
+            hint = ""
+            if "heads" in unknown:
+                hint = "; known heads stand in the sentence: mh4.Sentence(words, heads=[-1, …]) and keep_heads=True"
+            raise TypeError(f"a parser has no option {next(iter(unknown))!r}; it has: {', '.join(OPTIONS)}{hint}")
+        for name, value in (("keep_heads", keep_heads), ("overwrite", overwrite)):
+            check_flag(name, value)
+        if not isinstance(confidence, bool | np.bool_) and not (isinstance(confidence, str) and confidence == "all"):
+            raise ValueError(f'confidence is True, False or "all"; got {reprlib.repr(confidence)}')
         more: dict[str, Any] = {
+            "keep_heads": bool(keep_heads),
+            "overwrite": bool(overwrite),
             "confidence": bool(confidence),
-            "alternatives": confidence == "all",
-            "k_best": index(k_best),
-            "among": index(among),
-            "unique": tuple(dict.fromkeys(name.strip() for name in limited)),
+            "alternatives": isinstance(confidence, str),
+            "k_best": check_number("k_best", k_best),
+            "among": check_number("among", among),
+            "unique": tuple(dict.fromkeys(_names("unique", () if unique is None else unique))),
         }
-        if predict is None:
-            return cls(keep_heads=keep_heads, overwrite=overwrite, **more)
-        names = predict.split(",") if isinstance(predict, str) else list(predict)
-        columns: set[str] = set()
-        for name in names:
-            if name.strip() not in NAMES:
-                raise ValueError(f"unknown column {name!r}; known: {', '.join(NAMES)}")
-            columns.update(GROUPS.get(name.strip(), (name.strip(),)))
-        if not columns:
-            raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")
-        return cls(frozenset(columns), keep_heads=keep_heads, overwrite=overwrite, **more)
+        return cls(**more) if predict is None else cls(_columns(_names("predict", predict)), **more)
 
     @property
     def heads(self) -> bool:
@@ -160,3 +160,35 @@ class Request:
             "among": self.among,
             "unique": self.unique or None,
         }
+
+
+def _names(option: str, given: str | Iterable[str]) -> list[str]:
+    """Names that are given in a string with commas between them, or one by one."""
+    names = given.split(",") if isinstance(given, str) else given
+    if isinstance(names, bytes) or not isinstance(names, Iterable):
+        raise TypeError(f'{option} takes names, as in {option}="{_EXAMPLES[option]}"; got {reprlib.repr(given)}')
+    names = list(names)
+    if wrong := [name for name in names if not isinstance(name, str)]:
+        raise TypeError(f'{option} takes names, as in {option}="{_EXAMPLES[option]}"; got {reprlib.repr(wrong[0])}')
+    return [name.strip() for name in names]
+
+
+def _columns(names: Iterable[str]) -> frozenset[str]:
+    """The columns that names, in small letters or in capitals, stand for."""
+    columns: set[str] = set()
+    relations = False
+    for given in names:
+        name = _SYNONYMS.get(given.lower(), given.lower())
+        if name in _RELATIONS:
+            relations = True
+        elif name in NAMES:
+            columns.update(GROUPS.get(name, (name,)))
+        else:
+            raise ValueError(f"unknown column {given!r}; known: {', '.join(NAMES)}")
+    if relations and HEADS not in columns:
+        raise ValueError(
+            'relations are predicted together with heads: predict="heads" (with keep_heads=True, given heads stay)'
+        )
+    if not columns:
+        raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")
+    return frozenset(columns)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+import re
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,10 +13,17 @@ from mh4.data.conllu import read_conllu
 from mh4.data.cutting import cut_file
 from mh4.data.errors import DataError, Errors, quote
 from mh4.data.files import is_standard_input
+from mh4.data.segmenter import SegmenterModel
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
+from mh4.data.stream import Stream
 from mh4.data.text import read_words
 
+from .checking import check_number
+
+Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
+
+_SEVERAL_WORDS = re.compile(r"[^\W\d_]\S*\s+\S*[^\W\d_]")  # white space between letters
 FORMATS = ("conllu", "text", "horizontal", "vertical")
 
 
@@ -25,7 +33,7 @@ def check_format(name: str) -> None:
         raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
 
 
-def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | None) -> Iterator[Sentence | None]:
+def read_file(path: str | Path, form: str, report: Errors, segmenter: SegmenterModel | None) -> Sentences:
     """The sentences of a file in one of `FORMATS`, or of standard input (``-``).
 
     None stands where nothing more has come for a moment: what is there should be parsed now.
@@ -43,7 +51,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Path | Non
     return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
 
 
-def require_segmenter(segmenter: Path | None) -> Path:
+def require_segmenter(segmenter: SegmenterModel | None) -> SegmenterModel:
     """The segmenter of a model; a ValueError if it has none."""
     if segmenter is None:
         raise ValueError(
@@ -60,29 +68,43 @@ def as_items(given: Any) -> Iterable[Any]:
     return given
 
 
-def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Iterator[Sentence]:
+def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Generator[Sentence, None, None]:
     """Sentences as they are, lists of words as sentences."""
     for number, item in enumerate([items] if isinstance(items, Sentence) else as_items(items), start=1):
-        if isinstance(item, str):
-            raise ValueError(
-                f"{item!r} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
-                "parser.parse([[…], …]) for several, parser(text) for text, or parser.parse(path) for each file"
-            )
-        yield item if isinstance(item, Sentence) else Sentence.from_words(list(as_items(item)), number=number)
+        yield as_sentence(item, number)
+
+
+def as_sentence(item: Sentence | Sequence[str], number: int) -> Sentence:
+    """A sentence as it is, a list of words as one; the ``number``-th of several."""
+    if isinstance(item, str):
+        raise ValueError(
+            f"{quote(item)} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
+            "parser.parse([[…], …]) for several, parser(text) for text, parser.pipe(texts) for several texts, or "
+            "parser.parse(path) for each file"
+        )
+    return item if isinstance(item, Sentence) else Sentence.from_words(list(as_items(item)), number=number)
+
+
+def check_words(words: Sequence[Any]) -> None:
+    """ValueError for texts that are given as if they were words, so that they would be parsed as one sentence."""
+    if text := next((word for word in words if isinstance(word, str) and _SEVERAL_WORDS.search(word)), None):
+        raise ValueError(
+            f"{quote(text)} is text where a word is expected; write parser.pipe(texts) for several texts, parser(text) "
+            "for one, or parser(mh4.Sentence(words)) if a space belongs to the word"
+        )
+
+
+def check_batch_words(batch_words: int | None) -> None:
+    """TypeError or ValueError unless it is a number of words, at least one, or None."""
+    if batch_words is not None:
+        check_number("batch_words", batch_words)
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:
     """Sentences in portions of at least ``batch_words``; by default `WINDOW_WORDS`, fewer at None.
 
     Before an error about a sentence is raised, those before it are handed on.
-
-    Raises
-    ------
-    ValueError
-        Less than one word.
     """
-    if batch_words is not None and batch_words < 1:
-        raise ValueError(f"a batch holds one word at least; got {batch_words}")
     waits, most = batch_words is not None, batch_words or WINDOW_WORDS
     window: list[Sentence] = []
     words = 0

@@ -22,6 +22,7 @@ from mh4.models.network_config import STRICT
 from .columns import Columns
 
 MIN_WORD_COUNT = 5  # as published
+SPACED = 0.005  # share of spaces in all characters beyond which words are taken to hold them as a rule
 Counts = dict[str, Annotated[int, Field(ge=0)]]
 Names = tuple[Annotated[str, Field(pattern=r"^[^\t\r\n]*$")], ...]  # each fits into a column of CoNLL-U
 _FIRST_CHARACTER = END + 1
@@ -90,6 +91,11 @@ class Vocabulary:
             tuple(_by_frequency(features)),
             Columns.from_sentences(sentences) if annotates else None,
         )
+
+    @property
+    def spaced(self) -> bool:
+        """Whether many words hold spaces, as in Vietnamese; a few numbers such as "10 000" do not count."""
+        return self.characters.get(" ", 0) > SPACED * sum(self.characters.values())
 
     @cached_property
     def _word_index(self) -> dict[str, int]:

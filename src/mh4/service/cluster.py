@@ -33,7 +33,7 @@ from mh4.data.files import atomic_output, is_descriptor, is_standard_input, open
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
-from mh4.parsers.folder import find_segmenter, read_config
+from mh4.parsers.folder import read_config, read_segmenter
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import HEADS, ParseOptions, Request
 from mh4.parsers.sources import read_file, require_segmenter
@@ -252,7 +252,7 @@ def parse_files(
         if min_confidence is not None:
             options["confidence"] = True
         load_parser(model, device, search).check(**options)  # not in every worker
-    segmenter = find_segmenter(model)
+    segmenter = read_segmenter(model)
     if form == "text":
         require_segmenter(segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)

@@ -127,7 +127,7 @@ def test_nothing_is_lost_where_a_long_text_is_read_in_portions(cutter, piece, si
 
 
 def test_multiword_tokens_are_split(cutter):
-    gold = list(read_conllu(cutter.path.parent / "train.conllu"))
+    gold = list(read_conllu(cutter.model.path.parent / "train.conllu"))
     sentences = list(cutter.cut("".join(text_of(gold))))
     several = [token for sentence in sentences for token in sentence.tokens if token.last > token.first]
     assert several
@@ -159,7 +159,7 @@ def test_the_process_gives_the_same_sentences(cutter, small_treebanks, tmp_path)
     path = tmp_path / "a b.txt"
     text = TEXT + "".join(text_of(read_conllu(small_treebanks[0])))
     path.write_bytes(text.encode())
-    sentences = list(cut_file(cutter.path, path, Errors("raise")))
+    sentences = list(cut_file(cutter.model.path, path, Errors("raise")))
     assert sentences[0].comments[0] == "# newdoc id = a b"
     alone = list(cutter.cut(text))
     assert [sentence.lines[1:] for sentence in sentences] == [sentence.lines[1:] for sentence in alone]
@@ -168,13 +168,13 @@ def test_the_process_gives_the_same_sentences(cutter, small_treebanks, tmp_path)
 
 def test_the_process_hands_errors_on(cutter, tmp_path):
     with pytest.raises(DataError, match=r"nowhere\.txt: no such file"):
-        list(cut_file(cutter.path, tmp_path / "nowhere.txt", Errors("raise")))
+        list(cut_file(cutter.model.path, tmp_path / "nowhere.txt", Errors("raise")))
     bad = tmp_path / "bad.txt"
     bad.write_bytes(b"One.\n\n\xff\n\nTwo.\n")
     with pytest.raises(DataError, match=r"bad\.txt:3: .*UTF-8"):
-        list(cut_file(cutter.path, bad, Errors("raise")))
+        list(cut_file(cutter.model.path, bad, Errors("raise")))
     report = Errors(lambda error: None)
-    assert len(list(cut_file(cutter.path, bad, report))) == 2
+    assert len(list(cut_file(cutter.model.path, bad, report))) == 2
     assert report.count == 1
 
 
@@ -245,7 +245,7 @@ def test_a_piece_of_a_line_ends_no_paragraph(cutter, size):
 def test_a_document_has_a_printable_name(cutter, tmp_path, name):
     path = tmp_path / name
     path.write_text("Zub ulv.\n", encoding="utf-8")
-    sentences = list(cut_file(cutter.path, path, Errors("raise")))
+    sentences = list(cut_file(cutter.model.path, path, Errors("raise")))
     assert sentences[0].comments[0] == "# newdoc id = a_b"
 
 

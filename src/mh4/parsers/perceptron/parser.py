@@ -52,6 +52,7 @@ class PerceptronParser(TreebankParser):
         self.config = config
         self.vocabulary = vocabulary
         self.single_root = vocabulary.single_root
+        self.spaced_words = vocabulary.spaced
         self.lists = lists
         self._system = get_system(config.system)
         self._templates = self._system.compiled_templates()

@@ -14,7 +14,7 @@ from mh4.data.sentence import Sentence
 from mh4.models.network_config import STRICT
 
 from ..config import TagColumn
-from ..vocabulary import Names
+from ..vocabulary import SPACED, Names
 from .loops import Gold, Text
 
 UNKNOWN, ROOT = 0, 1  # forms and tags that are not in the vocabulary; those of position 0
@@ -51,6 +51,11 @@ class PerceptronVocabulary:
         if self.root_relation not in self.relations:
             raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
         return self
+
+    @property
+    def spaced(self) -> bool:
+        """Whether many words hold spaces, as in Vietnamese; a few numbers such as "10 000" do not count."""
+        return sum(form.count(" ") for form in self.forms) > SPACED * sum(map(len, self.forms))
 
     @cached_property
     def _numbers(self) -> dict[str, dict[str, int]]:

@@ -1,0 +1,48 @@
+"""What comes one by one: sentences that are read or parsed when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterator
+from threading import RLock
+from typing import Any, Generic, NoReturn, Self, TypeVar
+
+T = TypeVar("T")
+
+
+class Stream(Iterator[T], Generic[T]):
+    """An iterator that several threads may draw from, each item going to one of them.
+
+    It runs once: ``list(stream)`` keeps what it yields. `close` ends the work behind it, such as open files and the
+    process that cuts text; so does the end of a ``with`` block.
+    """
+
+    def __init__(self, items: Generator[T, None, None]) -> None:
+        self._items = items
+        self._lock = RLock()
+
+    def __next__(self) -> T:
+        with self._lock:
+            return next(self._items)
+
+    def close(self) -> None:
+        """End the stream, and the work behind it."""
+        with self._lock:
+            self._items.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __len__(self) -> int:
+        self._refuse("has no length")
+
+    def __getitem__(self, index: Any) -> NoReturn:
+        self._refuse("has no places")
+
+    def _refuse(self, problem: str) -> NoReturn:
+        raise TypeError(f"a stream of sentences {problem}; keep them with list(…), or mh4.Document(…), first")
