@@ -4,23 +4,23 @@ Nearly every sentence is taken apart in a few steps for all of its words togethe
 or wrong, is looked at line by line, which also words the errors.
 """
 
+import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from conllu.exceptions import ParseException
-from conllu.parser import parse_comment_line, parse_id_value, parse_int_value
+from conllu.parser import parse_comment_line, parse_int_value
 
-from .errors import DataError, located, quote
-
-COLUMNS = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")
-ID, FORM, LEMMA, UPOS, XPOS, FEATS, HEAD, DEPREL, DEPS, MISC = range(len(COLUMNS))
-REQUIRED = (FORM, UPOS, XPOS, DEPREL)  # may not be empty; an unknown value is "_"
+from .errors import LONGEST_PATH, BadFileError, DataError, located, quote, shortened
+from .ids import Ids
+from .values import COLUMNS, HEAD, ID, MISC, SPACE, UNKNOWN_HINT, surely_sound, value_problem
 
 STRIDE = 9  # fields per word, see `Content`
 
 WAITING = bytes(bytearray(b"\0nothing more yet"))  # this very object: a line that has not come
 _BOM = "\ufeff".encode()
+_LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9]+[-.0-9]*\t)")  # a CR, and what begins a line of CoNLL-U
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
 _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
 
@@ -49,7 +49,7 @@ class Content(NamedTuple):
 
 
 def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
-    """Cut a stream of lines at its blank lines (empty or only spaces). Only "\\n" ends a line.
+    """Cut a stream of lines at its blank lines (empty or only white space). Only "\\n" ends a line.
 
     A block without lines stands where the stream says that it is `WAITING`.
     """
@@ -62,10 +62,10 @@ def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
         if line is WAITING:
             yield Block(b"", [], b"", 0)
             continue
-        if not lines and line.startswith(_BOM):  # at any sentence, as in files joined by `cat`
+        while not lines and line.startswith(_BOM):  # at any sentence, as in files joined by `cat`
             lead += _BOM
             line = line[len(_BOM) :]
-        if line.strip(b" \r\n"):
+        if line.decode(errors="replace").strip():
             lines.append(line)
         elif lines:
             yield Block(lead, lines, line, before + 1)
@@ -103,6 +103,8 @@ Taken = tuple[list[str], list[int], Others]  # fields, heads of the words 1…n,
 
 def _read_together(text: str, count: int) -> Taken | None:
     """Fields, heads and other lines of so many lines, if they have nothing unusual; else None."""
+    if "\r" in text:
+        return None
     others: Others = []
     start = 0
     while text.startswith("#", start):
@@ -112,7 +114,7 @@ def _read_together(text: str, count: int) -> Taken | None:
         others.append((0, text[start:end]))
         start = end + 1
     body = text[start:]
-    if "\t " in body or "\t\t" in body:  # blank or empty fields
+    if not _are_sound(body, count - len(others)):
         return None
     fields = body.split("\t")
     if not _is_in_order(fields, count - len(others)):
@@ -127,6 +129,17 @@ def _read_together(text: str, count: int) -> Taken | None:
     return (fields, heads, others) if max(heads) <= len(heads) else None
 
 
+def _are_sound(body: str, n: int) -> bool:
+    """Whether the columns of n lines hold sound values, told from all at once; see `surely_sound`."""
+    if "\t\t" in body or "\t\n" in body or body.endswith("\t"):
+        return False
+    if SPACE.search(body) is None:
+        return True
+    values = body.replace("\n", "\t").split("\t")
+    columns = range(len(COLUMNS))
+    return len(values) == len(COLUMNS) * n and all(surely_sound(values[c :: len(COLUMNS)], c) for c in columns)
+
+
 def _is_in_order(fields: list[str], n: int) -> bool:
     """Whether the fields are those of n lines, each of ten columns, with the IDs 1…n."""
     if len(fields) != STRIDE * n + 1 or fields[0] != "1" or n > len(_NEXT_IDS):
@@ -137,66 +150,92 @@ def _is_in_order(fields: list[str], n: int) -> bool:
 def _leave_out_others(lines: list[str], others: Others) -> list[str]:
     """The lines of words; multiword tokens and empty nodes, up to the first that is wrong, go to the other lines."""
     words: list[str] = []
-    range_end = 0
+    ids = Ids()
     for line in lines:
         word_id = line.partition("\t")[0]
         if word_id.isdecimal():
             words.append(line)
-        elif line.count("\t") != STRIDE or _id_problem(word_id, len(words) + 1, range_end):
+            ids.add_word()
+        elif line.count("\t") != STRIDE or ids.add(word_id):
             return []
         else:
-            if "-" in word_id:
-                range_end = int(word_id.split("-")[1])
             others.append((len(words), line))
-    return words if range_end <= len(words) else []
+    return words if ids.range_end <= len(words) else []
 
 
 def _read_lines(lines: list[str], first_line: int, source: str, number: int) -> Taken:
     """Fields, heads and other lines, one line after the other; a `DataError` at the first that is wrong."""
-    sent_id = find_comment(lines, "sent_id")
-    name = f"sentence {number if sent_id is None else sent_id}"
+    name = sentence_name(find_comment(lines, "sent_id"), number)
 
     def error(row: int, problem: str) -> DataError:
         return located(source, first_line + row, name, problem)
 
+    _check_line_ends(lines, first_line, source, name)
     rows: list[int] = []
     words: list[list[str]] = []
     others: list[tuple[int, str]] = []
-    range_end = range_row = 0
+    ids = Ids()
+    range_row = 0
     for row, line in enumerate(lines):
         if line.startswith("#"):
-            others.append((len(words), line))
+            others.append((ids.words, line))
             continue
         fields = line.split("\t")
         if len(fields) != len(COLUMNS):
             raise error(row, _column_problem(line, len(fields)))
-        expected = len(words) + 1
-        if fields[ID] == str(expected):
-            for index in REQUIRED:
-                if not fields[index].strip(" "):
-                    raise error(row, f"{COLUMNS[index]} of word {expected} is empty (an unknown value is _)")
+        before = ids.words
+        if problem := ids.add(fields[ID]):
+            raise error(row, problem)
+        is_word = ids.words > before
+        if problem := _value_problem(fields, is_word):
+            raise error(row, problem)
+        if is_word:
             rows.append(row)
             words.append(fields)
-        elif problem := _id_problem(fields[ID], expected, range_end):
-            raise error(row, problem)
-        else:
-            if "-" in fields[ID]:
-                range_end, range_row = int(fields[ID].split("-")[1]), row
-            others.append((len(words), line))
-    n = len(words)
+            continue
+        others.append((before, line))
+        if "-" in fields[ID]:
+            range_row = row
+    n = ids.words
     if n == 0:
         raise error(0, "holds no words, only comments, multiword tokens or empty nodes (remove it)")
-    if range_end > n:
-        raise error(range_row, f"multiword token {lines[range_row].split()[0]} reaches beyond the last word, {n}")
+    if ids.range_end > n:
+        shown = shortened(lines[range_row].split("\t")[ID])
+        raise error(range_row, f"multiword token {shown} reaches beyond the last word, {n}")
     heads = []
     for word, (row, fields) in enumerate(zip(rows, words, strict=True), start=1):
         head = -1 if fields[HEAD] == "_" else _parse_head(fields[HEAD])
         if head is None:
             raise error(row, f'HEAD {quote(fields[HEAD])} of word {word} is neither a number nor "_"')
         if not (0 <= head <= n or fields[HEAD] == "_"):
-            raise error(row, f"HEAD {_short(head)} of word {word} is out of range 0…{n}")
+            raise error(row, f"HEAD {shortened(fields[HEAD], 12)} of word {word} is out of range 0…{n}")
         heads.append(head)
     return "\n".join(map("\t".join, words)).split("\t"), heads, others
+
+
+def _value_problem(fields: list[str], is_word: bool) -> str | None:
+    """What is wrong with the first bad value of a line; the heads of words are looked at with the whole sentence."""
+    for column, value in enumerate(fields):
+        if column == ID or (column == HEAD and is_word):
+            continue
+        if column == MISC:
+            value = value.removesuffix("\r")
+        if problem := value_problem(value, column):
+            kind = "word" if is_word else "multiword token" if "-" in fields[ID] else "empty node"
+            shown = "" if not value or value.isspace() else f" {quote(value)}"
+            return f"{COLUMNS[column]}{shown} of {kind} {shortened(fields[ID])} {problem} ({UNKNOWN_HINT})"
+    return None
+
+
+def _check_line_ends(lines: list[str], first_line: int, source: str, name: str) -> None:
+    """Raise the `DataError` of a line with a carriage return elsewhere than at its end."""
+    for number, line in enumerate(lines, start=first_line):
+        line = line.removesuffix("\r")
+        if _LINES_IN_LINE.search(line):
+            hint = "convert the file: lines end with LF or CR LF"
+            raise BadFileError(f"{shortened(source, LONGEST_PATH)}:{number}: lines end with CR alone ({hint})")
+        if "\r" in line:
+            raise located(source, number, name, "holds a CR that ends no line (lines end with LF or CR LF)")
 
 
 def find_comment(lines: Iterable[str], key: str) -> str | None:
@@ -209,9 +248,14 @@ def find_comment(lines: Iterable[str], key: str) -> str | None:
     return None
 
 
+def sentence_name(sent_id: str | None, number: int) -> str:
+    """What messages call a sentence: ``sentence ID``, not too long, or without an ID ``sentence NUMBER``."""
+    return f"sentence {number if sent_id is None else shortened(sent_id)}"
+
+
 def _no_text(block: Block, source: str, number: int) -> DataError:
-    sent_id = find_comment([line.decode(errors="replace") for line in block.lines], "sent_id")
-    name = f"sentence {number if sent_id is None else sent_id}"
+    lines = [line.decode(errors="replace") for line in block.lines]
+    name = sentence_name(find_comment(lines, "sent_id"), number)
     for row, line in enumerate(block.lines):
         try:
             line.decode()
@@ -224,32 +268,10 @@ def _no_text(block: Block, source: str, number: int) -> DataError:
 
 
 def _column_problem(line: str, count: int) -> str:
-    hint = "an unknown value is _"
-    if "\r" in line.rstrip("\r"):
-        hint = "lines end with LF or CR LF, not with CR alone"
-    elif "\t" not in line:
+    hint = UNKNOWN_HINT if count < len(COLUMNS) else "values hold no tabs"
+    if "\t" not in line:
         hint = "columns are separated by tabs, not spaces"
     return f"{count} tab-separated column{'s'[: count != 1]} instead of {len(COLUMNS)} ({hint})"
-
-
-def _id_problem(value: str, expected: int, range_end: int) -> str | None:
-    """What is wrong with an ID that is not the next word's, or None for a multiword token or empty node in place."""
-    try:
-        parsed = parse_id_value(value)
-    except (ParseException, ValueError):  # ValueError: more digits than Python converts
-        parsed = None
-    match parsed:
-        case (int(start), "-", int()):
-            if start != expected:
-                return f"multiword token {value} does not stand before word {start}"
-            if start <= range_end:
-                return f"multiword token {value} overlaps the one before it"
-            return None
-        case (int(before), ".", int()):
-            return None if before == expected - 1 else f"empty node {value} does not stand after word {before}"
-        case int():
-            return f"ID {value} where word {expected} is expected (ids count 1, 2, 3, …)"
-    return f"ID {quote(value)} is not a word id, a range such as 1-2 or an empty node such as 1.1"
 
 
 def _parse_head(value: str) -> int | None:
@@ -257,8 +279,3 @@ def _parse_head(value: str) -> int | None:
         return parse_int_value(value)
     except (ParseException, ValueError):  # ValueError: more digits than Python converts
         return None
-
-
-def _short(number: int) -> str:
-    text = str(number)
-    return text if len(text) <= 12 else text[:11] + "…"

@@ -3,10 +3,11 @@
 The library `conllu` interprets ids, heads, comments, FEATS and MISC. Lines are cut into columns here, because the
 library would drop comments without "=", split a form that holds two spaces and cut ``Ref=a=b``. A sentence keeps what
 was read, and writing replaces only the columns that were predicted, so every other byte comes out as it was:
-comments, multiword tokens, empty nodes, all ten columns, line ends, a byte order mark, surplus blank lines before a
-sentence. Two things are normalised. A sentence is always written with its closing line end and blank line, also
-when the file ended without them, so that sentences can be written in any order. Surplus blank lines after the last
-sentence are not kept: a sentence is handed on as soon as its blank line is read, which a pipe relies on.
+comments, multiword tokens, empty nodes, all ten columns, line ends, surplus blank lines before a sentence. Three
+things are normalised. A sentence is always written with its closing line end and blank line, also when the file ended
+without them, so that sentences can be written in any order; a byte order mark is left out for the same reason. Surplus
+blank lines after the last sentence are not kept: a sentence is handed on as soon as its blank line is read, which a
+pipe relies on.
 """
 
 from collections.abc import Generator, Iterable, Sequence
@@ -30,8 +31,8 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
     """Read the sentences of a CoNLL-U file one by one, in memory that does not grow with the file.
 
     Every sentence is checked: UTF-8; ten columns; word ids 1…n in order, multiword tokens and empty nodes at their
-    place; at least one word; no empty FORM, UPOS, XPOS or DEPREL; HEAD either "_" or in 0…n. Several roots are
-    accepted (`Sentence.roots`).
+    place; at least one word; no blank value, and white space inside FORM, LEMMA and MISC alone; HEAD either "_" or in
+    0…n. Several roots are accepted (`Sentence.roots`).
 
     Parameters
     ----------

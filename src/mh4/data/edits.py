@@ -1,42 +1,18 @@
 """New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 from conllu.serializer import serialize_field
 
-from .blocks import COLUMNS, FORM, HEAD, MISC, REQUIRED, STRIDE
+from .blocks import STRIDE
 from .errors import quote
+from .values import COLUMNS, FORM, HEAD, MISC, surely_sound, value_problem
 
 Others = tuple[tuple[int, str], ...]
 NO_SPACE = "SpaceAfter=No"
 _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
-
-
-def value_problem(value: str, column: int) -> str | None:
-    """What is wrong with a value of a column."""
-    if column in REQUIRED and not value.strip(" "):
-        return "is empty"
-    if any(character in value for character in "\t\n\r\0"):
-        return "holds a tab, a line break or NUL"
-    return None if _is_unicode(value) else "is not valid Unicode"
-
-
-def _may_have_problems(values: Collection[str], column: int) -> bool:
-    """Whether `value_problem` has to be asked, told from all values at once: fast, as there are hardly ever any."""
-    together = "".join(values)
-    if any(character in together for character in "\t\n\r\0") or not (together.isascii() or _is_unicode(together)):
-        return True
-    return column in REQUIRED and not all(value.strip(" ") for value in values)
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.ndarray:
@@ -66,7 +42,7 @@ def replace_column(fields: list[str], column: int, given: Sequence[str | Mapping
         old = [misc.removesuffix("\r") for misc, _, _ in parts]
         ends = ["\r" * misc.endswith("\r") + line_end + next_id for misc, line_end, next_id in parts]
     new = set(values).difference(old)
-    if _may_have_problems(new, column):
+    if not surely_sound([*new], column):
         for value in new:
             if problem := value_problem(value, column):
                 raise ValueError(f"{COLUMNS[column]} may not be {quote(value)}, which {problem}")

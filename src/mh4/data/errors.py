@@ -7,7 +7,9 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any, Literal
 
-__all__ = ["DataError", "ErrorPolicy", "Errors", "require"]
+__all__ = ["BadFileError", "DataError", "ErrorPolicy", "Errors", "require"]
+
+LONGEST_PATH, LONGEST_MESSAGE = 200, 1000  # characters
 
 
 class DataError(ValueError):
@@ -19,7 +21,20 @@ class DataError(ValueError):
 
     def __init__(self, message: str) -> None:
         # Names from a file may hold line separators such as U+2028, or a terminal's control characters.
+        message = shortened(message, LONGEST_MESSAGE)
         super().__init__("".join(character if character.isprintable() else " " for character in message))
+
+
+class BadFileError(DataError):
+    """Something is wrong with a whole file, so that it cannot be told which sentences would have to be left out."""
+
+
+def shortened(value: str, most: int = 60) -> str:
+    """A value that is not too long for a message; of a long one the middle is missing."""
+    if len(value) <= most:
+        return value
+    end = most // 3
+    return f"{value[: most - end - 1]}…{value[len(value) - end :]}"
 
 
 def quote(value: str) -> str:
@@ -34,6 +49,7 @@ def counted(number: int, noun: str) -> str:
 
 def located(source: str, line: int | None, name: str, problem: str) -> DataError:
     """A `DataError` that names file, line and sentence."""
+    source = shortened(source, LONGEST_PATH)
     place = source if line is None else f"{source}:{line}"
     return DataError(f"{place}: {name}: {problem}")
 
@@ -90,6 +106,8 @@ class Errors:
 
     def __call__(self, error: DataError) -> None:
         """Raise the error of a sentence, or count it and hand it on where bad sentences are left out."""
+        if isinstance(error, BadFileError):
+            raise error
         self.count += 1
         self.first = self.first or error
         if self.policy == "raise":

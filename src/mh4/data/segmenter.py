@@ -12,10 +12,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Self
 
-from .blocks import FORM, MISC, blocks
+from .blocks import blocks
 from .errors import DataError, Errors, require
 from .sentence import Sentence
 from .text import PORTION, Span, portions, sentence_lines
+from .values import FORM, MISC
 
 EXTRA = "text"
 LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made

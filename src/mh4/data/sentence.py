@@ -14,33 +14,19 @@ from conllu import parse as parse_conllu
 
 from mh4.decoders.trees import is_projective, is_tree
 
-from .blocks import (
-    DEPREL,
-    DEPS,
-    FEATS,
-    FORM,
-    LEMMA,
-    MISC,
-    STRIDE,
-    UPOS,
-    XPOS,
-    Block,
-    blocks,
-    find_comment,
-    read_block,
-)
+from .blocks import STRIDE, Block, blocks, find_comment, read_block, sentence_name
 from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
 from .edits import (
     NO_SPACE,
     replace_column,
     replace_heads,
-    value_problem,
     with_comment,
     with_comments,
     with_multiword_tokens,
 )
 from .errors import DataError, counted, located, quote
+from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
 
 
@@ -94,7 +80,7 @@ class Layout(NamedTuple):
     newline
         The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
     lead, blank
-        What stood before the first line (byte order mark, surplus blank lines), and the blank line after the last.
+        Surplus blank lines before the first line, and the blank line after the last.
     """
 
     source: str = "words"
@@ -221,7 +207,8 @@ class Sentence(Sequence[Word]):
         content = read_block(block, source, number)
         newline = content.newline
         blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
-        layout = Layout(source, block.first_line, number, newline, block.lead.decode(), blank)
+        lead = block.lead.decode().replace("\ufeff", "")  # sentences may be written in any order
+        layout = Layout(source, block.first_line, number, newline, lead, blank)
         return cls._of(content.fields, content.heads, content.others, layout)
 
     # As a sequence of words.
@@ -329,8 +316,8 @@ class Sentence(Sequence[Word]):
 
     @property
     def name(self) -> str:
-        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages."""
-        return f"sentence {self.label}"
+        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages; long ones are shortened."""
+        return sentence_name(self.sent_id, self.number)
 
     @property
     def label(self) -> str:

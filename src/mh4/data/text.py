@@ -18,7 +18,7 @@ from typing import BinaryIO, NamedTuple
 from .arriving import arriving_lines
 from .blocks import WAITING
 from .edits import NO_SPACE
-from .errors import DataError, Errors, quote
+from .errors import BadFileError, DataError, Errors
 from .files import is_standard_input, open_input, source_name
 from .sentence import Sentence
 
@@ -181,15 +181,15 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
     path
         A file, or ``-`` for standard input.
     layout : {"horizontal", "vertical"}
-        One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and an
-        empty line after each sentence.
+        One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and a blank
+        line after each sentence. White space alone is no word.
     report
         Gets the error of a sentence that is not UTF-8; if it returns, the sentence is left out.
 
     Raises
     ------
     DataError
-        The file cannot be read.
+        The file cannot be read, or lines end with CR alone.
     """
     source = source_name(path)
     with open_input(path) as stream:
@@ -232,11 +232,15 @@ def _word_lists(
         number += 1
         text = "".join(pieces)
         pieces = []
+        if "\r" in text.rstrip("\r\n"):
+            raise BadFileError(f"{source}:{number}: holds a CR that ends no line (lines end with LF or CR LF)")
         found = [text.partition("\t")[0].strip(" \r\n")] if vertical else re.split("[ \t\r\n]+", text)
-        words += filter(None, found)
-        if vertical and any(found):
-            if "\r" in found[0]:
-                problem = problem or DataError(f"{source}:{number}: word {quote(found[0])} holds a line break")
+        words += filter(str.strip, found)
+        if vertical and text.strip():
+            if not found[0].strip():
+                problem = problem or DataError(
+                    f"{source}:{number}: holds no word before its first tab (remove the line)"
+                )
             continue
         if problem is not None or words:
             yield problem or words

@@ -77,8 +77,7 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     Raises
     ------
     DataError
-        The file cannot be read or holds no sentence; a head is missing while others are there, or they form a cycle; or
-        a multiword token has an empty form.
+        The file cannot be read or holds no sentence; a head is missing while others are there, or they form a cycle.
     """
     analysis = Analysis()
     texts: list[str] = []
@@ -91,8 +90,6 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
         for line, form, words in _tokens(sentence):
             place = f"{source}:{line}: {name}"
             text = _without_spaces(form)
-            if not text:
-                raise DataError(f"{place}: FORM of the token is empty")
             span = (end, end + len(text))
             forms = [text] if words is None else sentence.forms[words]
             texts.append(text)

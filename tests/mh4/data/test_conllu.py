@@ -1,5 +1,6 @@
 import io
 import itertools
+import re
 import sys
 import tracemalloc
 from types import SimpleNamespace
@@ -14,7 +15,7 @@ from paths import UD
 from mh4.data import conllu as treebank
 from mh4.data.blocks import blocks, read_block
 from mh4.data.conllu import read_conllu, write_conllu
-from mh4.data.errors import DataError
+from mh4.data.errors import BadFileError, DataError
 
 DEV_FILES = sorted(UD.parent.glob("2.*/*/*-dev.conllu"))
 
@@ -160,15 +161,16 @@ def test_columns_agree_with_the_conllu_library():
         pytest.param(EXAMPLE * 3, id="three sentences"),
         pytest.param(EXAMPLE.replace("\n", "\r\n") * 2, id="windows line ends"),
         pytest.param(EXAMPLE.replace("\n", "\r\n", 4), id="mixed line ends"),
+        pytest.param(EXAMPLE.replace("\n", "\r\r\n") * 2, id="doubled carriage returns"),
         pytest.param(EXAMPLE[:-1] + "\r\n" + EXAMPLE, id="mixed blank line"),
-        pytest.param("\ufeff" + EXAMPLE * 2, id="byte order mark"),
-        pytest.param(EXAMPLE + "\ufeff" + EXAMPLE, id="byte order mark of a second file"),
-        pytest.param("\ufeff\n" + EXAMPLE, id="byte order mark alone on a line"),
         pytest.param("\n\n" + EXAMPLE, id="blank lines first"),
         pytest.param(EXAMPLE + "\n\r\n  \n" + EXAMPLE, id="blank lines between"),
         pytest.param(EXAMPLE[:-1] + "   \n" + EXAMPLE, id="spaces on the blank line"),
+        pytest.param(EXAMPLE[:-1] + "\t\n" + EXAMPLE, id="tab on the blank line"),
+        pytest.param(EXAMPLE[:-1] + "\t" * 9 + "\r\n" + EXAMPLE, id="ten empty columns on the blank line"),
+        pytest.param("\u00a0\n" + EXAMPLE[:-1] + "\u3000 \n" + EXAMPLE, id="wide spaces on the blank lines"),
         pytest.param(word(1, "a\u2028b\x0b\x85c\x1cd") + "\n", id="separators that are no line ends"),
-        pytest.param(word(1, "\u3000") + "\n", id="ideographic space"),
+        pytest.param(word(1, " a\u3000") + word(2, "\u00a0b c ") + "\n", id="white space around forms"),
         pytest.param(word(1, "#") + "\n", id="number sign"),
         pytest.param(word(1) + "# between\n" + word(2) + "\n", id="comment between words"),
         pytest.param("0.1" + word(1)[1:] + word(1) + "\n", id="empty node before the first word"),
@@ -199,6 +201,27 @@ def test_very_long_sentences(read):
             read(tree(*["_"] * n).replace(f"\n{n}\t", "\n7\t"))
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param("\ufeff" + EXAMPLE * 2, id="at the beginning"),
+        pytest.param(EXAMPLE + "\ufeff" + EXAMPLE, id="of a second file"),
+        pytest.param("\ufeff\n" + EXAMPLE, id="alone on a line"),
+        pytest.param("\ufeff\ufeff" + EXAMPLE.replace("\n", "\r\n"), id="twice"),
+    ],
+)
+def test_a_byte_order_mark_belongs_to_no_sentence(read, tmp_path, content):
+    """Else it would be written wherever its sentence is."""
+    sentences = read(content)
+    expected = content.replace("\ufeff", "").encode()
+    assert rendered(sentences) == expected
+    write_conllu(sentences[::-1] * 2, tmp_path / "out.conllu")
+    assert b"\xef\xbb\xbf" not in (tmp_path / "out.conllu").read_bytes()
+    assert [sentence.first_line for sentence in sentences] == [
+        number for number, line in enumerate(content.split("\n"), start=1) if line.strip("\ufeff\r") == "# newdoc"
+    ]
+
+
 def test_carriage_return_at_the_end_of_a_file_with_windows_line_ends(read):
     (sentence,) = read((tree(0, 1)[:-2]).replace("\n", "\r\n") + "\r")
     assert sentence.to_bytes() == tree(0, 1).replace("\n", "\r\n").encode()
@@ -210,7 +233,9 @@ def test_blank_lines_alone_hold_no_sentence(read):
 
 # No line ends, no tabs; surrogates have no UTF-8 form.
 FREE_TEXT = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), max_size=8)
-VALUES = FREE_TEXT.filter(lambda text: text.strip(" "))
+FORMS = FREE_TEXT.filter(str.strip)
+TRIMMED = FREE_TEXT.map(str.strip).filter(bool)  # of LEMMA and MISC
+TAGS = FREE_TEXT.map(lambda text: "".join(text.split())).filter(bool)
 
 
 # Lines and parts of lines, right and wrong.
@@ -219,7 +244,12 @@ SNIPPETS = [
     *("# sent_id = s1\n", "#\n", f"1-2\t{NO_WORD}", f"1-1\t{NO_WORD}", f"2.1\t{NO_WORD}", "1-2\tx" + "\t" * 8 + "\n"),
     *(f"{i}\tw\t_\t_\t_\t_\t{head}\t_\t_\t_\n" for i in (1, 2, 3) for head in ("_", 0, 1, 3)),
     *("1\tw\t_\t_\t_\t_\t", "_\t_\t_\t_\n", "0\t_\t_\t_\n2\n", "\t", " ", "x", "\n", "2"),
-    "1\t \t_\t_\t_\t_\t_\t_\t_\t_\n",
+    *(
+        "1\t" + "\t".join([*"_" * k, blank, *"_" * (8 - k)]) + "\n"
+        for k in range(9)
+        for blank in ("", " ", "a b", "a\u00a0")
+    ),
+    *(f"{i}\t{NO_WORD}" for i in ("1.1", "1.2", "0.1", "3-3")),
 ]
 
 
@@ -235,15 +265,16 @@ def content_or_error(block, number):
 @st.composite
 def sentence_texts(draw, newline):
     n = draw(st.integers(1, 5))
+    others = st.tuples(FORMS, TRIMMED, *[TAGS] * 6, TRIMMED).map(list)
     lines = ["#" + draw(FREE_TEXT) for _ in range(draw(st.integers(0, 2)))]
     for i in range(1, n + 1):
         if i < n and draw(st.booleans()) and not any(line.startswith(f"{i - 1}-") for line in lines):
-            lines.append("\t".join([f"{i}-{i + 1}", *(draw(FREE_TEXT) for _ in range(9))]))
-        fields = [str(i), *(draw(VALUES) for _ in range(5)), draw(st.sampled_from(["_", *map(str, range(n + 1))]))]
-        lines.append("\t".join([*fields, *(draw(VALUES) for _ in range(3))]))
-        if draw(st.booleans()):
-            lines.append("\t".join([f"{i}.1", *(draw(FREE_TEXT) for _ in range(9))]))
-    lead = draw(st.sampled_from(["", "", newline, " " + newline, "\ufeff"]))
+            lines.append("\t".join([f"{i}-{i + 1}", *draw(others)]))
+        fields = draw(others)
+        fields[5] = draw(st.sampled_from(["_", *map(str, range(n + 1))]))
+        lines.append("\t".join([str(i), *fields]))
+        lines += ["\t".join([f"{i}.{k}", *draw(others)]) for k in range(1, 1 + draw(st.integers(0, 2)))]
+    lead = draw(st.sampled_from(["", "", newline, " " + newline, "\t" + newline]))
     return lead + newline.join(lines) + newline * 2
 
 
@@ -265,8 +296,12 @@ def test_any_bytes_are_read_or_refused(content):
     skipped = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdin", SimpleNamespace(buffer=io.BytesIO(content)))
-        sentences = list(read_conllu("-", errors=skipped.append))
-    if content.strip(b" \r\n").removeprefix(b"\xef\xbb\xbf").strip(b" \r\n"):
+        try:
+            sentences = list(read_conllu("-", errors=skipped.append))
+        except BadFileError as error:
+            sentences = []
+            skipped.append(error)
+    if content.decode(errors="replace").strip().lstrip("\ufeff").strip():
         assert sentences or skipped
     assert all(isinstance(error, DataError) for error in skipped)
 
@@ -322,7 +357,7 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
         (tree(0, 3), "13: sentence 2: HEAD 3 of word 2 is out of range 0…2"),
         (tree(0, 3, comments="# sent_id = x\n")[:-1], "14: sentence x: HEAD 3 of word 2 is out of range 0…2"),
         (tree(-1), "12: sentence 2: HEAD -1 of word 1 is out of range 0…1"),
-        (tree("1" * 30), "12: sentence 2: HEAD 11111111111… of word 1 is out of range 0…1"),
+        (tree("1" * 30), "12: sentence 2: HEAD 1111111…1111 of word 1 is out of range 0…1"),
         (tree("1" * 5000), f"12: sentence 2: HEAD '{'1' * 39}…' of word 1 is neither a number nor \"_\""),
         (tree("root"), "12: sentence 2: HEAD 'root' of word 1 is neither a number nor \"_\""),
         (tree("0 "), "12: sentence 2: HEAD '0 ' of word 1 is neither a number nor \"_\""),
@@ -334,17 +369,24 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
             "1\tw\t_\t_\t_\t_\t0\t_\t_\n",
             "12: sentence 2: 9 tab-separated columns instead of 10 (an unknown value is _)",
         ),
-        (word(1)[:-1] + "\t_\n", "12: sentence 2: 11 tab-separated columns instead of 10 (an unknown value is _)"),
+        (word(1)[:-1] + "\t_\n", "12: sentence 2: 11 tab-separated columns instead of 10 (values hold no tabs)"),
         (
             word(1).replace("\t", "  "),
             "12: sentence 2: 1 tab-separated column instead of 10 (columns are separated by tabs, not spaces)",
         ),
-        (
-            tree(0, 1).replace("\n", "\r"),
-            "12: sentence 2: 19 tab-separated columns instead of 10 (lines end with LF or CR LF, not with CR alone)",
-        ),
         (word(2), "12: sentence 2: ID 2 where word 1 is expected (ids count 1, 2, 3, …)"),
-        (word(1) + word(1), "13: sentence 2: ID 1 where word 2 is expected (ids count 1, 2, 3, …)"),
+        *(
+            (
+                word(1) + word(again),
+                f"13: sentence 2: ID {again} where word 2 is expected "
+                "(is the blank line between two sentences missing?)",
+            )
+            for again in ("1", "1-2", "0.1")
+        ),
+        (
+            word(1) + word("1" * 4000),
+            f"13: sentence 2: ID {'1' * 39}…{'1' * 20} where word 2 is expected (ids count 1, 2, 3, …)",
+        ),
         (word(1) + word(3), "13: sentence 2: ID 3 where word 2 is expected (ids count 1, 2, 3, …)"),
         (word("x"), "12: sentence 2: ID 'x' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
         (word("01"), "12: sentence 2: ID '01' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
@@ -358,6 +400,23 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
         ),
         (word("1-2") + word(1), "12: sentence 2: multiword token 1-2 reaches beyond the last word, 1"),
         (word("1.1") + word(1), "12: sentence 2: empty node 1.1 does not stand after word 1"),
+        *(
+            (
+                word(1) + "".join(map(word, nodes)),
+                f"{12 + len(nodes)}: sentence 2: empty node {nodes[-1]} where {right} is expected "
+                "(they count 1.1, 1.2, …)",
+            )
+            for nodes, right in (
+                (["1.2"], "1.1"),
+                (["1.1", "1.1"], "1.2"),
+                (["1.1", "1.2", "1.1"], "1.3"),
+                (["1.1", "1.3"], "1.2"),
+            )
+        ),
+        (
+            word(1) + word("2-3") + word("1.1") + word(2) + word(3),
+            "14: sentence 2: empty node 1.1 does not stand before multiword token 2-3",
+        ),
         (
             "# sent_id = none\n# text = x\n",
             "12: sentence none: holds no words, only comments, multiword tokens or empty nodes (remove it)",
@@ -369,6 +428,84 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
 @pytest.mark.parametrize("trees", ["any", "required"])
 def test_messages_name_the_place_and_the_problem(error, bad, message, trees):
     assert error(EXAMPLE + bad, trees) == f"hu.conllu:{message}"
+
+
+BLANKS = {"": "is empty", " ": "is white space alone", "\u3000\u00a0": "is white space alone"}
+PADDED = {"a ": "begins or ends with white space", "\u00a0_": "begins or ends with white space"}
+INSIDE = {"a b": "holds white space", "a\u2009b": "holds white space"}
+COLUMNS_AND_PROBLEMS = [
+    *((column, value, problem) for column in (1, 2, 3, 4, 5, 7, 8, 9) for value, problem in BLANKS.items()),
+    *((column, value, problem) for column in (2, 3, 4, 5, 7, 8, 9) for value, problem in PADDED.items()),
+    *((column, value, problem) for column in (3, 4, 5, 7, 8) for value, problem in INSIDE.items()),
+]
+
+
+@pytest.mark.parametrize("newline", ["\n", "\r\n"])
+@pytest.mark.parametrize(
+    ("before", "bad_id", "kind"),
+    [("", "1", "word"), (word(1), "2", "word"), (word(1), "2-3", "multiword token"), (word(1), "1.1", "empty node")],
+)
+def test_values_are_neither_blank_nor_padded(read, before, bad_id, kind, newline):
+    for column, value, problem in COLUMNS_AND_PROBLEMS:
+        name = ("ID", "FORM", "LEMMA", "UPOS", "XPOS", "FEATS", "HEAD", "DEPREL", "DEPS", "MISC")[column]
+        fields = word(bad_id)[:-1].split("\t")
+        fields[column] = value
+        after = word(2) + word(3) if kind != "word" else word(int(bad_id) + 1)
+        text = (before + "\t".join(fields) + "\n" + after + "\n").replace("\n", newline)
+        with pytest.raises(DataError) as caught:
+            read(text)
+        assert f":{1 + bool(before)}: sentence 1: {name} " in str(caught.value)
+        assert f"of {kind} {bad_id} {problem} (an unknown value is _)" in str(caught.value)
+        good = text.replace("\t".join(fields), word(bad_id)[:-1])
+        assert rendered(read(good)) == good.encode()
+
+
+def test_white_space_may_stand_inside_forms_lemmas_and_misc(read):
+    content = "1\t a  b\u00a0\ta\u00a0 b\t_\t_\t_\t_\t_\t_\tGloss=a b\n\n"
+    (sentence,) = read(content)
+    assert (sentence.forms, sentence.lemmas, sentence.misc) == ((" a  b\u00a0",), ("a\u00a0 b",), ("Gloss=a b",))
+    assert sentence.to_bytes() == content.encode()
+
+
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        (tree(0, 1, comments="# sent_id = s1\n").replace("\n", "\r"), 1),
+        (tree(0, 1).replace("\n", "\r") + tree(0), 1),
+        (tree(0) + (tree(0, comments="# sent_id = s2\n") * 2).replace("\n", "\r"), 3),
+        (tree(0) + (tree(0, 1, comments="# a\n") * 2)[:-2].replace("\n", "\r"), 3),
+        ("1-2\tab\t_\t_\t_\t_\t_\t_\t_\t_\r" + tree(0, 1), 1),
+    ],
+    ids=["whole file", "first half", "second half", "no line end at all", "one line"],
+)
+def test_files_with_cr_as_line_end_are_refused_as_a_whole(read, content, line, policy):
+    """Nobody knows how many sentences would be left out."""
+    with pytest.raises(DataError) as caught:
+        read(content, errors=policy)
+    place = f"hu.conllu:{line}: lines end with CR alone (convert the file: lines end with LF or CR LF)"
+    assert str(caught.value).endswith(place)
+
+
+@pytest.mark.parametrize("bad", [word(1, "a\rb"), "# a\rb\n" + word(1), word(1).replace("\t_\n", "\tA=b\rc\r\n")])
+def test_a_cr_inside_a_line_is_refused(read, bad):
+    skipped = []
+    sentences = read(tree(0) + "# sent_id = x\n" + bad + "\n" + tree(0), errors=skipped.append)
+    assert [sentence.number for sentence in sentences] == [1, 3]
+    assert re.search(r"conllu:[45]: sentence x: holds a CR that ends no line \(lines end with", str(skipped[0]))
+
+
+def test_long_names_are_shortened(read, tmp_path):
+    long = "x" * 100_000
+    with pytest.raises(DataError, match=r":2: sentence x{39}…x{20}: ID 2 where") as caught:
+        read(f"# sent_id = {long}\n" + word(2))
+    assert len(str(caught.value)) < 1000
+    (sentence,) = read(f"# sent_id = {long}\n" + word(1))
+    assert len(str(sentence.error("is odd"))) < 400
+    assert sentence.label == long
+    with pytest.raises(DataError, match=r"^/x+…x+: cannot be read: file name too long$") as caught:
+        list(read_conllu("/" + long))
+    assert len(str(caught.value)) < 1001
 
 
 @pytest.mark.parametrize(

@@ -222,14 +222,35 @@ def test_a_bad_line_of_words_takes_no_other_with_it(tmp_path):
     assert report.count == 2
 
 
-def test_a_word_that_no_sentence_can_hold_is_named_with_its_line(tmp_path):
+@pytest.mark.parametrize("layout", ["horizontal", "vertical"])
+@pytest.mark.parametrize("policy", ["raise", "skip"])
+@pytest.mark.parametrize(("text", "line"), [("one\n\ntwo\rthree\n\nfour\n", 3), ("one\rtwo\r\rthree\r", 1)])
+def test_lines_of_words_do_not_end_with_cr(layout, policy, text, line, tmp_path):
     path = tmp_path / "words.txt"
-    path.write_bytes(b"one\ntw\ro\n\nthree\nfour\n")
-    with pytest.raises(DataError, match=r"words\.txt:2: word 'tw\\ro' holds a line break"):
+    path.write_bytes(text.encode())
+    with pytest.raises(
+        DataError, match=rf"words\.txt:{line}: holds a CR that ends no line \(lines end with LF or CR LF"
+    ):
+        list(read_words(path, layout, Errors(policy)))
+
+
+@pytest.mark.parametrize(
+    ("layout", "text"),
+    [("horizontal", "A \u00a0 dog\n\u3000\nIt\u00a0did\n"), ("vertical", "A\ndog\n\u00a0\nIt\u00a0did\n \t\n")],
+)
+def test_white_space_alone_is_no_word(layout, text, tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(text.encode())
+    sentences = read_words(path, layout, Errors("raise"))
+    assert [sentence.forms for sentence in sentences] == [("A", "dog"), ("It\u00a0did",)]
+
+
+def test_a_line_without_its_word_is_named(tmp_path):
+    path = tmp_path / "words.txt"
+    path.write_bytes(b"one\n\tNOUN\nthree\n\nfour\n")
+    with pytest.raises(DataError, match=r"words\.txt:2: holds no word before its first tab"):
         list(read_words(path, "vertical", Errors("raise")))
-    assert [sentence.forms for sentence in read_words(path, "vertical", Errors(lambda error: None))] == [
-        ("three", "four")
-    ]
+    assert [sentence.forms for sentence in read_words(path, "vertical", Errors(lambda error: None))] == [("four",)]
 
 
 @pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION])

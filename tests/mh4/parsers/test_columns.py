@@ -387,7 +387,7 @@ def test_overwrite_predicts_again(parser, dev):
 
 def test_bytes_that_do_not_change(parser):
     text = (
-        "\ufeff# newdoc\r\n# text = vámonos ya\r\n1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\tx=y\r\n"
+        "# newdoc\r\n# text = vámonos ya\r\n1-2\tvámonos\t_\t_\t_\t_\t_\t_\t_\tx=y\r\n"
         "1\tvamos\t_\tVERB\t_\t_\t_\t_\t0:root\tA=b=c|d\r\n2\tnos\tnos\t_\t_\t_\t_\t_\t_\t_\r\n"
         "2.1\tø\t_\t_\t_\t_\t_\t_\t_\t_\r\n3\tya\t_\tX\t_\t_\t_\t_\t_\t_\r\n\r\n"
     )

@@ -294,7 +294,10 @@ def test_different_texts_are_an_error_that_shows_where(evaluate, tmp_path):
     [
         ("1 a a X _ 2 dep \n 2 b b X _ 1 dep", r"system\.conllu:1: sentence 1: .*form a cycle"),
         ("1 a a X _ _ dep \n 2 b b X _ 0 dep", r"system\.conllu:1: sentence 1: HEAD of word 1 is missing"),
-        ("1 a a X _ 2 dep \n 2-3 · _ _ _ _ _ \n 2 b b X _ 0 root \n 3 c c X _ 2 dep", r":2: sentence 1: FORM .* empty"),
+        (
+            "1 a a X _ 2 dep \n 2-3 · _ _ _ _ _ \n 2 b b X _ 0 root \n 3 c c X _ 2 dep",
+            r":2: sentence 1: FORM .* white space",
+        ),
     ],
 )
 def test_bad_system_file_is_an_error(evaluate, system, message):
