@@ -42,6 +42,10 @@ class TrainingConfig:
     patience, decays, decay_factor
         After `patience` evaluations without improvement the learning rate is multiplied by `decay_factor`, at most
         `decays` times; then training stops.
+    patience_growth
+        How patience follows the size of the treebank. With 0, `patience` counts evaluations, as published. Otherwise it
+        counts intervals of `evaluation_steps` steps, and is multiplied by (words / 20,000) to the power of this number
+        for treebanks of more words than that.
     decay_from
         The weights that training goes on with after that: "last", those it has, as published, or "best", those that
         were best on dev.
@@ -78,6 +82,7 @@ class TrainingConfig:
     batch_words: Positive = 100
     evaluation_steps: Positive = 500
     patience: Positive = 5
+    patience_growth: Share = 0.0
     decays: Count = 3
     decay_factor: Weight = 0.25
     decay_from: Literal["last", "best"] = "last"

@@ -5,6 +5,8 @@ from dataclasses import dataclass
 
 from mh4.parsers.config import TrainingConfig
 
+GROWTH_STARTS = 20_000  # words of the treebank beyond which patience grows with them
+
 
 @dataclass
 class Progress:
@@ -45,12 +47,25 @@ def check_progress(progress: Progress) -> None:
 
 
 class Schedule:
-    """The settings of training that depend on how far it has come; ``interval`` is the steps between evaluations."""
+    """The settings of training that depend on how far it has come, and on the treebank.
+
+    Attributes
+    ----------
+    interval : int
+        Steps between evaluations.
+    patience : int
+        Evaluations without improvement after which the learning rate falls or training ends.
+    """
 
     def __init__(self, settings: TrainingConfig, epoch_steps: int) -> None:
         self.settings = settings
         self.epoch_steps = epoch_steps
         self.interval = max(settings.evaluation_steps, -(-epoch_steps // 4))
+        self.patience = settings.patience
+        if settings.patience_growth:
+            growth = max(1.0, epoch_steps * settings.batch_words / GROWTH_STARTS) ** settings.patience_growth
+            steps = settings.patience * settings.evaluation_steps * growth
+            self.patience = max(1, round(steps / self.interval))
 
     def advance(self, progress: Progress, epoch_steps: int) -> None:
         """Count a step; the epoch that it belongs to has ``epoch_steps``."""
@@ -64,7 +79,7 @@ class Schedule:
         if settings.max_epochs:
             in_epochs = (settings.max_epochs - progress.epoch) * epoch_steps - progress.batch
             progress.most_left = min(progress.most_left, in_epochs)
-        evaluations = settings.patience * (settings.decays + 1 - progress.decays) - progress.waited
+        evaluations = self.patience * (settings.decays + 1 - progress.decays) - progress.waited
         first = not progress.best_step  # the first evaluation is the best so far in any case
         left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
         progress.fewest_left = min(left, progress.most_left)
@@ -97,7 +112,7 @@ class Schedule:
     def move_on(self, progress: Progress) -> bool:
         """Lower the learning rate or finish, if it is time; returns whether patience has run out."""
         settings = self.settings
-        decays = progress.waited >= settings.patience
+        decays = progress.waited >= self.patience
         if decays:
             progress.waited = 0
             progress.decays += 1

@@ -78,3 +78,32 @@ def test_the_rate_rises_and_falls_linearly():
 def test_a_linear_fall_needs_an_end():
     with pytest.raises(ValueError, match="max_epochs"):
         TrainingConfig(rate_fall="linear")
+
+
+def test_patience_counts_evaluations_as_published_unless_it_grows():
+    for epoch_steps in (10, 100, 10_000):
+        assert Schedule(TrainingConfig(patience=7), epoch_steps).patience == 7
+
+
+@pytest.mark.parametrize(
+    ("epoch_steps", "evaluations"),
+    [
+        (10, 12),  # small treebanks wait as long as one of 20,000 words
+        (100, 12),
+        (400, 24),  # four times the words: twice the steps
+        (1600, 24),  # four times the steps, in evaluations of 400
+        (10_000, 10),
+    ],
+)
+def test_patience_grows_less_than_the_treebank(epoch_steps, evaluations):
+    settings = TrainingConfig(patience=12, patience_growth=0.5, evaluation_steps=200, batch_words=200)
+    assert Schedule(settings, epoch_steps).patience == evaluations
+
+
+def test_grown_patience_is_waited_for():
+    scores = [40.0] + [0.0] * 99
+    settings = {"patience": 3, "patience_growth": 0.5, "evaluation_steps": 100, "batch_words": 200, "decays": 0}
+    steps, evaluations, progress = run(400, scores, **settings)  # 80,000 words
+    assert len(evaluations) == 1 + 6
+    assert progress.step == steps[-1][0] == 700
+    assert steps[0][1:] == (699, 100_000 - 1)

@@ -1,0 +1,109 @@
+"""When training may end: what other settings of patience would have made of long runs of preset `balanced`.
+
+    python experiments/patience.py UD/2.0/{hu,got,lv,vi,el,cu} --work runs/patience --steps 20000
+    python experiments/patience.py --report
+
+The learning rate of `balanced` never falls, so its patience decides only when a run ends, and one long run tells what
+every patience would have chosen. Runs resume; each leaves its dev scores in ``experiments/results/patience``. The
+report replays them through the schedule of the training itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from grid_results import write_result
+from kept_results import part_path
+from provenance import describe_commit, describe_hardware, describe_versions
+
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.folder import LOG
+from mh4.training.presets import PRESETS
+from mh4.training.schedule import Progress, Schedule
+from mh4.training.trainer import train
+
+FOLDER = Path(__file__).parent / "results" / "patience"
+ENDLESS = 1000  # evaluations, and more than any run has
+MOST_STEPS = 100_000
+
+
+def config_of(seed: int, steps: int) -> ChartConfig:
+    """`balanced`, every column, for so many steps."""
+    return make_config(ChartConfig, {**PRESETS["balanced"], "patience": ENDLESS, "max_steps": steps, "seed": seed})
+
+
+def run(treebank: Path, work: Path, seed: int, steps: int) -> dict[str, Any]:
+    """Train, or continue; the dev scores of all evaluations: step, seconds, UAS, LAS."""
+    config = config_of(seed, steps)
+    folder = work / f"{treebank.name}-{seed}"
+    train(part_path(treebank, "train"), part_path(treebank, "dev"), folder, config, threads=1, resume=True)
+    reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    return {
+        "treebank": treebank.name,
+        "seed": seed,
+        "epoch_steps": round(reports[-1]["step"] / reports[-1]["epoch"]),
+        "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
+        "commit": describe_commit(),
+        "versions": describe_versions(),
+        "hardware": describe_hardware("cpu"),
+    }
+
+
+def replay(result: dict[str, Any], patience: int, growth: float) -> tuple[Progress, bool]:
+    """Where training would have ended, and whether it would have before the run did."""
+    training = replace(config_of(result["seed"], MOST_STEPS).training, patience=patience, patience_growth=growth)
+    schedule, progress = Schedule(training, result["epoch_steps"]), Progress(learning_rate=training.learning_rate)
+    for step, seconds, uas, las in result["curve"]:
+        progress.step, progress.seconds = step, seconds
+        schedule.note(progress, uas, las)
+        schedule.move_on(progress)
+        if progress.finished:
+            return progress, True
+    return progress, False
+
+
+def report(results: list[dict[str, Any]], rules: list[tuple[int, float]]) -> str:
+    """A table in Markdown: by rule and treebank, UAS and LAS of the best model, its step, and the last step."""
+    lines = [f"| patience, growth | {' | '.join(result['treebank'] for result in results)} |"]
+    lines.append("|---" * (len(results) + 1) + "|")
+    for patience, growth in rules:
+        cells = []
+        for result in results:
+            end, ended = replay(result, patience, growth)
+            last = f"{end.step:,}" if ended else f"{end.step:,}, cut off"
+            cells.append(f"{end.best_uas:.2f} / {end.best_las:.2f} ({end.best_step:,} of {last})")
+        lines.append(f"| {patience}, {growth:g} | {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def _rule(text: str) -> tuple[int, float]:
+    patience, _, growth = text.partition(",")
+    return int(patience), float(growth or 0)
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebanks", nargs="*", type=Path, metavar="TREEBANK", help="folders with train and dev files")
+    parser.add_argument("--work", type=Path, default=Path("runs/patience"), help="models, outside the repository")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=20_000)
+    parser.add_argument("--report", action="store_true", help="print the table, train nothing")
+    rules = ["12", "20,0.4", "24,0.4"]
+    parser.add_argument("--rules", nargs="+", type=_rule, metavar="PATIENCE,GROWTH", default=[_rule(r) for r in rules])
+    arguments = parser.parse_args()
+    for treebank in [] if arguments.report else arguments.treebanks:
+        result = run(treebank, arguments.work, arguments.seed, arguments.steps)
+        arguments.results.mkdir(parents=True, exist_ok=True)
+        write_result(arguments.results / f"{treebank.name}-{arguments.seed}.json", result)
+    paths = sorted(arguments.results.glob("*.json"))
+    print(report([json.loads(path.read_text(encoding="utf-8")) for path in paths], arguments.rules))
+
+
+if __name__ == "__main__":
+    main()
