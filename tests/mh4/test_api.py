@@ -115,7 +115,7 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
 
 def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings():
     balanced = configure().training
-    assert (balanced.learning_rate, balanced.patience, balanced.seed, balanced.max_epochs) == (0.004, 12, 1, 0)
+    assert (balanced.learning_rate, balanced.patience, balanced.seed, balanced.max_epochs) == (0.004, 20, 1, 0)
     assert configure(preset="paper") == ChartConfig()
     chosen = configure(decoder="eisner", seed=7, epochs=3, settings={"patience": 2, "mlp": 10})
     assert (chosen.decoder, chosen.training.seed, chosen.training.max_epochs) == ("eisner", 7, 3)

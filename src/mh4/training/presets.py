@@ -15,6 +15,7 @@ _RICHER: dict[str, Any] = {
     "batch_words": 200,
     "learning_rate": 0.004,
     "evaluation_steps": 200,
+    "patience_growth": 0.4,  # a treebank of ten times the words is waited for 2.5 times the steps
 }
 
 # Narrower MLPs and most of the spelling left out, which spares time; little dropout at first; one learning rate.
@@ -33,7 +34,7 @@ PRESETS: dict[str, dict[str, Any]] = {
     # As good as that in a quarter of its time, and then an early end.
     "fast": {**_QUICK, "patience": 6},
     # The same until it has long stopped to improve.
-    "balanced": {**_QUICK, "patience": 12},
+    "balanced": {**_QUICK, "patience": 20},
     # Few large steps, for GPUs; two lower rates, each from the best weights before it.
     "large": {
         **_QUICK,

@@ -4,6 +4,7 @@ from dataclasses import asdict
 
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
+from mh4.training.schedule import Schedule
 
 # Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
 PUBLISHED_NETWORK = {
@@ -37,6 +38,7 @@ PUBLISHED_TRAINING = {
     "batch_words": 100,
     "evaluation_steps": 500,
     "patience": 5,
+    "patience_growth": 0.0,
     "decays": 3,
     "decay_factor": 0.25,
     "decay_from": "last",
@@ -71,3 +73,16 @@ def test_large_steps_end_by_themselves_or_after_a_number_of_epochs():
     assert (settings.batch_words, settings.learning_rate, settings.max_epochs) == (4000, 0.012, 170)
     assert (settings.rate_fall, settings.patience, settings.decays, settings.decay_factor) == ("steps", 10, 2, 0.3)
     assert settings.decay_from == "best"
+
+
+def test_every_preset_but_the_published_one_waits_longer_on_larger_treebanks():
+    def wait(preset, words):
+        training = make_config(ChartConfig, PRESETS[preset]).training
+        schedule = Schedule(training, words // training.batch_words)
+        return schedule.patience * schedule.interval
+
+    for preset in set(PRESETS) - {"paper"}:
+        assert wait(preset, 20_000) < wait(preset, 35_000) < wait(preset, 200_000)
+        assert wait(preset, 2_000_000) * PRESETS[preset]["batch_words"] <= 3 * 2_000_000  # three epochs
+    assert wait("paper", 20_000) == wait("paper", 35_000) == 2500
+    assert (wait("balanced", 20_000), wait("balanced", 35_000)) == (4000, 5000)
