@@ -4,6 +4,7 @@ Nearly every sentence is taken apart in a few steps for all of its words togethe
 or wrong, is looked at line by line, which also words the errors.
 """
 
+import io
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
@@ -21,6 +22,7 @@ STRIDE = 9  # fields per word, see `Content`
 WAITING = bytes(bytearray(b"\0nothing more yet"))  # this very object: a line that has not come
 _BOM = "\ufeff".encode()
 _LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9]+[-.0-9]*\t)")  # a CR, and what begins a line of CoNLL-U
+_COMMENT_NAME = re.compile(r"#\s*([^\s=]*)")
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
 _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
 
@@ -76,6 +78,21 @@ def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
             before += 1
     if lines:
         yield Block(lead, lines, b"", before + 1)
+
+
+def text_blocks(text: str, source: str) -> Iterator[Block]:
+    """The blocks of a string, called ``source`` in messages.
+
+    DataError: It holds a lone surrogate. TypeError: It is no string.
+    """
+    if not isinstance(text, str):
+        raise TypeError(f"a string in the CoNLL-U format is needed, not {quote(repr(text))}")
+    try:
+        content = text.encode()
+    except UnicodeEncodeError as error:
+        line, code = text.count("\n", 0, error.start) + 1, ord(text[error.start])
+        raise DataError(f"{source}:{line}: U+{code:04X} is a lone surrogate, which is not valid Unicode") from None
+    return blocks(io.BytesIO(content))
 
 
 def read_block(block: Block, source: str, number: int) -> Content:
@@ -246,6 +263,12 @@ def find_comment(lines: Iterable[str], key: str) -> str | None:
                 if found == key:
                     return value
     return None
+
+
+def comment_name(line: str) -> str:
+    """``newdoc`` of ``# newdoc id = x``, the first word of a comment; empty for other lines."""
+    found = _COMMENT_NAME.match(line)
+    return found[1] if found else ""
 
 
 def sentence_name(sent_id: str | None, number: int) -> str:

@@ -11,12 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from .blocks import comment_name
 from .confidence import Confidence, with_entries
 from .sentence import Sentence
 
 WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextHead"
 TREE = "tree_confidence"
 DIGITS = 3
+_OF_FIRST = ("newdoc", "newpar", "parallel_id")
+_SENT_ID = re.compile(r"#\s*sent_id\s*=")
 _OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
 
 
@@ -63,9 +66,8 @@ def with_confidence(sentence: Sentence) -> Sentence:
 
 def without_confidence(sentence: Sentence) -> Sentence:
     """The sentence without what `with_confidence` has written into it."""
-    comments = [comment for comment in sentence.comments if not _OF_TREE.match(comment)]
-    if len(comments) < len(sentence.comments):
-        sentence = sentence.replace(comments=comments)
+    if any(map(_OF_TREE.match, sentence.comments)):
+        sentence = sentence.changed_comments(lambda comment: None if _OF_TREE.match(comment) else comment)
     if any(name in misc for misc in sentence.misc if misc != "_" for name in (WORD, MARGIN)):
         sentence = sentence.replace(misc=[_forgotten(misc) for misc in sentence.misc])
     return sentence
@@ -112,15 +114,17 @@ def without_uncertain(sentence: Sentence, least: float, given: Sentence | None =
 def ranked(sentence: Sentence, rank: int) -> Sentence:
     """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own.
 
-    Of several, the first alone begins a document or a paragraph. What an earlier parser said of its confidence goes.
+    Of several, the first alone has the comments about its document or paragraph, and that it is parallel to another.
+    What an earlier parser said of its confidence goes.
     """
-    sentence = without_confidence(sentence)
-    if rank > 1:
-        comments = sentence.comments
-        kept = [comment for comment in comments if not comment.startswith(("# newdoc", "# newpar"))]
-        sentence = sentence.replace(comments=kept) if len(kept) < len(comments) else sentence
-    if sentence.sent_id is not None:
-        sentence = sentence.with_comment("sent_id", f"{sentence.sent_id}-k{rank}")
+
+    def own(comment: str) -> str | None:
+        name = comment_name(comment)
+        if rank > 1 and (name in _OF_FIRST or name.startswith("global.")):
+            return None
+        return f"# sent_id = {sentence.sent_id}-k{rank}" if _SENT_ID.match(comment) else comment
+
+    sentence = without_confidence(sentence).changed_comments(own)
     sentence = sentence.with_comment("rank", rank)
     return sentence if sentence.score is None else sentence.with_comment("score", shown(sentence.score))
 

@@ -1,8 +1,8 @@
 """Cutting a text in a process of its own: the segmenter holds Python's lock, and works ahead of the parser here.
 
 The process reads the text from its standard input, which is the file, the pipe or the standard input that was opened
-here, and writes records: a letter, the length of what follows in four bytes, and that. ``S`` are sentences in CoNLL-U,
-``E`` is the error of a paragraph that is left out, ``F`` that of the whole text, and ``.`` the end.
+here, and writes records: a letter, the length of what follows in four bytes, and that. ``S`` is a `Cut`, ``E`` the
+error of a paragraph that is left out, ``F`` that of the whole text, and ``.`` the end.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from typing import BinaryIO
 
 from .errors import DataError, Errors
 from .files import is_descriptor, open_input, open_unread, source_name
-from .segmenter import Segmenter, SegmenterModel, read_cut
+from .segmenter import Cut, Segmenter, SegmenterModel, read_cut
 from .sentence import Sentence
 
 AHEAD = 64  # records, of up to 64 KiB of text each, that wait for the parser
@@ -59,7 +59,7 @@ def cut_file(
     ):
         for kind, payload in records:
             if kind == b"S":
-                for sentence in read_cut(payload, source, number):
+                for sentence in read_cut(Cut.from_bytes(payload), source, number):
                     number = sentence.number
                     yield sentence
             elif kind == b"":
@@ -175,8 +175,8 @@ def main(copy: str, model: str, source: str, document: str) -> None:
         Path(copy).unlink()
         segmenter = Segmenter(SegmenterModel(Path(model), content))
         with open_input("-", source) as stream:
-            for portion in segmenter.cut_stream(stream, source, Errors(report), document):
-                _send(b"S", portion)
+            for cut in segmenter.cut_stream(stream, source, Errors(report), document):
+                _send(b"S", cut.to_bytes())
         _send(b".")
     except BrokenPipeError:
         raise

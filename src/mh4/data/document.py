@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Iterable, Sequence
 from html import escape
 from typing import overload
 
-from .blocks import blocks
+from .blocks import text_blocks
 from .errors import counted, quote
 from .sentence import Sentence
 
@@ -26,7 +25,7 @@ class Document(Sequence[Sentence]):
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Document:
         """The sentences of a text in the CoNLL-U format; a `DataError` if one is not valid."""
-        found = blocks(io.BytesIO(text.encode()))
+        found = text_blocks(text, source)
         return cls(Sentence.from_block(block, source, number) for number, block in enumerate(found, start=1))
 
     def __len__(self) -> int:
@@ -64,7 +63,7 @@ class Document(Sequence[Sentence]):
 
     def to_json(self) -> str:
         """The sentences as a JSON array; see `Sentence.to_dict`."""
-        return json.dumps([sentence.to_dict() for sentence in self], ensure_ascii=False)
+        return json.dumps([sentence.to_dict() for sentence in self], ensure_ascii=False, allow_nan=False)
 
     def _repr_html_(self) -> str:
         """The trees, in a notebook."""

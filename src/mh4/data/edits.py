@@ -1,17 +1,18 @@
 """New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from operator import index
 
 import numpy as np
-from conllu.serializer import serialize_field
 
 from .blocks import STRIDE
+from .entries import written
 from .errors import quote
-from .values import COLUMNS, FORM, HEAD, MISC, surely_sound, value_problem
+from .spaces import NO_SPACE
+from .values import COLUMNS, FORM, HEAD, MISC, UNKNOWN_HINT, surely_sound, value_problem
 
 Others = tuple[tuple[int, str], ...]
-NO_SPACE = "SpaceAfter=No"
 _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
 
 
@@ -29,12 +30,12 @@ def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.nd
     return values.astype(np.int32, copy=False)
 
 
-def replace_column(fields: list[str], column: int, given: Sequence[str | Mapping[str, str] | None]) -> None:
-    """Write n values of a column into the fields; mappings become ``Case=Nom|Number=Sing``, None "_"."""
+def replace_column(fields: list[str], column: int, given: Sequence[object]) -> None:
+    """Write n values of a column into the fields; see `entries.written`."""
     n = len(fields) // STRIDE
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{COLUMNS[column]} needs one value for each of {n} words")
-    values = [value if isinstance(value, str) else serialize_field(value and dict(value)) for value in given]
+    values = [value if isinstance(value, str) else written(value, column) for value in given]
     old = fields[column::STRIDE]
     ends = [""] * n
     if column == MISC:
@@ -44,15 +45,37 @@ def replace_column(fields: list[str], column: int, given: Sequence[str | Mapping
     new = set(values).difference(old)
     if not surely_sound([*new], column):
         for value in new:
-            if problem := value_problem(value, column):
-                raise ValueError(f"{COLUMNS[column]} may not be {quote(value)}, which {problem}")
+            _check(value, column, COLUMNS[column])
     fields[column::STRIDE] = map(str.__add__, values, ends)
+
+
+def _check(value: object, column: int, name: str) -> None:
+    if not isinstance(value, str):
+        raise TypeError(f"{name} is {quote(repr(value))}, not a string")
+    if problem := value_problem(value, column):
+        hint = f" ({UNKNOWN_HINT} or None)" if not value else ""
+        raise ValueError(f"{name} may not be {quote(value)}, which {problem}{hint}")
 
 
 def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> Others:
     """Other lines with these comments, at their beginning, in place of all that there were."""
+    if isinstance(comments, str):
+        raise TypeError(f"comments are lines, such as [{quote(comments)}], not one string")
     kept = [other for other in others if not other[1].startswith("#")]
     return (*((0, _checked_comment(line) + _line_end(first_misc)) for line in comments), *kept)
+
+
+def changed_comments(others: Others, change: Callable[[str], str | None]) -> Others:
+    """Other lines with what a function makes of each comment, without its line end; None leaves the comment out."""
+    lines = []
+    for before, line in others:
+        if line.startswith("#"):
+            comment = line.removesuffix("\r")
+            if (new := change(comment)) is None:
+                continue
+            line = _checked_comment(new) + line[len(comment) :]
+        lines.append((before, line))
+    return tuple(lines)
 
 
 def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
@@ -75,14 +98,21 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
     """
     kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
     end = 0
-    for first, last, form, *more in tokens:
+    for token in tokens:
+        try:
+            start, stop, form, *more = token
+            if isinstance(start, bool) or isinstance(stop, bool):
+                raise TypeError
+            first, last = index(start), index(stop)
+        except (TypeError, ValueError):
+            raise TypeError(
+                f"a multiword token is its first word, its last word and its form, not {quote(repr(token))}"
+            ) from None
         if not end < first <= last <= n:
             raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")
-        if problem := value_problem(form, FORM):
-            raise ValueError(f"the form of {first}-{last} may not be {quote(form)}, which {problem}")
-        misc = more[1] if len(more) > 1 else NO_SPACE if more == [False] else "_"
-        if problem := value_problem(misc, MISC):
-            raise ValueError(f"MISC of {first}-{last} may not be {quote(misc)}, which {problem}")
+        _check(form, FORM, f"the form of {first}-{last}")
+        misc = written(more[1], MISC) if len(more) > 1 else NO_SPACE if more == [False] else "_"
+        _check(misc, MISC, f"MISC of {first}-{last}")
         end = last
         if first < last:
             line = "\t".join((f"{first}-{last}", form, *"_" * (STRIDE - 2), misc))
@@ -95,7 +125,9 @@ def _line_end(first_misc: str) -> str:
     return "\r" * first_misc.partition("\n")[0].endswith("\r")
 
 
-def _checked_comment(line: str) -> str:
+def _checked_comment(line: object) -> str:
+    if not isinstance(line, str):
+        raise TypeError(f"a comment is a string, not {quote(repr(line))}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
         raise ValueError(f"{quote(line)} is no comment (it begins with # and is one line)")
     return line

@@ -6,11 +6,12 @@ import io
 import os
 import re
 import tempfile
+from array import array
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from .blocks import blocks
 from .errors import DataError, Errors, require
@@ -27,6 +28,33 @@ _HEADER = b"\x12morphodita_parsito"  # of a model of UDPipe 1
 # UDPipe ends a text at NUL, and takes for words what Python, and every reader of lines, takes for white space.
 _FOR_UDPIPE = str.maketrans({"\0": "\1"} | dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029", " "))
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
+
+
+class Cut(NamedTuple):
+    """Sentences that follow each other in a text.
+
+    Attributes
+    ----------
+    conllu
+        The sentences.
+    starts
+        Where the first token of each begins in the text, in characters.
+    """
+
+    conllu: bytes
+    starts: array[int]
+
+    def to_bytes(self) -> bytes:
+        """For `from_bytes` in another process."""
+        return len(self.starts).to_bytes(4, "little") + self.starts.tobytes() + self.conllu
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Cut:
+        """What `to_bytes` has made."""
+        starts = array("q")
+        end = 4 + starts.itemsize * int.from_bytes(data[:4], "little")
+        starts.frombytes(data[4:end])
+        return cls(data[end:], starts)
 
 
 @dataclass(frozen=True)
@@ -110,14 +138,14 @@ class Segmenter:
                 f"{source}: character {error.start + 1} (U+{ord(text[error.start]):04X}) is a lone surrogate, "
                 "which is not valid Unicode"
             ) from None
-        number = 0
-        for portion in self.cut_stream(stream, source, Errors("raise")):
-            for sentence in read_cut(portion, source, number):
+        number, marked = 0, text.startswith("\ufeff")
+        for cut in self.cut_stream(stream, source, Errors("raise")):
+            for sentence in read_cut(cut, source, number, before=int(marked)):
                 number = sentence.number
                 yield sentence
 
-    def cut_stream(self, stream: Any, source: str, report: Errors, document: str = "") -> Iterator[bytes]:
-        """The sentences of a stream of bytes as CoNLL-U, those of a paragraph as soon as its blank line is read.
+    def cut_stream(self, stream: Any, source: str, report: Errors, document: str = "") -> Iterator[Cut]:
+        """The sentences of a stream of bytes, those of a paragraph as soon as its blank line is read.
 
         Parameters
         ----------
@@ -135,7 +163,7 @@ class Segmenter:
         begins = False
         for portion in portions(stream, source, report):
             begins = begins or portion.begins
-            text = carried + portion.text
+            text, offset = carried + portion.text, portion.start - len(carried)
             before += portion.before
             sentences, carried = self._sentences(text), ""
             if not portion.ends and len(sentences) > 1:  # nobody knows yet where the last one ends
@@ -155,7 +183,8 @@ class Segmenter:
                 lines += [f"# sent_id = {number}", *sentence_lines(text, tokens, following, start), ""]
                 before, begins = "", False
             if lines:
-                yield ("\n".join(lines) + "\n").encode()
+                starts = array("q", [offset + tokens[0].start for tokens in sentences])
+                yield Cut(("\n".join(lines) + "\n").encode(), starts)
 
     def _sentences(self, text: str) -> list[list[Span]]:
         """The tokens of each sentence, none too long; white space apart, they cover the text."""
@@ -191,7 +220,10 @@ def _shortened(token: Span) -> Iterator[Span]:
         yield Span(start, min(start + LONGEST_TOKEN, token.stop))
 
 
-def read_cut(portion: bytes, source: str, before: int = 0) -> Iterator[Sentence]:
-    """The sentences of a portion of `Segmenter.cut_stream`, ``before`` which there were so many."""
-    for number, block in enumerate(blocks(io.BytesIO(portion)), start=before + 1):
-        yield Sentence.from_block(block, source, number)
+def read_cut(cut: Cut, source: str, number: int = 0, before: int = 0) -> Iterator[Sentence]:
+    """The sentences of some that `Segmenter.cut_stream` has cut, after ``number`` others.
+
+    ``before`` are characters at the beginning of the text that it did not see.
+    """
+    for i, block in enumerate(blocks(io.BytesIO(cut.conllu))):
+        yield Sentence.from_block(block, source, number + i + 1, cut.starts[i] + before)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import io
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from math import isfinite
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -14,18 +15,12 @@ from conllu import parse as parse_conllu
 
 from mh4.decoders.trees import is_projective, is_tree
 
-from .blocks import STRIDE, Block, blocks, find_comment, read_block, sentence_name
+from .blocks import STRIDE, Block, find_comment, read_block, sentence_name, text_blocks
 from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
-from .edits import (
-    NO_SPACE,
-    replace_column,
-    replace_heads,
-    with_comment,
-    with_comments,
-    with_multiword_tokens,
-)
+from .edits import changed_comments, replace_column, replace_heads, with_comment, with_comments, with_multiword_tokens
 from .errors import DataError, counted, located, quote
+from .spaces import NO_SPACE, Spaced, spans_in_line, spans_in_text
 from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
 
@@ -81,6 +76,8 @@ class Layout(NamedTuple):
         The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
     lead, blank
         Surplus blank lines before the first line, and the blank line after the last.
+    start
+        Where its first token begins in the text that it was cut from, in characters; None if it was not cut from one.
     """
 
     source: str = "words"
@@ -89,6 +86,7 @@ class Layout(NamedTuple):
     newline: str = "\n"
     lead: str = ""
     blank: str = "\n"
+    start: int | None = None
 
 
 class _Column:
@@ -196,19 +194,22 @@ class Sentence(Sequence[Word]):
 
         DataError: The text is not valid, or holds no sentence or several.
         """
-        found = list(blocks(io.BytesIO(text.encode())))
+        found = list(text_blocks(text, source))
         if len(found) != 1:
             raise DataError(f"{source}: holds {len(found)} sentences (for several, see Document.from_conllu)")
         return cls.from_block(found[0], source, 1)
 
     @classmethod
-    def from_block(cls, block: Block, source: str, number: int) -> Sentence:
-        """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
+    def from_block(cls, block: Block, source: str, number: int, start: int | None = None) -> Sentence:
+        """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U.
+
+        ``start`` is that of its `Layout`.
+        """
         content = read_block(block, source, number)
         newline = content.newline
         blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
         lead = block.lead.decode().replace("\ufeff", "")  # sentences may be written in any order
-        layout = Layout(source, block.first_line, number, newline, lead, blank)
+        layout = Layout(source, block.first_line, number, newline, lead, blank, start)
         return cls._of(content.fields, content.heads, content.others, layout)
 
     # As a sequence of words.
@@ -267,26 +268,47 @@ class Sentence(Sequence[Word]):
     def text(self) -> str:
         """``# text``, or, without it, the tokens with their spaces."""
         text = find_comment(self.comments, "text")
-        if text is None:
-            text = "".join(token.form + " " * token.space_after for token in self.tokens).rstrip(" ")
-        return text
+        return self._joined if text is None else text
 
     @property
-    def tokens(self) -> tuple[Token, ...]:
-        """The tokens of the text, each of one word or of several."""
+    def _joined(self) -> str:
+        """The tokens with their spaces."""
+        return "".join(form + " " * _space_after(misc) for _, _, form, misc in self._token_lines()).rstrip(" ")
+
+    def _token_lines(self) -> Iterator[tuple[int, int, str, str]]:
+        """First and last word, form and MISC of each token of the text."""
         several = {}
         for _, line in self._others:
             first, dash, end = line.partition("\t")[0].partition("-")
             if dash and not line.startswith("#"):
                 fields = line.split("\t")
                 several[int(first)] = int(end), fields[FORM], fields[MISC].removesuffix("\r")
-        tokens = []
         word = 1
         while word <= len(self):
             last, form, misc = several.get(word, (word, self.forms[word - 1], self.misc[word - 1]))
-            tokens.append(Token(word, last, form, NO_SPACE not in misc.split("|"), misc))
+            yield word, last, form, misc
             word = last + 1
-        return tuple(tokens)
+
+    @cached_property
+    def tokens(self) -> tuple[Token, ...]:
+        """The tokens of the text, each of one word or of several."""
+        lines = list(self._token_lines())
+        spaced = [Spaced.of(form, misc) for _, _, form, misc in lines]
+        if self.layout.start is not None:
+            spans = spans_in_text(spaced, self.layout.start)
+        else:
+            forms = [form for _, _, form, _ in lines]
+            found = spans_in_line(forms, self.text)
+            spans = found if found is not None else spans_in_line(forms, self._joined) or []
+        return tuple(
+            Token(first, last, form, _space_after(misc), misc, *span)
+            for (first, last, form, misc), span in zip(lines, spans, strict=True)
+        )
+
+    @cached_property
+    def _token_of(self) -> tuple[Token, ...]:
+        """The token of each word."""
+        return tuple(token for token in self.tokens for _ in range(token.first, token.last + 1))
 
     @property
     def roots(self) -> tuple[int, ...]:
@@ -349,7 +371,7 @@ class Sentence(Sequence[Word]):
         confidence: Confidence | None = None,
         comments: Iterable[str] | None = None,
         multiword_tokens: Iterable[tuple[int, int, str] | Token] | None = None,
-        **columns: Sequence[str | Mapping[str, str] | None],
+        **columns: Sequence[str | Mapping[str, str | None] | Iterable[tuple[str, Any]] | None],
     ) -> Sentence:
         """The sentence with the given columns of its words, or other lines, replaced; all else stays byte for byte.
 
@@ -364,14 +386,15 @@ class Sentence(Sequence[Word]):
         multiword_tokens
             First word, last word and form of each, perhaps with False if there is no space behind it. `tokens` will do.
         forms, lemmas, upos, xpos, feats, relations, deps, misc
-            n values each. An unknown value is "_" or None; mappings become ``Case=Nom|Number=Sing``.
+            n values each. An unknown value is "_" or None. FEATS and MISC may be mappings, which become
+            ``Case=Nom|Number=Sing``, DEPS lists such as ``[("nsubj", 4)]``, as `Word` has them.
 
         Raises
         ------
         ValueError
             A column has a wrong length, a head is out of range, or a value would break the file.
         TypeError
-            There is no such column.
+            There is no such column, or something is no value of it.
         """
         fields = self._fields.copy()
         for name, values in columns.items():
@@ -388,6 +411,11 @@ class Sentence(Sequence[Word]):
             return Sentence._of(fields, self.heads, others, self.layout, score, confidence)
         return Sentence._of(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
 
+    def changed_comments(self, change: Callable[[str], str | None]) -> Sentence:
+        """The sentence with what a function makes of each comment; None leaves the comment out."""
+        others = changed_comments(self._others, change)
+        return Sentence._of(self._fields, self.heads, others, self.layout, self.score, self.confidence)
+
     def with_comment(self, key: str, value: object) -> Sentence:
         """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
@@ -397,7 +425,7 @@ class Sentence(Sequence[Word]):
 
     def to_bytes(self) -> bytes:
         """The sentence as UTF-8 text, closed by its blank line, as it was read but for what was replaced."""
-        _, _, _, newline, lead, blank = self.layout
+        newline, lead, blank = self.layout.newline, self.layout.lead, self.layout.blank
         body = "\t".join(self._fields)
         if self._others and self._others[-1][0]:
             body = "\n".join(self.lines)
@@ -416,18 +444,18 @@ class Sentence(Sequence[Word]):
         return parse_conllu(self.to_conllu())[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Words, tokens and score, for JSON."""
+        """Words, tokens and score, for JSON, which has no infinite numbers: they are None."""
         return {
             "sent_id": self.sent_id,
             "text": self.text,
             "words": [word.to_dict() for word in self],
             "tokens": [token._asdict() for token in self.tokens],
-            "score": self.score,
+            "score": None if self.score is None or not isfinite(self.score) else float(self.score),
         }
 
     def to_json(self) -> str:
         """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False)
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def draw(self, width: int | None = None) -> Drawing:
         """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
@@ -437,6 +465,10 @@ class Sentence(Sequence[Word]):
     def _repr_svg_(self) -> str | None:
         """The tree in a notebook."""
         return draw_svg(self.forms, self.heads, self.relations, self.confidence) if is_tree(self.heads) else None
+
+
+def _space_after(misc: str) -> bool:
+    return NO_SPACE not in misc.split("|")
 
 
 _COLUMNS = {name: value.column for name, value in vars(Sentence).items() if isinstance(value, _Column)}

@@ -1,9 +1,6 @@
 """Text that is no CoNLL-U yet: paragraphs of raw text, words that are cut already; and the text of sentences.
 
-What stands between two tokens is kept as UDPipe does it (Straka and Straková 2017): nothing is ``SpaceAfter=No``, one
-blank is not written, all else is ``SpacesAfter=…`` with ``\\s``, ``\\t``, ``\\n`` and ``\\r``. ``SpacesBefore`` is what
-stands before a paragraph, ``SpacesInToken`` a token as it was if it holds more than single blanks. Other white space is
-escaped, as Stanza does it, ``\\u00A0``: UD allows none at the end of MISC. `text_of` undoes it.
+White space between tokens is kept in MISC, see `mh4.data.spaces`; `text_of` undoes it.
 """
 
 from __future__ import annotations
@@ -16,19 +13,14 @@ from pathlib import Path
 from typing import BinaryIO, NamedTuple
 
 from .arriving import arriving_lines
-from .blocks import WAITING
-from .edits import NO_SPACE
+from .blocks import WAITING, comment_name
 from .errors import BadFileError, DataError, Errors
 from .files import is_standard_input, open_input, source_name
 from .sentence import Sentence
+from .spaces import NO_SPACE, Spaced, escaped
 
 PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
 
-_ESCAPES = {"\\": "\\\\", " ": "\\s", "\t": "\\t", "\n": "\\n", "\r": "\\r", "|": "\\p"}
-_SPACES = (character for character in map(chr, range(0x3001)) if character.isspace())
-_ESCAPES |= {space: f"\\u{ord(space):04X}" for space in _SPACES if space not in _ESCAPES}
-_ESCAPED = str.maketrans(_ESCAPES)
-_UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
 _NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
 _WHITE = re.compile(r"\s+")
 
@@ -44,12 +36,15 @@ class Portion(NamedTuple):
         White space before its first line.
     begins, ends
         Whether the paragraph begins and ends here.
+    start
+        Characters of the whole text before ``text``, paragraphs that were left out and a byte order mark excepted.
     """
 
     text: str
     before: str
     begins: bool
     ends: bool
+    start: int
 
 
 class Span(NamedTuple):
@@ -67,6 +62,7 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
     """
     lines: list[str] = []
     before, size, begins, line_begins = "", 0, True, True
+    start = 0
     problem: DataError | None = None
     for line in _decoded(iter(lambda: stream.readline(PORTION), b""), source):
         if not isinstance(line, str):
@@ -79,22 +75,23 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
         line_begins = ends
         if blank and begins and not lines:
             before = (before + line)[-PORTION:]
+            start += len(line)
             continue
         lines.append(line)
         size += len(line)
         if blank or size >= PORTION:
             if problem is None:
-                yield Portion("".join(lines), before, begins, blank)
+                yield Portion("".join(lines), before, begins, blank, start)
             elif blank:
                 report(problem)
                 problem = None
-                yield Portion("", "", begins, True)  # ends what was there before the problem
-            lines, before, size, begins = [], "", 0, blank
+                yield Portion("", "", begins, True, start)  # ends what was there before the problem
+            lines, before, start, size, begins = [], "", start + size, 0, blank
     if problem is not None:
         report(problem)
         lines = []
     if lines or not begins:
-        yield Portion("".join(lines), before, begins, True)
+        yield Portion("".join(lines), before, begins, True, start)
 
 
 def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
@@ -134,12 +131,12 @@ def sentence_lines(text: str, tokens: Sequence[Span], stop: int, before: str = "
         following = tokens[i + 1].start if i + 1 < len(tokens) else stop
         written = form = text[start:end]
         gap = text[end:following]
-        misc = [] if gap == " " else ["SpacesAfter=" + gap.translate(_ESCAPED)] if gap else [NO_SPACE]
+        misc = [] if gap == " " else ["SpacesAfter=" + escaped(gap)] if gap else [NO_SPACE]
         if before and i == 0:
-            misc.append("SpacesBefore=" + before.translate(_ESCAPED))
+            misc.append("SpacesBefore=" + escaped(before))
         if _NOT_IN_FORM.search(form):
             form = _WHITE.sub(" ", form)
-            misc.append("SpacesInToken=" + written.translate(_ESCAPED))
+            misc.append("SpacesInToken=" + escaped(written))
         plain += [form, " "] if gap else [form]
         last = "|".join(misc) or "_"
         if words:
@@ -158,19 +155,14 @@ def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
     """
     known = True  # what stands behind the last token
     for sentence in sentences:
-        if not known and any(comment.startswith(("# newdoc", "# newpar")) for comment in sentence.comments):
+        if not known and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments)):
             yield "\n\n"
         for token in sentence.tokens:
-            attributes = dict(pair.partition("=")[::2] for pair in token.misc.split("|"))
-            yield _unescape(attributes.get("SpacesBefore", ""))
-            yield _unescape(attributes["SpacesInToken"]) if "SpacesInToken" in attributes else token.form
-            after = attributes.get("SpacesAfter")
-            known = after is not None
-            yield _unescape(after) if after is not None else " " * (attributes.get("SpaceAfter") != "No")
-
-
-def _unescape(value: str) -> str:
-    return re.sub(r"\\(?:u[0-9A-F]{4}|.)", lambda match: _UNESCAPED.get(match[0], match[0]), value)
+            spaced = Spaced.of(token.form, token.misc)
+            yield spaced.before
+            yield spaced.written
+            yield spaced.after
+            known = spaced.is_known
 
 
 def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sentence | None, None, None]:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
-from conllu.parser import parse_pair_value, parse_paired_list_value
+
+from .entries import read_dependencies, read_entries
 
 
 class _Known:
@@ -42,9 +43,9 @@ class Word:
         self.form = sentence.forms[index]
 
     @property
-    def feats(self) -> Mapping[str, str]:
-        """Morphological features."""
-        return _entries(self.sentence.feats[self.index])
+    def feats(self) -> Mapping[str, str | None]:
+        """Morphological features; one without "=" has None."""
+        return read_entries(self.sentence.feats[self.index])
 
     @property
     def head(self) -> int | None:
@@ -54,13 +55,19 @@ class Word:
 
     @property
     def deps(self) -> list[tuple[str, Any]]:
-        """Enhanced relations with the IDs of their heads, as `conllu` reads them."""
-        return parse_paired_list_value(self.sentence.deps[self.index]) or []  # type: ignore[return-value]
+        """Enhanced relations with the IDs of their heads: 4, or (4, ".", 1) for an empty node.
+
+        DataError: DEPS is malformed; the word of the sentence's ``deps`` is there all the same.
+        """
+        try:
+            return read_dependencies(self.sentence.deps[self.index])
+        except ValueError as error:
+            raise self.sentence.error(f"DEPS of word {self.id}: {error}", self.id) from None
 
     @property
-    def misc(self) -> Mapping[str, str]:
-        """What else is known."""
-        return _entries(self.sentence.misc[self.index])
+    def misc(self) -> Mapping[str, str | None]:
+        """What else is known; an entry without "=" has None."""
+        return read_entries(self.sentence.misc[self.index])
 
     @property
     def parent(self) -> Word | None:
@@ -76,8 +83,25 @@ class Word:
     @property
     def space_after(self) -> bool:
         """Whether the text has a space behind the word."""
-        token = next(token for token in self.sentence.tokens if self.id <= token.last)
-        return self.id == token.last and token.space_after
+        return self.id == self._token.last and self._token.space_after
+
+    @property
+    def start(self) -> int:
+        """Where the word begins, in characters: in the text that was parsed, or in `Sentence.text` without such a text.
+
+        The words of a multiword token have its place.
+        """
+        return self._token.start
+
+    @property
+    def end(self) -> int:
+        """Where the word ends: the character after its last one."""
+        return self._token.end
+
+    @property
+    def _token(self) -> Token:
+        token: Token = self.sentence._token_of[self.index]
+        return token
 
     # What a parser that was asked for its confidence says; None where it says nothing.
 
@@ -109,6 +133,7 @@ class Word:
     def to_dict(self) -> dict[str, Any]:
         """All of the word, for JSON."""
         names: tuple[str, ...] = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
+        names += ("start", "end")
         if self.confidence is not None:
             names += ("confidence", "head_confidence")
         return {name: getattr(self, name) for name in names}
@@ -136,9 +161,6 @@ class Token(NamedTuple):
     form: str
     space_after: bool
     misc: str
-
-
-def _entries(value: str) -> dict[str, str]:
-    """FEATS or MISC as a mapping; an entry without "=" has an empty value."""
-    entries = () if value in ("", "_") else value.split("|")
-    return {key: entry or "" for key, entry in map(parse_pair_value, entries)}
+    start: int = 0
+    """Where it begins in the text, see `Word.start`."""
+    end: int = 0

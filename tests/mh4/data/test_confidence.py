@@ -151,6 +151,18 @@ def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
     second = ranked(parsed, 2)
     other = ranked(Sentence.from_conllu("#sent_id=s1\n1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"), 2)
     assert (other.sent_id, other.comments) == ("s1-k2", ("# sent_id = s1-k2", "# rank = 2"))
+    lines = [
+        "# global.Entity = x",
+        "#newdoc id = d",
+        "# newpar",
+        "# newdoc_extra = a",
+        "# sent_id = s1",
+        "#parallel_id=p/1",
+    ]
+    lines += ["# newdocument", "# text = b", "# sent_id"]
+    of_first, of_second = (ranked(Sentence(["b"], comments=lines), rank).comments for rank in (1, 2))
+    assert list(of_first) == [*lines[:4], "# sent_id = s1-k1", *lines[5:], "# rank = 1"]
+    assert list(of_second) == [lines[3], "# sent_id = s1-k2", *lines[6:], "# rank = 2"]
     assert second.sent_id == "s1-k2"
     assert second.comments[-2:] == ("# rank = 2", "# score = 12.5")
     assert second.confidence is FOUND

@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ import pytest
 from mh4.data import cutting
 from mh4.data.cutting import cut_file
 from mh4.data.errors import DataError, Errors
+from mh4.data.segmenter import Cut
 from mh4.data.text import text_of
 
 TEXT = "Zub ulv.\n\nTor teg.\n"
@@ -95,7 +97,7 @@ def test_what_cannot_be_opened_is_an_error_here(segmenter, tmp_path, monkeypatch
         cut(segmenter, "/dev/stdin")
 
 
-WHOLE = b"# sent_id = 1\n1\tZub\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+WHOLE = Cut(b"# sent_id = 1\n1\tZub\t_\t_\t_\t_\t_\t_\t_\t_\n\n", array("q", [0])).to_bytes()
 RECORD = b"S" + len(WHOLE).to_bytes(4, "little") + WHOLE
 
 

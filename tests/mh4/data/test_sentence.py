@@ -6,7 +6,7 @@ import pickle
 import conllu
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mh4.data.document import Document
@@ -59,7 +59,7 @@ def test_words_say_what_is_in_their_columns(sentence):
     assert do.feats == {"Mood": "Imp", "VerbForm": "Fin"}
     assert do.deps == [("aux", 3)]
     assert away.deps == [("root", 0), ("x", (3, ".", 1))]
-    assert away.misc == {"Ref": "a=b", "SpaceAfter": "No", "Yes": ""}
+    assert away.misc == {"Ref": "a=b", "SpaceAfter": "No", "Yes": None}
     assert (stop.lemma, stop.xpos, stop.deprel, stop.head, stop.feats, stop.deps) == (None, None, None, None, {}, [])
     assert away.head == 0
 
@@ -87,12 +87,46 @@ def test_words_are_equal_with_their_sentences(sentence):
 
 def test_tokens_and_text(sentence):
     first, away, stop = sentence.tokens
-    assert first == Token(1, 2, "Don't", space_after=True, misc="Typo=Yes")
-    assert away == Token(3, 3, "go  away", space_after=False, misc=sentence.misc[2])
-    assert stop == Token(4, 4, ".", space_after=True, misc="_")
+    assert first == Token(1, 2, "Don't", space_after=True, misc="Typo=Yes", start=0, end=5)
+    assert away == Token(3, 3, "go  away", space_after=False, misc=sentence.misc[2], start=6, end=14)
+    assert stop == Token(4, 4, ".", space_after=True, misc="_", start=14, end=15)
     assert sentence.text == "Don't go  away."
     assert [word.space_after for word in sentence] == [False, True, False, True]
     assert sentence.with_comment("text", "Do not!").text == "Do not!"
+
+
+def test_no_space_is_an_entry_of_its_own():
+    columns = {"misc": ["CorrectSpaceAfter=No", "SpaceAfter=Nope", "A=1|SpaceAfter=No", "SpaceAfter=No|Z=1", "_"]}
+    sentence = Sentence(["a", "b", "c", "d", "e"], **columns)
+    assert sentence.text == "a b cde"
+    assert [token.space_after for token in sentence.tokens] == [True, True, False, False, True]
+    one = Sentence(["a", "b"], multiword_tokens=[(1, 2, "ab", True, "CorrectSpaceAfter=No")])
+    assert one.tokens[0].space_after
+
+
+def places(sentence):
+    """What the text has where words and tokens say that they are."""
+    text = sentence.text
+    return [text[word.start : word.end] for word in sentence], [
+        text[token.start : token.end] for token in sentence.tokens
+    ]
+
+
+def test_words_and_tokens_know_their_place_in_the_text(sentence):
+    tokens = ["Don't", "go  away", "."]
+    assert places(sentence) == (["Don't", *tokens], tokens)
+    spaced = sentence.with_comment("text", "Don't\u00a0 go  away .")
+    assert places(spaced) == (["Don't", *tokens], tokens)
+    assert [(token.start, token.end) for token in spaced.tokens] == [(0, 5), (7, 15), (16, 17)]
+    other = sentence.with_comment("text", "Do not!")  # holds no tokens: as if there were no such comment
+    assert [(token.start, token.end) for token in other.tokens] == [(0, 5), (6, 14), (14, 15)]
+    assert places(Sentence([" a", "b ", "\U0001f600", "c"], misc=["_", "SpaceAfter=No", "_", "_"]))[1] == [
+        " a",
+        "b ",
+        "\U0001f600",
+        "c",
+    ]
+    assert places(Sentence(["a", "a", "a"]))[0] == ["a", "a", "a"]
 
 
 def test_a_sentence_is_shown_in_short(sentence):
@@ -163,8 +197,19 @@ def test_json(sentence):
         "misc": {},
         "feats": {"Mood": "Imp", "VerbForm": "Fin"},
         "deps": [["aux", 3]],
+        "start": 0,
+        "end": 5,
     }
-    assert data["tokens"][0] == {"first": 1, "last": 2, "form": "Don't", "space_after": True, "misc": "Typo=Yes"}
+    token = {"first": 1, "last": 2, "form": "Don't", "space_after": True, "misc": "Typo=Yes", "start": 0, "end": 5}
+    assert data["tokens"][0] == token
+
+
+@pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
+def test_json_has_no_infinite_numbers(sentence, score):
+    scored = sentence.replace(heads=sentence.heads, score=score)
+    assert json.loads(scored.to_json(), parse_constant=pytest.fail)["score"] is None
+    assert json.loads(Document([scored]).to_json(), parse_constant=pytest.fail)[0]["score"] is None
+    assert json.loads(sentence.replace(score=np.float32(0.5)).to_json())["score"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -225,6 +270,109 @@ def test_values_may_be_mappings_or_unknown(sentence):
     assert new.feats == ("Case=Nom|Number=Sing", "_", "_", "Foreign=Yes")
     assert new.lemmas == ("_",) * 4
     assert new.replace(feats=[word.feats for word in sentence], lemmas=sentence.lemmas) == sentence
+
+
+ENTRIES = st.dictionaries(
+    st.text(min_size=1, max_size=3), st.none() | st.text(max_size=3) | st.integers() | st.floats(), max_size=3
+)
+
+
+@given(ENTRIES, st.sampled_from(["feats", "misc"]))
+@example({"Gloss": ""}, "misc")
+@example({"Gloss": None}, "misc")
+@example({"_": None}, "misc")
+@example({"_": None, "a": "_"}, "misc")
+def test_mappings_read_back_as_they_were_or_are_refused(entries, column):
+    """Several entries instead of one, or none, would be written silently."""
+    texts = [key if value is None else f"{key}={value}" for key, value in entries.items()]
+    together = "|".join(texts)
+    spaces = together if column == "feats" else together[:1] + together[-1:]
+    if (
+        any("|" in text or "=" in key for key, text in zip(entries, texts, strict=True))
+        or together == "_"
+        or any(character.isspace() for character in spaces)
+        or not {*"\t\n\r\0"}.isdisjoint(together)
+        or any("\ud800" <= character <= "\udfff" for character in together)
+    ):
+        with pytest.raises(ValueError, match=r"^(FEATS|MISC) may not (be|hold)"):
+            Sentence(["a"], **{column: [entries]})
+        return
+    sentence = Sentence(["a"], **{column: [entries]})
+    expected = {key: value if value is None else str(value) for key, value in entries.items()}
+    (again,) = Document.from_conllu(sentence.to_conllu())
+    assert getattr(sentence[0], column) == getattr(again[0], column) == expected
+    assert again.replace(**{column: [getattr(again[0], column)]}) == sentence
+
+
+def test_entries_of_files_are_written_as_they_were():
+    text = "1\ta\t_\t_\t_\tA=\t_\t_\t_\tGloss=|Yes|=x|A=b=c| d =e\n\n"
+    sentence = Sentence.from_conllu(text)
+    assert sentence[0].feats == {"A": ""}
+    assert sentence[0].misc == {"Gloss": "", "Yes": None, "": "x", "A": "b=c", " d ": "e"}
+    again = sentence.replace(feats=[word.feats for word in sentence], misc=[word.misc for word in sentence])
+    assert again.to_conllu() == text
+
+
+@pytest.mark.parametrize(
+    ("columns", "kind", "message"),
+    [
+        ({"misc": [{"Gloss": "a|b"}]}, ValueError, r"MISC may not hold 'Gloss=a\|b': an entry has no \|"),
+        ({"misc": [{"a=b": "c"}]}, ValueError, "MISC may not hold 'a=b=c': .* its name no ="),
+        ({"feats": [{"a|b": "c"}]}, ValueError, r"FEATS may not hold 'a\|b=c'"),
+        ({"misc": [{"": None}]}, ValueError, "MISC may not hold ''"),
+        ({"misc": [{"A": ["b"]}]}, TypeError, r"MISC takes strings by their names, not \"{'A': \['b'\]}\""),
+        ({"feats": [{1: "b"}]}, TypeError, "FEATS takes strings by their names"),
+        ({"feats": [["Case=Nom"]]}, TypeError, r"FEATS takes a mapping, a string or None, not \"\['Case=Nom'\]\""),
+        ({"lemmas": [{"a": "b"}]}, TypeError, "LEMMA takes a string or None"),
+        ({"xpos": [1]}, TypeError, "XPOS takes a string or None, not '1'"),
+        ({"deps": [{2: "det"}]}, TypeError, r"DEPS takes a list such as \[\('nsubj', 4\)\], a string or None"),
+        ({"deps": [["nsubj"]]}, ValueError, r"DEPS takes relations with their heads, such as \('nsubj', 4\), not"),
+        *(
+            ({"deps": [[one]]}, ValueError, "DEPS takes relations with their heads")
+            for one in [
+                ("a|b", 1),
+                ("", 1),
+                ("a", True),
+                ("a", -1),
+                ("a", 1.0),
+                ("a", (1, "-", 2)),
+                (2, "a"),
+                ("a", "1:b"),
+            ]
+        ),
+    ],
+)
+def test_values_that_are_none_are_refused(columns, kind, message):
+    with pytest.raises(kind, match=message):
+        Sentence(["a"], **columns)
+
+
+def test_enhanced_relations_read_back_as_they_were(sentence):
+    assert sentence.replace(deps=[word.deps for word in sentence]) == sentence
+    new = sentence.replace(deps=[[("det", 2)], [], None, [("nmod:of", np.int64(3)), ("x", (3, ".", 1))]])
+    assert new.deps == ("2:det", "_", "_", "3:nmod:of|3.1:x")
+    assert new[3].deps == [("nmod:of", 3), ("x", (3, ".", 1))]
+
+
+@pytest.mark.parametrize("deps", ["det", "2", "2:det|", "x:det", "1-2:det", "01:det", "2:"])
+def test_malformed_enhanced_relations_are_an_error_when_they_are_asked_for(deps):
+    text = tree(0, 1, comments="# sent_id = s\n").replace("1\t_\t_\t_", f"1\t_\t{deps}\t_")
+    sentence = Sentence.from_conllu(text, source="f")
+    assert sentence.deps[1] == deps
+    assert sentence.to_conllu() == text
+    with pytest.raises(
+        DataError, match=r"f:3: sentence s: DEPS of word 2: '.*' is not like 4:nsubj\|5\.1:obj"
+    ) as caught:
+        _ = sentence[1].deps
+    assert deps in str(caught.value)
+
+
+def test_a_text_with_a_lone_surrogate_is_no_sentence():
+    for read in (Sentence.from_conllu, Document.from_conllu):
+        with pytest.raises(DataError, match=r"^text:3: U\+D83D is a lone surrogate"):
+            read(tree(0) + "1\t\ud83d")
+        with pytest.raises(TypeError, match="a string in the CoNLL-U format is needed, not \"b'1'\""):
+            read(b"1")
 
 
 def test_annotations(sentence):
@@ -290,7 +438,7 @@ def test_line_ends_and_odd_values_stay_where_other_values_are_replaced():
 
 def test_multiword_tokens(sentence):
     new = sentence.replace(multiword_tokens=[(1, 2, "Don't"), (3, 4, "go!", False)])
-    assert new.tokens == (Token(1, 2, "Don't", True, "_"), Token(3, 4, "go!", False, "SpaceAfter=No"))
+    assert new.tokens == (Token(1, 2, "Don't", True, "_", 0, 5), Token(3, 4, "go!", False, "SpaceAfter=No", 6, 9))
     assert new.lines[2] == word("1-2", "Don't")[:-1]
     assert new.lines[5] == "3-4\tgo!" + "\t_" * 7 + "\tSpaceAfter=No"
     assert new.replace(multiword_tokens=new.tokens) == new
@@ -331,6 +479,7 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced():
         ({"comments": ["# a\n1"]}, "is no comment"),
         ({"multiword_tokens": [(1, 3, "abc")]}, "1-3 overlaps another or reaches beyond the words, 2"),
         ({"multiword_tokens": [(1, 2, "ab"), (2, 2, "b")]}, "2-2 overlaps"),
+        ({"multiword_tokens": [(1, 2, "ab", True, {"A": "|"})]}, r"MISC may not hold 'A=\|'"),
         ({"multiword_tokens": [(1, 2, " ")]}, "form of 1-2 may not be ' ', which is white space alone"),
         ({"multiword_tokens": [(1, 2, "ab", True, "A=1 ")]}, "MISC of 1-2 may not be 'A=1 ', which begins or ends"),
         ({"lemmas": ["", "_"]}, "LEMMA may not be '', which is empty"),
@@ -344,6 +493,25 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced():
 def test_columns_that_would_break_the_file_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Sentence.from_words(["a", "b"]).replace(**options)
+
+
+@pytest.mark.parametrize(
+    "token", [(True, 2, "x"), (1, np.True_, "x"), (1.0, 2, "x"), ("1", "2", "x"), (1, 2), 1, "12x"]
+)
+def test_multiword_tokens_are_two_places_and_a_form(token):
+    """``True-2`` would be written, and could not be read."""
+    with pytest.raises(TypeError, match="a multiword token is its first word, its last word and its form, not"):
+        Sentence(["a", "b"], multiword_tokens=[token])
+    with pytest.raises(TypeError, match="the form of 1-2 is '5', not a string"):
+        Sentence(["a", "b"], multiword_tokens=[(1, 2, 5)])
+    new = Sentence(["a", "b"], multiword_tokens=[(np.int32(1), np.int64(2), "ab", True, {"A": "b"})])
+    assert new.lines[0] == word("1-2", "ab")[:-2] + "A=b"
+
+
+def test_comments_are_lines():
+    for comments in ("# a", [1]):
+        with pytest.raises(TypeError, match=r"comments are lines|a comment is a string"):
+            Sentence(["a"], comments=comments)
 
 
 def test_unknown_columns_are_refused(sentence):

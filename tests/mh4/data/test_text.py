@@ -4,7 +4,7 @@ import io
 import pickle
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from mh4.data.conllu import read_conllu
@@ -88,6 +88,21 @@ def test_any_text_comes_back(cutter, text):
     assert list(Document.from_conllu(conllu)) == sentences
 
 
+@given(
+    st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+    | st.text(" \t\n\r\ufeff\u3000a.\u200d\\|")
+)
+@example("\ufeff \n\n Zub ulv.\r\n\r\n\r\n Tor  zub. Teg")
+@example(f"Zub.{' ' * 700}\n" * 100)  # in portions
+@example(f"Zub.{' ' * PORTION}\n{' ' * (PORTION + 9)}\nTor.")
+def test_words_stand_in_the_text_where_they_say(cutter, text):
+    for sentence in cutter.cut(text):
+        for token in sentence.tokens:
+            assert " ".join(text[token.start : token.end].split()) == " ".join(token.form.split())
+            for word in sentence[token.first - 1 : token.last]:
+                assert (word.start, word.end) == (token.start, token.end)
+
+
 @pytest.mark.parametrize(
     "text", ["😀👩‍👩‍👧", "שלום עולם. שלום", "\u200d", "a" * (PORTION + 5000), "é " * PORTION, "_ #"]
 )
@@ -164,6 +179,7 @@ def test_the_process_gives_the_same_sentences(cutter, small_treebanks, tmp_path)
     alone = list(cutter.cut(text))
     assert [sentence.lines[1:] for sentence in sentences] == [sentence.lines[1:] for sentence in alone]
     assert [sentence.number for sentence in sentences] == list(range(1, len(sentences) + 1))
+    assert [sentence.tokens for sentence in sentences] == [sentence.tokens for sentence in alone]
 
 
 def test_the_process_hands_errors_on(cutter, tmp_path):
@@ -279,7 +295,7 @@ def test_a_segmenter_can_be_copied(cutter):
 def test_a_long_paragraph_ends_where_it_is_not_utf8(cutter):
     text = b"Zub ulv. " * (PORTION // 8) + b"\xff\n\nZub tor.\n"
     report = Errors(lambda error: None)
-    conllu = b"".join(cutter.cut_stream(io.BytesIO(text), "f", report)).decode()
+    conllu = b"".join(cut.conllu for cut in cutter.cut_stream(io.BytesIO(text), "f", report)).decode()
     assert report.count == 1
     last = Document.from_conllu(conllu)[-1]
     assert last.text == "Zub tor."

@@ -1,0 +1,79 @@
+"""Columns of several entries: FEATS and MISC as mappings, DEPS as a list. What is written reads back as it was."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from .errors import quote
+from .values import COLUMNS, DEPS, FEATS, MISC
+
+_HEAD = re.compile(r"(0|[1-9][0-9]*)(?:\.([1-9][0-9]*))?")
+_DEPENDENCY = re.compile(_HEAD.pattern + ":([^|]+)")
+
+
+def read_entries(value: str) -> dict[str, str | None]:
+    """FEATS or MISC as a mapping; an entry without "=" has None. Of several of one name, the last counts."""
+    entries = (entry.partition("=") for entry in value.split("|") if entry)
+    return {} if value == "_" else {name: entry if sign else None for name, sign, entry in entries}
+
+
+def read_dependencies(value: str) -> list[tuple[str, Any]]:
+    """DEPS as relations with their heads: 4, or (4, ".", 1) for an empty node. ValueError: it is malformed."""
+    if value == "_":
+        return []
+    found = [_DEPENDENCY.fullmatch(entry) for entry in value.split("|")]
+    if None in found:
+        raise ValueError(f"{quote(value)} is not like 4:nsubj|5.1:obj (an unknown value is _)")
+    parts = [match.groups() for match in found if match is not None]
+    return [(name, (int(head), ".", int(empty)) if empty else int(head)) for head, empty, name in parts]
+
+
+def written(value: object, column: int) -> str:
+    """A value as it stands in the column: a string as it is, None as "_", mappings and lists of dependencies in full.
+
+    Raises
+    ------
+    ValueError
+        It would not read back as it was.
+    TypeError
+        The column does not take such a value.
+    """
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "_"
+    if column in (FEATS, MISC) and isinstance(value, Mapping):
+        return _written_entries(value, COLUMNS[column])
+    if column == DEPS and isinstance(value, Iterable) and not isinstance(value, Mapping):
+        return "|".join(map(_written_dependency, value)) or "_"
+    kinds = {FEATS: "a mapping, ", MISC: "a mapping, ", DEPS: "a list such as [('nsubj', 4)], "}.get(column, "")
+    raise TypeError(f"{COLUMNS[column]} takes {kinds}a string or None, not {quote(repr(value))}")
+
+
+def _written_entries(entries: Mapping[Any, Any], column: str) -> str:
+    texts = []
+    for name, value in entries.items():
+        if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
+            raise TypeError(f"{column} takes strings by their names, not {quote(repr({name: value}))}")
+        text = name if value is None else f"{name}={value}"
+        if not text or "=" in name or "|" in text:
+            raise ValueError(f"{column} may not hold {quote(text)}: an entry has no |, and its name no =")
+        texts.append(text)
+    if texts == ["_"]:
+        raise ValueError(f"{column} may not hold '_' alone, which is an unknown value")
+    return "|".join(texts) or "_"
+
+
+def _written_dependency(dependency: object) -> str:
+    match dependency:
+        case (str(name), (word, ".", empty)):
+            head = f"{word}.{empty}"
+        case (str(name), head):
+            pass
+        case _:
+            name, head = "", ""
+    if _HEAD.fullmatch(str(head)) is None or not name or "|" in name:
+        raise ValueError(f"DEPS takes relations with their heads, such as ('nsubj', 4), not {quote(repr(dependency))}")
+    return f"{head}:{name}"
