@@ -8,6 +8,7 @@ from . import machine
 
 if TYPE_CHECKING:
     from mh4.api import Parser as Parser
+    from mh4.api import compare as compare
     from mh4.api import draw as draw
     from mh4.api import evaluate as evaluate
     from mh4.api import read_conllu as read_conllu
@@ -26,7 +27,7 @@ IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts
 
 # Where each public name lives. They are looked up when they are used: `import mh4.decoders` stays free of PyTorch.
 _HOMES = {
-    "mh4.api": ("Parser", "draw", "evaluate", "train"),
+    "mh4.api": ("Parser", "compare", "draw", "evaluate", "train"),
     "mh4.data.conllu": ("read_conllu", "write_conllu"),
     "mh4.data.errors": ("DataError",),
     "mh4.data.document": ("Document",),
@@ -42,6 +43,7 @@ __all__ = [
     "Sentence",
     "Word",
     "__version__",
+    "compare",
     "draw",
     "evaluate",
     "read_conllu",

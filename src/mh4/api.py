@@ -17,13 +17,15 @@ from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConf
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import CallOptions, ParseOptions
+from mh4.parsers.sources import as_sentences, words_alone
 from mh4.training.perceptron import train as train_perceptron
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
 from mh4.training.segmenter import segmenter_options
 from mh4.training.trainer import train as train_network
-from mh4.trees.evaluation import evaluate
+from mh4.trees.evaluation import Evaluation, evaluate
+from mh4.trees.significance import compare
 
-__all__ = ["Parser", "configure", "draw", "evaluate", "read_conllu", "train", "write_conllu"]
+__all__ = ["Parser", "compare", "configure", "draw", "evaluate", "read_conllu", "train", "write_conllu"]
 
 SCORERS = ("bilstm", "perceptron")
 
@@ -152,6 +154,16 @@ class Parser(CalledWithWords):
             on_progress=on_progress,
             **options,
         )
+
+    def evaluate(
+        self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
+    ) -> Evaluation:
+        """Parse the words of gold trees, a file or sentences, alone, and score the result; see `mh4.evaluate`.
+
+        ``given`` are gold columns that the parser gets all the same, of "upos", "xpos", "feats" and "lemmas".
+        """
+        sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
+        return evaluate(sentences, self.parse(words_alone(sentences, given)))
 
     @property
     def can_keep_heads(self) -> bool:

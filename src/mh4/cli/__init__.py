@@ -13,19 +13,21 @@ import signal
 import sys
 import traceback
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import typer
 
 from mh4 import __version__
-from mh4.data.files import failure_reason
+from mh4.data.errors import DataError
+from mh4.data.files import STDOUT_NAME, failure_reason
 from mh4.machine import Terminated
 
 from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
 from .compiling import announce_compiling, warm_up
-from .options import say
-from .parsing import evaluate, parse
+from .evaluation import evaluate
+from .options import discard, say
+from .parsing import parse
 from .samples import demo, sample
 from .training import train
 from .trees import coverage, oracle, transform
@@ -100,18 +102,52 @@ def main() -> None:
     announce_compiling()
     Terminated.asked = False
     signal.signal(signal.SIGTERM, _terminate)
+    _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
-        app()
+        try:
+            app()
+        finally:
+            sys.stdout.flush()
     except BrokenPipeError:  # the reader of our output went away
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard(sys.stdout)
         raise SystemExit(1) from None
     except Exception as error:
+        if isinstance(error, OSError) and error.filename is None and _is_of_output(error):
+            error.filename = STDOUT_NAME
+            discard(sys.stdout)
         if _Shown.tracebacks:
             raise
         say(f"mh4: {_report(error)}", style="red")
         raise SystemExit(2 if isinstance(error, EXPECTED) else 1) from None
+
+
+class _Closed(io.TextIOBase):
+    """Standard output of a process that was started without it: an error for those who need it."""
+
+    def write(self, text: str) -> int:
+        raise DataError(f"{STDOUT_NAME}: is closed (name a file)")
+
+    @property
+    def buffer(self) -> BinaryIO:
+        raise DataError(f"{STDOUT_NAME}: is closed (name a file)")
+
+
+def _open_what_is_closed() -> None:
+    """Keep files that are opened later from becoming standard streams, into which any library may write."""
+    for descriptor in range(3):
+        try:
+            os.fstat(descriptor)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # becomes the lowest descriptor that is free
+    sys.stdout = sys.stdout or _Closed()
+
+
+def _is_of_output(error: OSError) -> bool:
+    """Whether an error came up where standard output is written: by the libraries that print, or by `main`."""
+    *_, (last, _) = traceback.walk_tb(error.__traceback__)
+    return last.f_globals["__name__"].partition(".")[0] in ("rich", "typer") or last.f_code is main.__code__
 
 
 def _report(error: Exception) -> str:

@@ -1,8 +1,9 @@
 """What several commands share: options, the two consoles, messages."""
 
+import os
 import sys
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
@@ -64,8 +65,16 @@ SkipBadOption = Annotated[
 
 
 def say(text: str, style: str | None = None) -> None:
-    """One line on stderr."""
-    messages.print(text, style=style, highlight=False, soft_wrap=True)
+    """One line on stderr, if it can be written there."""
+    try:
+        messages.print(text, style=style, highlight=False, soft_wrap=True)
+    except OSError:
+        discard(sys.stderr)
+
+
+def discard(stream: TextIO) -> None:
+    """Let what a standard stream still holds go nowhere when the process ends."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def set_threads(threads: int | None) -> None:

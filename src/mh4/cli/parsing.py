@@ -1,8 +1,7 @@
-"""``mh4 parse`` and ``mh4 eval``."""
+"""``mh4 parse``."""
 
 from __future__ import annotations
 
-import json
 import time
 from enum import StrEnum
 from pathlib import Path
@@ -13,14 +12,12 @@ import typer
 from mh4 import IMPORTED_AT
 from mh4.data.files import check_output
 
-from .calibration import evaluate_calibration
 from .options import (
     Device,
     DeviceOption,
     SkipBadOption,
     ThreadsOption,
     error_policy,
-    output,
     report_skipped,
     say,
     set_threads,
@@ -29,11 +26,6 @@ from .progress import words_bar
 
 if TYPE_CHECKING:
     from mh4.parsers.request import ParseOptions
-
-
-CLASSES_OF_ARCS = (
-    "crossing arcs, arc lengths: precision over the system's arcs of that class, recall over the gold ones"
-)
 
 
 class InputFormat(StrEnum):
@@ -197,56 +189,3 @@ def parse(
     say(
         f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
     )
-
-
-def evaluate(
-    gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
-    system: Annotated[Path, typer.Argument(help="CoNLL-U of the system; it may segment words differently.")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-    calibration: Annotated[
-        bool,
-        typer.Option(
-            "--calibration",
-            help="Evaluate the confidences written by mh4 parse --confidence instead of the trees.",
-        ),
-    ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="With --calibration: draw it into this file (SVG, PNG or PDF).")
-    ] = None,
-) -> None:
-    """Evaluate a parse: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length."""
-    from rich.table import Table
-
-    from mh4.trees import evaluation
-
-    if calibration:
-        evaluate_calibration(gold, system, as_json, plot)
-        return
-    if plot is not None:
-        raise ValueError("--plot draws what --calibration measures; add --calibration")
-    result = evaluation.evaluate(gold, system)
-    if as_json:
-        typer.echo(json.dumps(result.as_dict(), indent=1))
-        return
-    table = Table(box=None, pad_edge=False)
-    table.add_column("metric")
-    for column in ("precision", "recall", "F1", "aligned", "gold"):
-        table.add_column(column, justify="right")
-    for name, score in result.rows.items():
-        if result.counts_missing(name):
-            table.add_row(name, *"––––", str(score.gold_total))
-            continue
-        aligned = score.aligned_accuracy
-        table.add_row(
-            name,
-            *(f"{100 * value:.2f}" for value in (score.precision, score.recall, score.f1)),
-            "" if aligned is None else f"{100 * aligned:.2f}",
-            str(score.gold_total),
-        )
-    output.print(table)
-    if result.crossing is not None:
-        output.print(CLASSES_OF_ARCS)
-    if columns := [name for name in result.missing if name != "HEAD"]:
-        say(f'{system}: every {", ".join(columns)} is "_"')
-    if result.crossing is None:
-        say(f'{system if "HEAD" in result.missing else gold}: there are no trees (every HEAD is "_")')

@@ -20,6 +20,7 @@ from mh4.data.stream import Stream
 from mh4.data.text import read_words
 
 from .checking import check_number
+from .request import ANNOTATED, HEADS, Request
 
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
 
@@ -98,6 +99,23 @@ def check_batch_words(batch_words: int | None) -> None:
     """TypeError or ValueError unless it is a number of words, at least one, or None."""
     if batch_words is not None:
         check_number("batch_words", batch_words)
+
+
+def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None = None) -> Iterator[Sentence]:
+    """The sentences without their annotation: what a parser gets that is to be evaluated.
+
+    ``given`` are columns that stay: "upos", "xpos", "feats", "lemmas" or "tags", in a string with commas between them
+    or one by one.
+
+    ValueError: There is no such column.
+    """
+    stays = frozenset() if given is None else Request.of(given).columns
+    if HEADS in stays:
+        raise ValueError(f"a parser that is evaluated is not given heads; known: {', '.join(ANNOTATED)}")
+    gone = [name for name in (*ANNOTATED, "relations", "deps") if name not in stays]
+    for sentence in sentences:
+        n = len(sentence)
+        yield sentence.replace(heads=[-1] * (n + 1), **{name: ["_"] * n for name in gone})
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:

@@ -1,53 +1,26 @@
 """The command line as a user meets it: one line and a status for every mistake, files and pipes for the rest."""
 
-import io
 import json
 import os
 import re
 import subprocess
 import sys
 import time
-from types import SimpleNamespace
 
 import pytest
 import typer
+from command_line import fails_with_one_line
 from small import log_of
 from typer.testing import CliRunner
 
 import mh4
-from mh4.cli import app, main
+from mh4.cli import app
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
 GOOD = "# sent_id = s1\n1\tA\ta\tDET\tDT\t_\t2\tdet\t_\t_\n2\tdog\tdog\tNOUN\tNN\t_\t0\troot\t_\t_\n\n"
 NETWORK = [f"--set={s}" for s in ("hidden=24", "layers=1", "word_size=16", "character_hidden=16", "mlp=16")]
 NETWORK.append("--no-segmenter")
-
-
-@pytest.fixture
-def run(monkeypatch, capfdbinary):
-    """Call the program within this process, as ``python -m mh4 ARGUMENTS`` would."""
-
-    def call(*arguments, stdin=b""):
-        monkeypatch.setattr(sys, "argv", ["mh4", *map(str, arguments)])
-        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
-        with pytest.raises(SystemExit) as stop:
-            main()
-        captured = capfdbinary.readouterr()
-        return SimpleNamespace(returncode=stop.value.code, stdout=captured.out, stderr=captured.err)
-
-    return call
-
-
-def fails_with_one_line(result, *words):
-    """Exit status not 0, one readable line on stderr, no traceback."""
-    stderr = result.stderr.decode()
-    assert result.returncode == 2, stderr
-    assert "Traceback" not in stderr
-    assert len(stderr.strip().splitlines()) == 1, stderr
-    for word in words:
-        assert word in stderr
-    return stderr
 
 
 def commands(group, *path):

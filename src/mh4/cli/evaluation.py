@@ -1,0 +1,216 @@
+"""``mh4 eval``: files of systems, and models that parse the words of the gold file, against it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from mh4.data.files import is_standard_input
+
+from .calibration import evaluate_calibration
+from .options import Device, DeviceOption, ThreadsOption, output, say, set_threads
+from .progress import words_bar
+
+if TYPE_CHECKING:
+    from mh4.data.sentence import Sentence
+    from mh4.trees.evaluation import Evaluation
+    from mh4.trees.significance import Compared
+
+CLASSES_OF_ARCS = (
+    "crossing arcs, arc lengths: precision over the system's arcs of that class, recall over the gold ones"
+)
+
+
+def evaluate(
+    gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
+    files: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            help="CoNLL-U of a system, or of several; they may segment words differently.", metavar="SYSTEM"
+        ),
+    ] = None,
+    models: Annotated[
+        list[Path] | None,
+        typer.Option("--model", help="Parse the words of GOLD alone with this model, and evaluate that; repeatable."),
+    ] = None,
+    given: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COLUMN,...", help="With --model: gold columns that it is given: upos, xpos, feats, lemmas."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    calibration: Annotated[
+        bool,
+        typer.Option(
+            "--calibration",
+            help="Evaluate the confidences written by mh4 parse --confidence instead of the trees.",
+        ),
+    ] = False,
+    plot: Annotated[
+        Path | None, typer.Option(help="With --calibration: draw it into this file (SVG, PNG or PDF).")
+    ] = None,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+) -> None:
+    """Evaluate parses: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length.
+
+    Several systems stand side by side, with confidence intervals and a test of their differences from the first.
+    """
+    systems = [*(files or []), *(models or [])]
+    if not systems:
+        raise ValueError("nothing to evaluate: name a system's CoNLL-U file, or a model with --model")
+    if twice := next((path for i, path in enumerate(systems) if path in systems[:i]), None):
+        raise ValueError(f"{twice}: is named twice")
+    if sum(map(is_standard_input, [gold, *(files or [])])) > 1:
+        raise ValueError("standard input is one file; name the other")
+    if not models and (given is not None or threads is not None or device is not Device.auto):
+        raise ValueError("--given, --device and --threads are for --model")
+    if plot is not None and not calibration:
+        raise ValueError("--plot draws what --calibration measures; add --calibration")
+    if calibration:
+        if models or len(systems) > 1:
+            raise ValueError("--calibration takes the gold file and one file written by mh4 parse --confidence")
+        evaluate_calibration(gold, systems[0], as_json, plot)
+        return
+    if models or len(systems) > 1:
+        _evaluate_all(gold, files or [], models or [], given, device, threads, as_json)
+        return
+    from mh4.trees.evaluation import evaluate as score
+
+    _tell_one(gold, systems[0], score(gold, systems[0]), as_json)
+
+
+def _evaluate_all(
+    gold: Path,
+    files: list[Path],
+    models: list[Path],
+    given: str | None,
+    device: Device,
+    threads: int | None,
+    as_json: bool,
+) -> None:
+    from mh4.data.conllu import read_conllu
+    from mh4.trees.significance import compare
+
+    sentences = list(read_conllu(gold))
+    systems: dict[str, Path | Iterable[Sentence]] = {str(path): path for path in files}
+    if models:
+        systems |= _parsed(models, sentences, str(gold), given, device.value, threads)
+    results = compare(sentences, systems)
+    if len(results) == 1:
+        _tell_one(gold, models[0], results[str(models[0])].evaluation, as_json, predicted=given is None)
+    else:
+        _tell_several(gold, results, as_json, set() if given else set(map(str, models)))
+
+
+def _parsed(
+    models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
+) -> dict[str, Iterator[Sentence]]:
+    """What each model makes of the words of the sentences; it is loaded when the first one is asked for."""
+    from mh4.api import Parser
+    from mh4.parsers.base import Count
+    from mh4.parsers.folder import read_config
+    from mh4.parsers.sources import words_alone
+
+    set_threads(threads)
+    bare = list(words_alone(sentences, given))
+    for model in models:
+        read_config(model)  # an error, if it is none, before the first one parses
+
+    def parsed(model: Path) -> Iterator[Sentence]:
+        parser, count = Parser(model, device=device, threads=threads), Count(0, 0)
+        with words_bar([gold]) as on_progress:
+            for sentence in parser.parse(bare):
+                yield sentence
+                count = Count(count.sentences + 1, count.words + len(sentence))
+                on_progress(count)
+
+    return {str(model): parsed(model) for model in models}
+
+
+def _tell_one(gold: Path, system: Path, result: Evaluation, as_json: bool, predicted: bool = False) -> None:
+    from rich.table import Table
+
+    if as_json:
+        typer.echo(json.dumps(result.as_dict(), indent=1))
+        return
+    table = Table(box=None, pad_edge=False)
+    table.add_column("metric")
+    for column in ("precision", "recall", "F1", "aligned", "gold"):
+        table.add_column(column, justify="right")
+    for name, score in result.rows.items():
+        if result.counts_missing(name):
+            table.add_row(name, *"––––", str(score.gold_total))
+            continue
+        aligned = score.aligned_accuracy
+        table.add_row(
+            name,
+            *(f"{100 * value:.2f}" for value in (score.precision, score.recall, score.f1)),
+            "" if aligned is None else f"{100 * aligned:.2f}",
+            str(score.gold_total),
+        )
+    output.print(table)
+    if result.crossing is not None:
+        output.print(CLASSES_OF_ARCS)
+    _tell_what_is_odd(gold, str(system), result, predicted)
+
+
+def _tell_several(gold: Path, results: Mapping[str, Compared], as_json: bool, predicted: set[str]) -> None:
+    from rich.table import Table
+
+    from mh4.trees.significance import LEVEL, SAMPLES
+
+    if as_json:
+        typer.echo(json.dumps({name: result.as_dict() for name, result in results.items()}, indent=1))
+        return
+    first = next(iter(results))
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0))
+    table.add_column("F1")
+    for name in results:
+        table.add_column(name, justify="right")
+        table.add_column(f"{LEVEL:.0%}", justify="right")
+        if name != first:
+            table.add_column("p", justify="right")
+    for row in results[first].evaluation.rows:
+        cells = [row]
+        for name, result in results.items():
+            score, evaluation = result.evaluation.rows.get(row), result.evaluation
+            known = score is not None and not evaluation.counts_missing(row)
+            cells += _cells(result, row) if known else ["–", ""]
+            if name != first:
+                tested = known and row in result.p_values and not results[first].evaluation.counts_missing(row)
+                cells.append(_probability(result.p_values[row]) if tested else "")
+        table.add_row(*cells)
+    output.print(table)
+    output.print(
+        f"{LEVEL:.0%}: confidence interval of F1 (bootstrap over sentences); p: probability of such a difference from "
+        f"{first} by chance (paired randomisation test of sentences); {SAMPLES:,} samples"
+    )
+    for name, result in results.items():
+        _tell_what_is_odd(gold, name, result.evaluation, name in predicted)
+
+
+def _cells(result: Compared, row: str) -> list[str]:
+    low, high = result.intervals[row]
+    return [f"{100 * result.evaluation.rows[row].f1:.2f}", f"{100 * low:.2f}–{100 * high:.2f}"]
+
+
+def _probability(p: float) -> str:
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
+
+
+def _tell_what_is_odd(gold: Path, system: str, result: Evaluation, predicted: bool) -> None:
+    if columns := [name for name in result.missing if name != "HEAD"]:
+        say(f'{system}: every {", ".join(columns)} is "_"')
+    if result.crossing is None:
+        say(f'{system if "HEAD" in result.missing else gold}: there are no trees (every HEAD is "_")')
+    if result.copied and not predicted:
+        say(
+            f"{system}: all of {', '.join(result.copied)} are those of {gold}; if the parser was given them, their "
+            "scores say nothing (mh4 eval --model MODEL parses the words alone)"
+        )

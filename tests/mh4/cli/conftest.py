@@ -1,0 +1,24 @@
+"""The command line, called within this process."""
+
+import io
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from mh4.cli import main
+
+
+@pytest.fixture
+def run(monkeypatch, capfdbinary):
+    """Call the program within this process, as ``python -m mh4 ARGUMENTS`` would."""
+
+    def call(*arguments, stdin=b""):
+        monkeypatch.setattr(sys, "argv", ["mh4", *map(str, arguments)])
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(stdin)))
+        with pytest.raises(SystemExit) as stop:
+            main()
+        captured = capfdbinary.readouterr()
+        return SimpleNamespace(returncode=stop.value.code, stdout=captured.out, stderr=captured.err)
+
+    return call

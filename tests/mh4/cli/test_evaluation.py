@@ -1,0 +1,143 @@
+"""``mh4 eval``: files and models against gold trees, alone and side by side."""
+
+import json
+
+import pytest
+from command_line import fails_with_one_line
+
+import mh4
+from mh4.cli import evaluation
+from mh4.data.conllu import read_conllu
+from mh4.trees.evaluation import METRICS
+
+
+@pytest.fixture(scope="module")
+def gold(small_treebanks):
+    return small_treebanks[1]
+
+
+@pytest.fixture(scope="module")
+def words(gold, tmp_path_factory):
+    """The gold file with every column but FORM and MISC empty."""
+    path = tmp_path_factory.mktemp("words") / "words.conllu"
+    lines = []
+    for line in gold.read_text(encoding="utf-8").splitlines():
+        fields = line.split("\t")
+        if len(fields) == 10:
+            fields[2:9] = "_______"
+        lines.append("\t".join(fields) + "\n")
+    path.write_text("".join(lines), encoding="utf-8")
+    return path
+
+
+def scores(result):
+    assert result.returncode == 0, result.stderr
+    return json.loads(result.stdout)
+
+
+def test_a_model_parses_the_words_alone(annotating_model, gold, words, run, tmp_path):
+    assert run("parse", annotating_model, words, "-o", tmp_path / "parsed.conllu").returncode == 0
+    expected = scores(run("eval", gold, tmp_path / "parsed.conllu", "--json"))
+    assert scores(run("eval", "--model", annotating_model, gold, "--json")) == expected
+    assert expected["scores"]["UPOS"]["f1"] > 0
+    assert mh4.Parser(annotating_model, device="cpu").evaluate(gold).as_dict() == expected
+    table = run("eval", gold, "--model", annotating_model, "--threads", 1, "--device", "cpu")
+    assert table.stdout == run("eval", gold, tmp_path / "parsed.conllu").stdout
+    assert table.stderr == b""
+
+
+def test_a_model_can_be_given_columns(annotating_model, gold, run):
+    given = scores(run("eval", "--model", annotating_model, gold, "--json", "--given", "upos,lemmas"))["scores"]
+    assert given["UPOS"]["f1"] == given["Lemmas"]["f1"] == 1
+    alone = scores(run("eval", "--model", annotating_model, gold, "--json"))["scores"]
+    assert alone["Lemmas"]["f1"] < 1
+    parser = mh4.Parser(annotating_model, device="cpu")
+    assert parser.evaluate(list(read_conllu(gold)), given=["upos", "lemmas"]).as_dict()["scores"] == given
+    for wrong, problem in (("heads", "not given heads"), ("nothing", "unknown column")):
+        fails_with_one_line(run("eval", "--model", annotating_model, gold, "--given", wrong), problem)
+
+
+def test_what_was_given_is_told(small_model, gold, words, run, tmp_path):
+    run("parse", small_model, gold, "-o", tmp_path / "flattered.conllu")
+    run("parse", small_model, words, "-o", tmp_path / "alone.conllu")
+    told = run("eval", gold, tmp_path / "flattered.conllu").stderr.decode()
+    assert f"flattered.conllu: all of UPOS, XPOS, FEATS, LEMMA are those of {gold}" in told
+    assert told.count("\n") == 1
+    assert "those of" not in run("eval", gold, tmp_path / "alone.conllu").stderr.decode()
+    assert "those of" not in run("eval", gold, "--model", small_model).stderr.decode()
+
+
+def test_systems_side_by_side(small_model, annotating_model, gold, words, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("mh4.trees.significance.SAMPLES", 50)
+    file = tmp_path / "parsed.conllu"
+    run("parse", small_model, words, "-o", file)
+    both = ("--model", annotating_model, "--model", small_model)
+    told = scores(run("eval", gold, file, *both, "--json"))
+    assert list(told) == [str(file), str(annotating_model), str(small_model)]
+    expected = scores(run("eval", gold, file, "--json"))
+    for name in (str(file), str(small_model)):
+        assert {key: told[name][key] for key in expected} == expected
+    assert told[str(small_model)]["intervals"] == told[str(file)]["intervals"]
+    assert set(told[str(small_model)]["p_values"].values()) == {1}
+    assert told[str(file)]["p_values"] == {}
+    result = run("eval", gold, file, *both)
+    header, *rows = result.stdout.decode().splitlines()
+    assert header.split() == ["F1", str(file), "95%", str(annotating_model), "95%", "p", str(small_model), "95%", "p"]
+    assert [row.split()[0] for row in rows[: len(METRICS)]] == list(METRICS)
+    uas = next(row for row in rows if row.startswith("UAS")).split()
+    low, high = told[str(file)]["intervals"]["UAS"]
+    f1 = 100 * expected["scores"]["UAS"]["f1"]
+    assert uas[1:3] == uas[-3:-1] == [f"{f1:.2f}", f"{100 * low:.2f}–{100 * high:.2f}"]
+    assert uas[-1] == "1.000"
+    upos = next(row for row in rows if row.startswith("UPOS")).split()
+    assert upos[1] == upos[-1] == "–"  # which the small model does not predict
+    assert "paired randomisation test" in rows[-1]
+    assert result.stderr.decode().splitlines() == [
+        f'{name}: every UPOS, XPOS, FEATS, LEMMA is "_"' for name in (file, small_model)
+    ]
+
+
+def test_one_model_is_in_memory_at_a_time(small_model, annotating_model, gold, run, monkeypatch):
+    events = []
+
+    class Parser(mh4.Parser):
+        def __init__(self, *models, **options):
+            events.append(("load", *models, options))
+            super().__init__(*models, **options)
+
+        def parse(self, *arguments, **options):
+            yield from super().parse(*arguments, **options)
+            events.append("parsed")
+
+    monkeypatch.setattr("mh4.api.Parser", Parser)
+    both = ("--model", annotating_model, "--model", small_model)
+    assert run("eval", gold, *both, "--threads", 1, "--device", "cpu").returncode == 0
+    options = {"device": "cpu", "threads": 1}
+    assert events == [("load", annotating_model, options), "parsed", ("load", small_model, options), "parsed"]
+
+
+def test_the_system_may_come_from_standard_input(gold, run):
+    expected = run("eval", gold, gold, "--json")
+    assert run("eval", gold, "-", "--json", stdin=gold.read_bytes()).stdout == expected.stdout
+    assert run("eval", "-", gold, "--json", stdin=gold.read_bytes()).stdout == expected.stdout
+
+
+def test_mistakes(small_model, gold, run, tmp_path):
+    other = tmp_path / "other.conllu"
+    other.write_bytes(gold.read_bytes())
+    fails_with_one_line(run("eval", gold), "--model")
+    fails_with_one_line(run("eval", gold, other, other), "other.conllu: is named twice")
+    fails_with_one_line(run("eval", gold, "--model", small_model, "--model", small_model), "is named twice")
+    fails_with_one_line(run("eval", "-", "-", stdin=gold.read_bytes()), "standard input is one file")
+    fails_with_one_line(run("eval", gold, other, "--given", "upos"), "for --model")
+    fails_with_one_line(run("eval", gold, other, "--threads", 2), "for --model")
+    fails_with_one_line(run("eval", gold, "--model", tmp_path / "nothing"), "nothing", "model folder")
+    fails_with_one_line(run("eval", gold, "--model", gold), "dev.conllu")
+    fails_with_one_line(run("eval", gold, "--calibration", "--model", small_model), "--calibration takes")
+    fails_with_one_line(run("eval", gold, "--calibration", other, gold), "--calibration takes")
+
+
+def test_a_model_that_is_none_is_found_before_others_parse(small_model, gold, run, tmp_path, monkeypatch):
+    monkeypatch.setattr(evaluation, "words_bar", None)
+    models = ("--model", small_model, "--model", tmp_path / "nothing")
+    fails_with_one_line(run("eval", gold, *models), "nothing", "model folder")
