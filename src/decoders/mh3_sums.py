@@ -148,6 +148,7 @@ def open_arcs(arc_bonus: np.ndarray, single_root: bool) -> tuple[np.ndarray, np.
     """
     arc = arc_bonus.copy()
     arc[:, 0] = arc[:, -1] = arc[-1] = -np.inf
+    np.fill_diagonal(arc, -np.inf)
     last = arc[0].copy()
     if single_root:
         arc[0] = -np.inf

@@ -5,7 +5,9 @@ each word off all shifts of that word, and of the rest, which its reduces score,
 items of n words are made in up to 15ⁿ ways, `GROWTH` a word goes off, too, half the logarithm of that.
 
 What leaves the range all the same becomes infinite, or is lost below 5e-324. The latter changes nothing unless what is
-around it is enormous, so the sum of all that is around items is returned, too. `MH4Sums` then asks `mh4_log_sums`.
+around it is enormous, so the sum of all that is around items is returned, too. Factors, and the products of three that
+make a link, never leave the range: their logarithms are within `LARGEST_FACTOR`. For all else `MH4Sums` asks
+`mh4_log_sums`.
 
 Items [i, j, k] lie in rows over k, two for each i < j: R and what is around it where it became part of vL. Vectors run
 over k, begin at k = j + 1, and may reach beyond l, where OPEN and CLOSED are 0.
@@ -28,11 +30,13 @@ from .lanes import broadcast, lane_sum, load, multiply_add, scratch, splat_doubl
 from .mh3_sums import open_arcs
 from .mh4_log_sums import LogSums, log_sums_bytes
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+from .shared import holds_large
 
 W = 8  # lanes
 GROWTH = 1.35
-LARGEST_AROUND = 1e250
+LARGEST_AROUND = 1e280
 LARGEST_SCORE = 1e6  # of which exponentials are never numbers
+LARGEST_FACTOR = 230.0  # three times of it is the logarithm of a number, as minus that is
 
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1, BY_RA, BY_LA, BY_LA1, BY_LA2 = range(10)
 
@@ -275,22 +279,23 @@ def _pull(j, k, at, step, E, arc, rows, around_l, by_head, pairs, links):
 
 @njit(nogil=True, forceinline=True)
 def _begin(l, n, whole, weights, charts, starts, rows, in_S):
-    """What is around R[i, k, l] and [i, l] so far, and R; returns the sum of what is around the latter."""
+    """What is around R[i, k, l] and [i, l] so far, and R; returns the sum of all that."""
     R_l, around_l, around_two, pairs = charts.R_l, charts.around_l, charts.around_two, charts.pairs
     R_l[:l, : l + W] = 0
     around_l[:l, : l + W] = 0
     around_two[:] = 0
+    total = 0.0
     for k in range(1, l):
         size = _row_length(n, k)
         at = starts[k] + l - k - 1
         for i in range(k):
             R_l[i, k] = rows[at]
             around_l[i, k] = rows[at + size]
+            total += around_l[i, k]
             at += 2 * size
     if l == n + 1:
         around_two[0, 0] = 1 / whole
         return around_two[0, 0]
-    total = 0.0
     for i in range(l):
         around = charts.around_e[i, l] + lane_sum(load(pairs, (_pair(i, l), 0), W))
         around_two[0, i] = around * weights.S[i, l]
@@ -300,16 +305,29 @@ def _begin(l, n, whole, weights, charts, starts, rows, in_S):
 
 
 @njit(nogil=True, forceinline=True)
+def _links_of_four(k, largest_arc, links):
+    """What items of four are linked by, at most, summed over all i."""
+    arcs = (load(links, (TO_S0, k), W) + load(links, (TO_S1, k), W)) * largest_arc
+    return load(links, (KEEP_S0, k), W) + load(links, (KEEP_S1, k), W) + arcs
+
+
+@njit(nogil=True, forceinline=True)
 def _go_back(n, whole, weights, charts, starts, rows, in_S, in_A, in_B):
-    """Hand on from all items, the longest first; returns the sum of all that is around items."""
+    """Hand on from all items, the longest first.
+
+    Returns the sum of all that is around items, those of four included: each is linked to an item of three.
+    """
     C2, E, around_e, R_l, around_l, around_two, by_head, by_dependent, links, _, pairs = charts
     S, arc = weights.S, weights.arc
     total, every = 0.0, splat_double(0.0, W)
+    largest_arc = splat_double(arc.max(), W)
     for l in range(n + 1, 0, -1):
+        of_four = splat_double(0.0, W)
         total += _begin(l, n, whole, weights, charts, starts, rows, in_S)
         for j in range(l - 1):
             _prepare_links(j, l, weights, C2, E, R_l, links)
             around = splat_double(around_two[0, j], W)
+            total += around_two[0, j]
             step = _row_length(n, j)
             by_l = splat_double(0.0, W)
             for k in range(j + 1, l, W):
@@ -318,6 +336,7 @@ def _go_back(n, whole, weights, charts, starts, rows, in_S, in_A, in_B):
                 )
                 around_T = multiply_add(around, load(links, (KEEP_S0, k), W), around_T)
                 every = every + around_T + to_right
+                of_four = of_four + _links_of_four(k, largest_arc, links)
                 _plus(around_l, j, k, around_T)
                 right, to_right = load(C2, (l, k), W), to_right * load(S, (j, k), W)
                 _plus(around_two, 0, k, multiply_add(around_T, load(E, (j, k), W), to_right))
@@ -343,6 +362,7 @@ def _go_back(n, whole, weights, charts, starts, rows, in_S, in_A, in_B):
                 _plus_move(in_A, LA2, j, k, la2)
                 _plus_move(in_B, LA2, l, k, la2)
             by_head[l, j] += lane_sum(by_l)
+        total += lane_sum(of_four) * around_l[:l, :l].sum()
     return total + lane_sum(every)
 
 
@@ -430,7 +450,7 @@ class MH4Sums:
     def _on_numbers(self, decode: Callable[[np.ndarray, np.ndarray], Derivation]) -> PartMarginals | None:
         """None if numbers leave the range."""
         scores, arc_bonus, single_root = self._known
-        if max(_largest(scores), _largest(arc_bonus)) > LARGEST_SCORE:
+        if holds_large(scores, LARGEST_SCORE) or holds_large(arc_bonus, LARGEST_SCORE):
             return None
         best = decode(scores, arc_bonus)
         size, n = len(arc_bonus), len(arc_bonus) - 2
@@ -442,27 +462,22 @@ class MH4Sums:
         of_reduce = (score - of_shift.sum()) / n + GROWTH
         after = np.triu(np.ones((size, size), np.bool_), 1)
         arc, last = open_arcs(arc_bonus, single_root)
-        with np.errstate(over="ignore"):
-            S = _exponentials(np.where(after, scores[0] - of_shift, -np.inf), pitch)
-            A = np.ones((6, size, pitch))
-            if hybrid:
-                A = _exponentials(np.where(after, scores[1:7], -np.inf), pitch)
-            B = _exponentials(np.where(after, scores[-6:] - of_reduce, -np.inf).transpose(0, 2, 1), pitch)
-            arcs, arcs_to, lasts = (_exponentials(x, pitch) for x in (arc, arc.T, last[None]))
+        shift = np.where(after, scores[0] - of_shift, -np.inf)
+        by_s1 = np.where(after, scores[1:7] if hybrid else 0.0, -np.inf)
+        by_b0 = np.where(after, scores[-6:] - of_reduce, -np.inf)
+        if any(holds_large(x, LARGEST_FACTOR) for x in (shift, by_s1, by_b0, arc, last)):
+            return None
+        S, B = _exponentials(shift, pitch), _exponentials(by_b0.transpose(0, 2, 1), pitch)
+        A = _exponentials(by_s1, pitch) if hybrid else np.ones((6, size, pitch))
+        arcs, arcs_to, lasts = (_exponentials(x, pitch) for x in (arc, arc.T, last[None]))
         in_S, in_A, in_B, in_arc = (np.zeros_like(x) for x in (S, A, B, S))
         memory = scratch(2 * _sums_floats(n)).view(np.float64)
         whole, around = _sum(S, A, B, arcs, arcs_to, lasts, memory, in_S, in_A, in_B, in_arc)
-        log_partition = float(np.log(whole)) + score + n * GROWTH if 0 < whole < np.inf else -np.inf
-        # What the best derivation weighs alone cannot be more than the sum.
-        if not around < LARGEST_AROUND or log_partition < score - 1e-3:
+        if not around < LARGEST_AROUND:  # nor is it a number if the sum is 0 or infinite
             return None
         parts = np.concatenate((in_S[None], in_A[: 6 * hybrid], np.zeros((6, size, pitch))))[..., :size]
         parts[-6:] = in_B[..., :size].transpose(0, 2, 1)
         if not isfinite(parts.sum()):
             return None
+        log_partition = float(np.log(whole)) + score + n * GROWTH
         return PartMarginals(log_partition, np.ascontiguousarray(parts), np.ascontiguousarray(in_arc[:, :size]))
-
-
-def _largest(values: np.ndarray) -> float:
-    """Absolute value of a number that is not −inf."""
-    return float(np.abs(values, where=values > -np.inf, out=np.zeros_like(values)).max())

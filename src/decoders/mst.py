@@ -217,7 +217,8 @@ class MST(ArcFactored):
         return 8 * 7 * (n + 1) ** 2
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> TreeSums:
-        return TreeSums(scores[0] + arc_bonus, self._heads_in_double, self.single_root)
+        arcs = scores[0] + arc_bonus
+        return TreeSums(arcs, self._heads_in_double(arcs), self.single_root)
 
     def _heads_in_double(self, arcs: np.ndarray) -> np.ndarray:
         """The best tree but for rounding, of arc scores of any size, float64 (N, N)."""

@@ -4,15 +4,20 @@ The determinant of a Laplacian and its inverse lose every digit where a cycle ou
 word after the other, with row sums as pivots, only adds, multiplies and divides numbers that are not negative: each
 result is right to nearly all its digits (Grassmann, Taksar and Heyman 1985). Gradients come from running it in reverse.
 
-One root child: the sum is linear in the scores of the root's arcs, so that they count in no pivot and the last word
-left must take its head from the root.
+One root child: the sum is linear in the weights of the root's arcs, so that they count in no pivot and the last word
+left must take its head from the root. That is the root's child in the best tree.
 
-Weights are exp(score) relative to the arc of the best tree into the same word, which leaves no tree heavier than 1.
+Weights are exp(score), divided so that all arcs of the best tree weigh 1, which leaves no tree heavier than 1: the
+weights of all arcs into a word by one number and, with one root child, those of all arcs from the root by another.
+
+Trees are drawn as the paths of a random walk that takes each arc as often as it weighs, loops left out (Wilson 1996).
+Where words that attract each other would keep it in loops, each step is drawn by what is left of it instead.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
+from math import inf, isfinite
 
 import numpy as np
 from numba import njit
@@ -20,8 +25,10 @@ from numba import njit
 from .arc_factored import arc_parts
 from .derivation import PartMarginals
 
-LARGEST_EXCESS = 600.0  # of which the exponential is a number, and that of minus it times all other weights, too
+LARGEST_EXCESS = 600.0  # of which the exponential is a number, and times the least of numbers next to nothing
 LARGEST_SUM = 1e9  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
+PATIENCE = 64  # steps of a walk for each word
+RARELY = 1e-280  # a probability next to which what plain numbers lose is nothing
 
 
 @njit(nogil=True)
@@ -34,138 +41,296 @@ def _swap(v, at, m, r):
     at[m], at[r] = at[r], at[m]
 
 
-@njit(cache=True, nogil=True)
-def eliminate(v, single_root, at, pivots):
-    """Logarithm of the sum over trees for weights v[d, h] ≥ 0, float64 (n + 1, n + 1) with zeros on the diagonal.
-
-    Words are eliminated from the last row on, the one with the largest weights first. Behind row and column r, v then
-    holds what it held when r was eliminated. ``at``, int64, says which word stands in which row; ``pivots``, float64,
-    gets the pivot of each row.
-    """
-    n = v.shape[0] - 1
-    first = 1 if single_root else 0
-    log_sum = 0.0
-    for r in range(n, first, -1):
-        best, m = 0.0, 0
-        for d in range(1, r + 1):
-            total = 0.0
-            for h in range(first, r + 1):
-                total += v[d, h]
-            if total > best:
-                best, m = total, d
-        if m == 0:
-            return -np.inf
-        if m != r:
-            _swap(v, at, m, r)
-        pivots[r] = best
-        log_sum += np.log(best)
-        for d in range(1, r):
-            share = v[d, r] / best
-            if share > 0:
-                own = v[d, d]
-                for h in range(r):
-                    v[d, h] += v[r, h] * share
-                v[d, d] = own
-    if single_root:
-        pivots[1] = v[1, 0]
-        return log_sum + np.log(v[1, 0]) if v[1, 0] > 0 else -np.inf
-    return log_sum
-
-
-@njit(cache=True, nogil=True)
-def differentiate(v, single_root, pivots, slopes):
-    """Derivatives of the logarithm of the sum by the weights, from what `eliminate` left; by rows, like v."""
-    n = v.shape[0] - 1
-    slopes[:] = 0
-    first = 1 if single_root else 0
-    if single_root:
-        slopes[1, 0] = 1 / pivots[1]
-    for r in range(first + 1, n + 1):
-        pivot = pivots[r]
-        slope = 1.0
-        for d in range(1, r):
-            share = v[d, r] / pivot
-            of_share = 0.0
-            for h in range(r):
-                if h != d:
-                    of_share += slopes[d, h] * v[r, h]
-                    slopes[r, h] += slopes[d, h] * share
-            slopes[d, r] = of_share / pivot
-            slope -= of_share * share
-        slope /= pivot
-        for h in range(first, r):
-            slopes[r, h] += slope
-
-
 @njit(nogil=True, forceinline=True)
 def _add_logs(x, y):
     top = max(x, y)
     return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
 
 
-@njit(cache=True, nogil=True)
-def eliminate_logs(v, single_root, at, pivots):
-    """`eliminate` on logarithms, for weights that are no floating-point numbers."""
-    n = v.shape[0] - 1
-    first = 1 if single_root else 0
-    log_sum = 0.0
-    for r in range(n, first, -1):
-        best, m = -np.inf, 0
-        for d in range(1, r + 1):
-            total = -np.inf
-            for h in range(first, r + 1):
-                total = _add_logs(total, v[d, h])
-            if total > best:
-                best, m = total, d
-        if m == 0:
-            return -np.inf
-        if m != r:
-            _swap(v, at, m, r)
-        pivots[r] = best
-        log_sum += best
-        for d in range(1, r):
-            share = v[d, r] - best
-            if share > -np.inf:
-                for h in range(r):
-                    if h != d:
-                        v[d, h] = _add_logs(v[d, h], v[r, h] + share)
-    if single_root:
-        pivots[1] = v[1, 0]
-        return log_sum + v[1, 0]
-    return log_sum
+# Every kernel is compiled for plain numbers and, ``in_logs``, for logarithms of numbers that floats do not hold.
 
 
 @njit(nogil=True, forceinline=True)
-def _subtract_logs(x, y):
-    """Logarithm of exp(x) − exp(y); −inf where rounding has left nothing."""
-    return x + np.log1p(-np.exp(y - x)) if x > y else -np.inf
+def _plus(x, y, in_logs):
+    return _add_logs(x, y) if in_logs else x + y
+
+
+@njit(nogil=True, forceinline=True)
+def _times(x, y, in_logs):
+    return x + y if in_logs else x * y
+
+
+@njit(nogil=True, forceinline=True)
+def _over(x, y, in_logs):
+    return x - y if in_logs else x / y
+
+
+@njit(nogil=True, forceinline=True)
+def _plus_number(x, y, in_logs):
+    """x plus a plain number, which may be below 0; nothing where rounding has left less than nothing."""
+    if not in_logs:
+        return x + y
+    if y >= 0:
+        return _add_logs(x, np.log(y)) if y > 0 else x
+    less = np.log(-y)
+    return x + np.log1p(-np.exp(less - x)) if x > less else -np.inf
 
 
 @njit(cache=True, nogil=True)
-def differentiate_logs(v, single_root, pivots, slopes):
-    """`differentiate` on logarithms."""
-    n = v.shape[0] - 1
-    slopes[:] = -np.inf
+def normalise(arcs, best, single_root, logs):
+    """Fill the logarithms of the weights of arcs, [d, h]; −inf where no arc can be.
+
+    Parameters
+    ----------
+    arcs : float64 (N, N)
+        Scores of arcs [h, d].
+    best : int (n + 1,)
+        Heads of the best tree.
+
+    Returns
+    -------
+    last : int
+        The word to be eliminated last: with one root child that one.
+    score : float
+        What the logarithms of all trees were lowered by.
+    excess, from_root : float
+        What the heaviest choice of arcs weighs, at most one into each word, as a logarithm; with one root child, what
+        that of the root adds to it.
+    """
+    size = best.shape[0]
     first = 1 if single_root else 0
+    last, score, of_root, from_root = 1, 0.0, 0.0, 0.0
+    excess = 0.0
+    logs[:] = -np.inf
+    for d in range(1, size):
+        for h in range(size):
+            if h != d:
+                logs[d, h] = arcs[h, d]
+        if best[d] == 0:
+            last = d
     if single_root:
-        slopes[1, 0] = -pivots[1]
+        top = logs[last, 1:].max()
+        of_root = logs[last, 0] - top if top > -np.inf else 0.0
+    for d in range(1, size):
+        own = logs[d, best[d]] - (of_root if single_root and d == last else 0.0)
+        score += own
+        logs[d, 0] -= of_root
+        top = 0.0
+        for h in range(size):
+            logs[d, h] -= own
+            if h >= first:
+                top = max(top, logs[d, h])
+        excess += top
+        from_root = max(from_root, logs[d, 0]) if single_root else 0.0
+    return last, score + of_root, excess + from_root, from_root
+
+
+@njit(nogil=True, forceinline=True)
+def _eliminate(v, single_root, last, at, pivots, in_logs):
+    n = v.shape[0] - 1
+    first = 1 if single_root else 0
+    zero = -np.inf if in_logs else 0.0
+    if single_root:
+        _swap(v, at, 1, last)
+    for r in range(n, first, -1):
+        best, m = zero, 0
+        for d in range(first + 1, r + 1):
+            total = zero
+            for h in range(first, r + 1):
+                total = _plus(total, v[d, h], in_logs)
+            if total > best:
+                best, m = total, d
+        if m == 0:
+            return False
+        if m != r:
+            _swap(v, at, m, r)
+        pivots[r] = best
+        for h in range(r):
+            v[r, h] = _over(v[r, h], best, in_logs)
+        for d in range(1, r):
+            weight = v[d, r]
+            if weight > zero:
+                own = v[d, d]
+                for h in range(r):
+                    v[d, h] = _plus(v[d, h], _times(v[r, h], weight, in_logs), in_logs)
+                v[d, d] = own
+    if single_root:
+        pivots[1] = v[1, 0]
+    return pivots[1] > zero
+
+
+@njit(cache=True, nogil=True)
+def eliminate(v, single_root, last, at, pivots, in_logs):
+    """Eliminate the words of the weights v[d, h] ≥ 0, float64 (n + 1, n + 1), with nothing on the diagonal.
+
+    The sum over trees is the product of the pivots. Rows go from the last one on, the word with the largest weights
+    first; with one root child, ``last`` is kept to the end. Column r of v then holds what it held when r was
+    eliminated, row r the same divided by the pivot. ``at``, int64, says which word stands in which row; ``pivots``,
+    float64, gets the pivot of each row. Returns whether there is anything to sum.
+    """
+    if in_logs:
+        return _eliminate(v, single_root, last, at, pivots, True)
+    return _eliminate(v, single_root, last, at, pivots, False)
+
+
+@njit(nogil=True, forceinline=True)
+def _differentiate(v, single_root, pivots, slopes, in_logs):
+    n = v.shape[0] - 1
+    first = 1 if single_root else 0
+    zero, one = (-np.inf, 0.0) if in_logs else (0.0, 1.0)
+    slopes[:] = zero
+    if single_root:
+        slopes[1, 0] = _over(one, pivots[1], in_logs)
     for r in range(first + 1, n + 1):
-        pivot = pivots[r]
         rest = 1.0
         for d in range(1, r):
-            share = v[d, r] - pivot
-            of_share = -np.inf
+            weight, slope = v[d, r], zero
             for h in range(r):
                 if h != d:
-                    of_share = _add_logs(of_share, slopes[d, h] + v[r, h])
-                    slopes[r, h] = _add_logs(slopes[r, h], slopes[d, h] + share)
-            slopes[d, r] = of_share - pivot
-            rest -= np.exp(of_share + share)
-        for h in range(first, r):
-            if rest > 0:
-                slopes[r, h] = _add_logs(slopes[r, h], np.log(rest) - pivot)
-            elif rest < 0:
-                slopes[r, h] = _subtract_logs(slopes[r, h], np.log(-rest) - pivot)
+                    slope = _plus(slope, _times(slopes[d, h], v[r, h], in_logs), in_logs)
+                    slopes[r, h] = _plus(slopes[r, h], _times(slopes[d, h], weight, in_logs), in_logs)
+            slopes[d, r] = slope
+            share = _times(slope, weight, in_logs)
+            rest -= np.exp(share) if in_logs else share
+        for h in range(r):
+            slope = _plus_number(slopes[r, h], rest if h >= first else 0.0, in_logs)
+            slopes[r, h] = _over(slope, pivots[r], in_logs)
+
+
+@njit(cache=True, nogil=True)
+def differentiate(v, single_root, pivots, slopes, in_logs):
+    """Derivatives of the logarithm of the sum by the weights, from what `eliminate` left; by rows, like v."""
+    if in_logs:
+        _differentiate(v, single_root, pivots, slopes, True)
+    else:
+        _differentiate(v, single_root, pivots, slopes, False)
+
+
+@njit(cache=True, nogil=True)
+def walk(cumulative, in_tree, uniforms, heads):
+    """Draw the heads of all words that are not in the tree yet by random walks; whether the numbers were enough.
+
+    That they were says nothing about the tree: it does not depend on the loops that were left out.
+
+    Parameters
+    ----------
+    cumulative : float64 (n + 1, n + 1)
+        Of each word, the sums of the probabilities of its heads.
+    in_tree : bool (n + 1,)
+        Grows until it is the whole.
+    uniforms : float64 (U,)
+        Numbers from [0, 1), one for each step.
+    heads : int32 (n + 1,)
+    """
+    used = 0
+    for start in range(1, heads.shape[0]):
+        d = start
+        while not in_tree[d]:
+            if used == uniforms.shape[0]:
+                return False
+            heads[d] = np.searchsorted(cumulative[d], uniforms[used], side="right")
+            used += 1
+            d = heads[d]
+        d = start
+        while not in_tree[d]:
+            in_tree[d] = True
+            d = heads[d]
+    return True
+
+
+@njit(nogil=True, forceinline=True)
+def _chances(weights, in_tree, on_path, left, chances, in_logs):
+    """The probability, for a walk from each word, that it comes to the tree before it comes to the path.
+
+    On plain numbers or, ``in_logs``, on logarithms. Returns the smallest pivot.
+
+    Parameters
+    ----------
+    weights : float64 (n + 1, n + 1)
+        Of arcs, [d, h].
+    left : float64 (n + 1, n + 3)
+        Room for those between words that are neither in the tree nor on the path, to the tree and to the path.
+    chances : float64 (n + 1,)
+    """
+    zero, one = (-np.inf, 0.0) if in_logs else (0.0, 1.0)
+    size = weights.shape[0]
+    words = np.empty(size, np.int64)
+    count = 0
+    for d in range(size):
+        chances[d] = one if in_tree[d] else zero
+        if not in_tree[d] and not on_path[d]:
+            words[count] = d
+            count += 1
+    for a in range(count):
+        d = words[a]
+        left[a, 0] = left[a, 1] = zero
+        for h in range(size):
+            if in_tree[h]:
+                left[a, 0] = _plus(left[a, 0], weights[d, h], in_logs)
+            elif on_path[h]:
+                left[a, 1] = _plus(left[a, 1], weights[d, h], in_logs)
+        for b in range(count):
+            left[a, b + 2] = weights[d, words[b]]
+    smallest = one
+    for r in range(count - 1, -1, -1):
+        pivot = zero
+        for b in range(r + 2):
+            pivot = _plus(pivot, left[r, b], in_logs)
+        if pivot == zero:
+            continue
+        smallest = min(smallest, pivot)
+        for b in range(r + 2):
+            left[r, b] = _over(left[r, b], pivot, in_logs)
+        for a in range(r):
+            weight, own = left[a, r + 2], left[a, a + 2]
+            if weight > zero:
+                for b in range(r + 2):
+                    left[a, b] = _plus(left[a, b], _times(weight, left[r, b], in_logs), in_logs)
+                left[a, a + 2] = own
+    for r in range(count):
+        chance = left[r, 0]
+        for b in range(r):
+            chance = _plus(chance, _times(left[r, b + 2], chances[words[b]], in_logs), in_logs)
+        chances[words[r]] = chance
+    return smallest
+
+
+@njit(cache=True, nogil=True)
+def walk_without_loops(weights, logs, in_tree, uniforms, heads):
+    """The same as `walk`, from weights and their logarithms, (n + 1, n + 1), with one number a word: O(n⁴).
+
+    Each step goes to a head as often as it weighs and a walk from there would come to the tree without coming back. On
+    logarithms where words are so rarely left for others that plain numbers do not say how rarely.
+    """
+    size = heads.shape[0]
+    left, chances = np.empty((size, size + 2)), np.empty(size)
+    for start in range(1, size):
+        d = start
+        on_path = np.zeros(size, np.bool_)
+        while not in_tree[d]:
+            on_path[d] = True
+            smallest = _chances(weights, in_tree, on_path, left, chances, False)
+            total = 0.0
+            for h in range(size):
+                chances[h] *= weights[d, h]
+                total += chances[h]
+            if min(smallest, total) < RARELY:
+                _chances(logs, in_tree, on_path, left, chances, True)
+                chances += logs[d]
+                top = chances.max()
+                total = 0.0
+                for h in range(size):
+                    chances[h] = np.exp(chances[h] - top)
+                    total += chances[h]
+            remaining = uniforms[d] * total
+            for h in range(size):
+                if chances[h] > 0:
+                    heads[d] = h
+                    remaining -= chances[h]
+                    if remaining < 0:
+                        break
+            d = heads[d]
+        in_tree |= on_path
 
 
 class TreeSums:
@@ -175,64 +340,71 @@ class TreeSums:
     ----------
     arcs : float64 (N, N)
         Score of each arc [h, d].
-    decode
-        From arc scores, laid out alike, to the heads of the best tree, at least nearly.
+    best : int (n + 1,)
+        Heads of the best tree, at least nearly.
     single_root
         Exactly one word is attached to the root.
     """
 
-    def __init__(self, arcs: np.ndarray, decode: Callable[[np.ndarray], np.ndarray], single_root: bool) -> None:
-        size = len(arcs) - 1
-        self._size, self._decode, self._single_root = size, decode, single_root
-        best = decode(arcs)
-        self._arcs = arcs[:size, :size].copy()
-        np.fill_diagonal(self._arcs, -np.inf)
-        self._arcs[:, 0] = -np.inf
-        kept = self._arcs[best[1:], np.arange(1, size)]
-        self._excess = np.full((size, size), -np.inf)  # [d, h]
-        self._excess[1:] = (self._arcs[:, 1:] - kept).T
+    def __init__(self, arcs: np.ndarray, best: np.ndarray, single_root: bool) -> None:
+        size = len(best)
+        self._single_root = single_root
+        self._logs = np.empty((size, size))
+        last, score, excess, from_root = normalise(arcs, best, single_root, self._logs)
         self._at, self._pivots = np.arange(size), np.empty(size)
-        excess = np.maximum(self._excess[1:].max(axis=1), 0).sum()
         self._in_logs = excess > LARGEST_EXCESS
-        if excess > LARGEST_SUM:
-            self._excess *= LARGEST_SUM / excess
+        if not self._in_logs:
+            self._left = np.exp(self._logs)
+            found = eliminate(self._left, single_root, last, self._at, self._pivots, False)
+            log_sum = np.log(self._pivots[1:]).sum() if found else -inf
+            # Of what is lost, the choices of arcs that it belongs to must weigh nothing next to the sum.
+            choices = size * np.log(size)
+            if not (isfinite(log_sum) and excess + choices - log_sum <= LARGEST_EXCESS):
+                totals = np.exp(self._logs[1:, int(single_root) :]).sum(axis=1)
+                choices = np.log(np.maximum(totals, 1)).sum() + from_root - excess
+                self._in_logs = not (isfinite(log_sum) and excess + choices - log_sum <= LARGEST_EXCESS)
         if self._in_logs:
-            self._left = self._excess.copy()
-            log_sum = eliminate_logs(self._left, single_root, self._at, self._pivots)
-        else:
-            self._left = np.exp(self._excess)
-            log_sum = eliminate(self._left, single_root, self._at, self._pivots)
-        self.log_partition = float(log_sum + kept.sum())
+            if excess > LARGEST_SUM:
+                self._logs *= LARGEST_SUM / excess
+            self._left, self._at = self._logs.copy(), np.arange(size)
+            found = eliminate(self._left, single_root, last, self._at, self._pivots, True)
+            log_sum = self._pivots[1:].sum() if found else -inf
+        self.log_partition = float(log_sum + score)
 
     def marginals(self) -> PartMarginals:
         """Of arcs."""
+        size = len(self._left)
         slopes, probabilities = np.empty_like(self._left), np.empty_like(self._left)
-        if self._in_logs:
-            differentiate_logs(self._left, self._single_root, self._pivots, slopes)
-        else:
-            differentiate(self._left, self._single_root, self._pivots, slopes)
+        differentiate(self._left, self._single_root, self._pivots, slopes, self._in_logs)
         probabilities[np.ix_(self._at, self._at)] = slopes.T
         if self._in_logs:
-            probabilities = np.exp(np.minimum(probabilities + self._excess.T, 0.0))
+            probabilities = np.exp(np.minimum(probabilities + self._logs.T, 0.0))
         else:
-            probabilities *= np.exp(self._excess.T)
-        arcs = np.zeros((self._size + 1, self._size + 1))
+            probabilities *= np.exp(self._logs.T)
+        arcs = np.zeros((size + 1, size + 1))
         arcs[:-1, :-1] = np.clip(probabilities, 0.0, 1.0)
         return PartMarginals(self.log_partition, arcs[None], arcs)
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Word by word, each given the heads of those before: O(n⁴) a tree."""
-        of_first_word = self.marginals().arcs[:, 1]
+        """With one root child, that is drawn first, and takes the place of the root."""
+        size, logs = len(self._logs), self._logs.copy()
+        root_child = np.zeros(size)
+        if self._single_root:
+            logs[:, 0] = -np.inf
+            root_child = _cumulative(self.marginals().arcs[0, :-1])
+        top = logs.max(axis=1, keepdims=True)
+        weights = np.exp(logs - np.where(top > -np.inf, top, 0))
+        cumulative = _cumulative(weights)
         for _ in range(count):
-            arcs = np.full((self._size + 1, self._size + 1), -np.inf)
-            arcs[:-1, :-1] = self._arcs
-            heads = np.full(self._size, -1, np.int32)
-            likely = of_first_word
-            for d in range(1, self._size):
-                if d > 1:
-                    likely = TreeSums(arcs, self._decode, self._single_root).marginals().arcs[:, d]
-                heads[d] = rng.choice(len(likely), p=likely / likely.sum())
-                own = arcs[heads[d], d]
-                arcs[:, d] = -np.inf
-                arcs[heads[d], d] = own
+            heads, in_tree = np.full(size, -1, np.int32), np.zeros(size, np.bool_)
+            root = int(np.searchsorted(root_child, rng.random(), side="right")) if self._single_root else 0
+            heads[root], in_tree[root], heads[0] = 0, True, -1
+            if not walk(cumulative, in_tree.copy(), rng.random(PATIENCE * size), heads):
+                walk_without_loops(weights, logs, in_tree, rng.random(size), heads)
             yield heads, arc_parts(heads)
+
+
+def _cumulative(weights: np.ndarray) -> np.ndarray:
+    """Sums along the last axis, the last one of which is 1 unless all weights are 0."""
+    sums = weights.cumsum(axis=-1)
+    return sums / np.where(sums[..., -1:] > 0, sums[..., -1:], 1)

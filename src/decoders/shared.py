@@ -22,9 +22,9 @@ Group = Sequence[tuple[str, Axis]]
 
 
 @njit(cache=True, nogil=True)
-def holds_large(values):
-    """Whether a number of a C-contiguous array, float32 or float64, is large; −inf is none."""
-    bound, forbidden = np.float32(LARGE), np.float32(-np.inf)
+def holds_large(values, bound=LARGE):
+    """Whether a number of a C-contiguous array, float32 or float64, is beyond a bound; −inf is none."""
+    bound, forbidden = np.float32(bound), np.float32(-np.inf)
     small = True
     flat = values.reshape(-1)
     for at in range(flat.size):  # no branch: vectorised

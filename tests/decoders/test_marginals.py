@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_certainty import kinds, problem
 
-from mh4.decoders import InfeasibleError, UnsupportedError, decoder_names, get_decoder, mh4_sums
+from mh4.decoders import InfeasibleError, UnsupportedError, decoder_names, get_decoder, mh4_sums, mst_sums
 from mh4.decoders.mh4_log_sums import LogSums
 from mh4.decoders.trees import is_tree
 
@@ -31,8 +31,11 @@ def check_numbers(found, n):
 
 
 def check_against_enumeration(name, n, seed, kind, single_root, temperature):
-    decoder = get_decoder(name, single_root)
-    scores, bonus = problem(name, n, seed, kind)
+    check_sums(name, *problem(name, n, seed, kind), single_root, temperature)
+
+
+def check_sums(name, scores, bonus, single_root=True, temperature=1.0):
+    decoder, n = get_decoder(name, single_root), len(bonus) - 2
     heads, totals = enumerated.derivations(name, scores, bonus, single_root)
     if len(totals) == 0 or totals.max() == -np.inf:
         with pytest.raises(InfeasibleError):
@@ -44,7 +47,8 @@ def check_against_enumeration(name, n, seed, kind, single_root, temperature):
         np.add.at(expected[:, d], heads[:, d], weights / weights.sum())
     found = decoder.part_marginals(scores, bonus, temperature)
     check_numbers(found, n)
-    assert found.log_partition == pytest.approx(totals.max() / temperature + np.log(weights.sum()), abs=1e-9)
+    log_partition = totals.max() / temperature + np.log(weights.sum())
+    assert found.log_partition == pytest.approx(log_partition, rel=1e-12, abs=1e-9)
     assert decoder.log_partition(scores, bonus, temperature) == pytest.approx(found.log_partition, abs=1e-9)
     np.testing.assert_allclose(found.arcs, expected, atol=1e-9)
 
@@ -98,6 +102,59 @@ def test_parts_are_the_gradient_of_the_log_partition_function(name, n, seed, kin
             assert found.parts[part] == pytest.approx(slope(scores, part), abs=1e-6)
         arc = tuple(rng.integers(0, bonus.shape))
         assert found.arcs[arc] == pytest.approx(slope(bonus, arc), abs=1e-6)
+
+
+def numbers_of_scale(kind, scale, rng, shape):
+    """Numbers whose exponentials are about to leave the range of floats, or have left it, and weigh each other up."""
+    signs = rng.choice([-2, -1, 0, 1, 2], shape, p=[0.04, 0.06, 0.8, 0.06, 0.04])
+    numbers = {"normal": rng.normal(size=shape), "balanced": rng.choice([-1, 0, 1], shape), "sparse": signs}.get(kind)
+    if numbers is None:  # a few far apart from the others
+        return rng.normal(size=shape) + scale * np.sign(signs)
+    return numbers * scale
+
+
+@every_summing_decoder
+@pytest.mark.parametrize("kind", ["normal", "balanced", "sparse", "a few"])
+@pytest.mark.parametrize("scale", [30, 60, 100, 150, 200, 250, 300, 350, 400, 500, 600, 700, 800, 1000, 1500])
+def test_sums_of_numbers_whose_exponentials_leave_the_range(name, kind, scale):
+    channels = len(get_decoder(name).channels)
+    for seed in range(8):
+        rng = np.random.default_rng([seed, scale])
+        n = int(rng.integers(2, 5))
+        numbers = numbers_of_scale(kind, scale, rng, (channels + 1, n + 2, n + 2))
+        check_sums(name, numbers[:-1], numbers[-1], single_root=seed % 2 == 0)
+
+
+@pytest.mark.parametrize("kind", ["normal", "balanced", "sparse", "a few"])
+@given(n=st.integers(5, 25), seed=st.integers(0, 2**32 - 1), scale=st.integers(10, 1000), single_root=st.booleans())
+@settings(max_examples=25)
+def test_trees_are_summed_on_logarithms_as_on_plain_numbers(kind, n, seed, scale, single_root):
+    numbers = numbers_of_scale(kind, scale, np.random.default_rng(seed), (2, n + 2, n + 2))
+    decoder = get_decoder("mst", single_root)
+    found = decoder.part_marginals(numbers[:1], numbers[1])
+    check_numbers(found, n)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(mst_sums, "LARGEST_EXCESS", -1.0)
+        expected = decoder.part_marginals(numbers[:1], numbers[1])
+    assert found.log_partition == pytest.approx(expected.log_partition, rel=1e-12, abs=1e-9)
+    np.testing.assert_allclose(found.arcs, expected.arcs, atol=1e-9)
+
+
+def test_the_arc_of_the_root_may_weigh_up_what_no_number_holds():
+    scores = np.zeros((1, 5, 5))
+    scores[0, :4, 1:4] = [[600, 0, 900], [900, 300, 0], [300, 0, 0], [0, 0, 0]]
+    check_sums("mst", scores, np.zeros((5, 5)))
+
+
+def test_a_factor_that_no_number_holds_may_be_weighed_up():
+    scores, bonus = np.zeros((7, 4, 4)), np.zeros((4, 4))
+    scores[0, 1, 2] = scores[3, 1, 2] = -300
+    bonus[0, 2] = bonus[2, 1] = 600
+    check_sums("mh4-two", scores, bonus)
+    scores, bonus = np.zeros((13, 4, 4)), np.zeros((4, 4))
+    scores[2, 0, 1] = scores[8, 1, 3] = 300
+    scores[2, 0, 2] = scores[2, 1, 2] = scores[5, 1, 2] = scores[8, 2, 3] = 600
+    check_sums("mh4-hybrid", scores, bonus)
 
 
 HARD = {
@@ -233,6 +290,21 @@ def test_samples_are_as_frequent_as_they_are_probable(name, single_root):
         assert one.score == pytest.approx(parts + arcs, abs=1e-4)
         frequency[one.heads[1:], np.arange(1, 5)] += 1 / count
     assert (np.abs(frequency - expected) <= 5 * np.sqrt(expected * (1 - expected) / count) + 1e-12).all()
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("scale", [1.0, 4.0, 300.0])
+def test_trees_are_drawn_alike_without_loops(single_root, scale, monkeypatch):
+    """Where words attract each other, on logarithms if need be: many trees tie."""
+    decoder = get_decoder("mst", single_root)
+    scores = np.random.default_rng(3).integers(-1, 2, (1, 6, 6)) * scale
+    expected, count = decoder.marginals(scores), 2000
+    assert ((expected > 0.1) & (expected < 0.9)).any()
+    monkeypatch.setattr(mst_sums, "PATIENCE", 0)
+    frequency = np.zeros_like(expected)
+    for one in decoder.sample(scores, count, rng=1):
+        frequency[one.heads[1:], np.arange(1, 5)] += 1 / count
+    assert (np.abs(frequency - expected) <= 5 * np.sqrt(expected * (1 - expected) / count) + 1e-9).all()
 
 
 @every_summing_decoder
