@@ -17,6 +17,7 @@ def _title(form: str) -> str:
 
 
 CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "as is": str, "title": _title}
+LONGEST = 1000
 ABSOLUTE = "absolute"  # the lemma, whatever the form
 
 
@@ -57,13 +58,25 @@ def lemma_rule(form: str, lemma: str) -> LemmaRule:
     """The rule with which a form and its lemma have most in common: ``lemma_rule(f, l).apply(f) == l`` for all strings.
 
     What is in common is a substring of both; in a tie lower case is taken, so that a word at the beginning of a
-    sentence has the rule that it has elsewhere.
+    sentence has the rule that it has elsewhere. Of words of more than `LONGEST` characters that do not hold each other
+    the lemma is taken whole.
     """
     best, kept = LemmaRule(ABSOLUTE, 0, lemma, 0, ""), 0
     for name, change in CASINGS.items():
         cased = change(form)
-        start, in_lemma, size = SequenceMatcher(None, cased, lemma, autojunk=False).find_longest_match()
+        start, in_lemma, size = _longest_match(cased, lemma)
         if size > kept:
             kept, end = size, start + size
             best = LemmaRule(name, start, lemma[:in_lemma], len(cased) - end, lemma[in_lemma + size :])
     return best
+
+
+def _longest_match(form: str, lemma: str) -> tuple[int, int, int]:
+    """Where the longest common substring begins in either string, and how long it is; the first of several."""
+    if (start := form.find(lemma)) >= 0:
+        return start, 0, len(lemma)
+    if (start := lemma.find(form)) >= 0:
+        return 0, start, len(form)
+    if max(len(form), len(lemma)) > LONGEST:  # it takes the product of the lengths
+        return 0, 0, 0
+    return SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()

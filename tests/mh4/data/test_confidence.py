@@ -110,6 +110,33 @@ def test_less_certain_words_are_left_to_people(parsed):
         Output(min_confidence=1.5)
 
 
+def test_limits_are_inclusive(parsed):
+    assert Output(min_confidence=0.95)(parsed).heads.tolist() == [-1, 2, -1, 0, -1]
+    assert Output(min_confidence=0.4)(parsed).relations == ("det", "nsubj", "root", "_")
+    assert Output(min_confidence=1)(parsed).heads.tolist() == [-1, -1, -1, 0, -1]
+    for outside in (-0.001, 1.001):
+        with pytest.raises(ValueError, match="probability"):
+            Output(min_confidence=outside)
+
+
+def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_first_word():
+    def sentence(number, words, margins):
+        found = Confidence(
+            np.array([np.inf, *margins]),
+            np.array([-1, *[0] * len(words)]),
+            np.ones(4),
+            np.ones(4),
+            np.array([1, *words]),
+        )
+        plain = Sentence.from_words(["a", "b", "c"], number=number)
+        return plain.replace(heads=[-1, 2, 0, 2], confidence=found)
+
+    sentences = [sentence(1, [0.5, 0.2, 0.5], [3.0, 9.0, 1.0]), sentence(2, [0.5, 1.0, 0.5], [1.0, 0.0, 3.0])]
+    found = [(word.sentence, word.id) for word in least_certain(sentences, 10)]
+    assert found == [("1", 2), ("1", 3), ("2", 1), ("1", 1), ("2", 3)]  # one word is certain
+    assert [(word.sentence, word.id) for word in least_certain(sentences, 3)] == found[:3]
+
+
 def test_what_was_given_stays(parsed):
     given = Sentence.from_conllu(TEXT).replace(heads=[-1, -1, 3, -1, 3], relations=["_", "_", "_", "x"])
     written = Output(min_confidence=0.99)(

@@ -1,10 +1,13 @@
 """Rules from forms to lemmas."""
 
+from difflib import SequenceMatcher
+
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 from paths import SHARED
 
+from mh4.data import lemma_rules
 from mh4.data.conllu import read_conllu
 from mh4.data.lemma_rules import ABSOLUTE, LemmaRule, lemma_rule
 
@@ -29,10 +32,37 @@ def test_a_rule_makes_the_lemma_that_it_was_made_of(form, lemma):
         ("legnagyobb", "nagy", LemmaRule("lower", 3, "", 3, "")),
         ("atsteigands", "at-steigan", LemmaRule("lower", 2, "at-", 2, "")),
         ("is", "be", LemmaRule(ABSOLUTE, 0, "be", 0, "")),
+        ("Rock'n'Roll", "rock'n'roll", LemmaRule("lower", 0, "", 0, "")),
+        ("ROCK'N'ROLL", "Rock'n'roll", LemmaRule("title", 0, "", 0, "")),
+        ("L'AQUILA", "L'aquila", LemmaRule("title", 0, "", 0, "")),
     ],
 )
 def test_rules_are_those_a_linguist_expects(form, lemma, rule):
     assert lemma_rule(form, lemma) == rule
+
+
+@given(WORDS, WORDS)
+def test_the_shared_substring_is_the_first_of_the_longest(form, lemma):
+    expected = SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()
+    assert lemma_rules._longest_match(form, lemma) == tuple(expected)
+
+
+def test_very_long_words_have_their_rules_at_once(monkeypatch):
+    """A common substring takes the product of the lengths: 20,000 letters would take minutes."""
+    monkeypatch.setattr(lemma_rules, "SequenceMatcher", lambda *_, **__: pytest.fail("quadratic"))
+    long = "ab" * 10_000
+    assert lemma_rule("Z" + long, "z" + long) == LemmaRule("lower", 0, "", 0, "")
+    assert lemma_rule(long + "en", long) == LemmaRule("lower", 0, "", 2, "")
+    assert lemma_rule(long, "ge" + long) == LemmaRule("lower", 0, "ge", 0, "")
+    for form, lemma in ((long + "x", long + "y"), ("x" * 1001, "xy"), ("xy", "x" * 1001)):
+        rule = lemma_rule(form, lemma)
+        assert rule == LemmaRule(ABSOLUTE, 0, lemma, 0, "") or {*form} == {"x"}
+        assert rule.apply(form) == lemma
+
+
+def test_words_of_some_length_still_share_what_they_can():
+    form, lemma = "x" + "ab" * 400, "ab" * 400 + "y"
+    assert lemma_rule(form, lemma) == LemmaRule("lower", 1, "", 0, "y")
 
 
 def test_a_rule_is_not_for_forms_that_it_would_cut_to_nothing():

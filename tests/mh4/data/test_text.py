@@ -222,6 +222,7 @@ def test_words_in_lines(layout, text, tmp_path):
     sentences = list(read_words(path, layout, Errors("raise")))
     assert [sentence.forms for sentence in sentences] == [("A", "dog", "barks", "."), ("It", "did", ".")]
     assert sentences[0].comments == ("# newdoc", "# sent_id = 1", "# text = A dog barks .")
+    assert sentences[1].comments == ("# sent_id = 2", "# text = It did .")  # of the same document
     path.write_bytes(text.encode().replace(b"dog", b"d\xffg"))
     with pytest.raises(DataError, match=r"words\.txt:\d: byte 0xFF"):
         list(read_words(path, layout, Errors("raise")))
@@ -276,6 +277,22 @@ def test_a_piece_of_a_line_ends_no_paragraph(cutter, size):
         sentences = list(cutter.cut(text))
         assert sum("# newpar" in sentence.comments for sentence in sentences) == 1
         assert "".join(text_of(sentences)) == text
+
+
+def test_a_text_is_one_document(cutter):
+    sentences = list(cutter.cut("Zub ulv.\n\nTor zub. Teg ulv.\n\nZub."))
+    assert len(sentences) >= 3
+    assert [sum(comment == "# newdoc" for comment in sentence.comments) for sentence in sentences] == [
+        1,
+        *[0] * (len(sentences) - 1),
+    ]
+
+
+@pytest.mark.parametrize("blanks", [" " * PORTION, " " * (2 * PORTION + 7), "\n" * (PORTION + 3)])
+def test_a_paragraph_begins_after_many_blanks(cutter, blanks):
+    sentences = list(cutter.cut(f"Zub ulv.\n\n{blanks}Tor.\n"))
+    begin = [sentence.text for sentence in sentences if "# newpar" in sentence.comments]
+    assert begin == [sentences[0].text, next(one.text for one in sentences if one.text.startswith("Tor"))]
 
 
 @pytest.mark.parametrize("name", ["a\nb.txt", "a\u2028b.txt", b"a\xffb.txt".decode(errors="surrogateescape")])

@@ -35,6 +35,14 @@ def test_words_may_need_fewer():
     assert Vocabulary.from_sentences(sentences, min_word_count=2).words == {"the": 3, "cat": 2}
 
 
+def test_a_relation_without_a_head_teaches_nothing():
+    """Whose it is, is unknown: it may be that of a word outside of what was annotated."""
+    sentence = Sentence(["a", "b", "c"], heads=[-1, -1, 0, 2], relations=["r9", "root", "obj"], upos=["X", "Y", "Z"])
+    vocabulary = Vocabulary.from_sentences([sentence], annotates=True)
+    assert sorted(vocabulary.relations) == ["obj", "root"]
+    assert sorted(vocabulary.columns.by_relation) == ["obj", "root"]
+
+
 def test_batch(vocabulary):
     sentences = Sentence.from_words(["the", "dog"]), Sentence.from_words(["dog", "The", "thé"])
     batch = WordBatch.of([vocabulary.ids(sentence) for sentence in sentences])
