@@ -39,7 +39,7 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
 
 def test_only_known_arcs_with_relations_are_labelled(tmp_path):
     path = tmp_path / "t.conllu"
-    columns = [("_", "r9"), ("0", "root"), ("2", "_"), ("3", "r4")]
+    columns = [("_", "r4"), ("0", "root"), ("2", "_"), ("3", "r4")]
     rows = [f"{d}\tw\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n" for d, (head, name) in enumerate(columns, start=1)]
     path.write_text("".join([*rows, "\n"]), encoding="utf-8")
     sentences = read_gold(path, trees="partial")
