@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import codecs
 import time
+from collections.abc import Callable
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from mh4 import IMPORTED_AT
-from mh4.data.files import check_output
+from mh4.data.errors import DataError
+from mh4.data.files import check_output, is_standard_input, open_input
+from mh4.data.folders import is_folder_name, pair_files
 
 from .options import (
     Device,
@@ -25,7 +29,12 @@ from .options import (
 from .progress import words_bar
 
 if TYPE_CHECKING:
+    from mh4.api import Parser
+    from mh4.parsers.base import Count
     from mh4.parsers.request import ParseOptions
+
+_COLUMNS = 10  # of CoNLL-U
+_LINE = 1 << 16  # bytes of a line that are looked at
 
 
 class InputFormat(StrEnum):
@@ -40,10 +49,14 @@ class InputFormat(StrEnum):
 def parse(
     paths: Annotated[
         list[str],
-        typer.Argument(help="Model folder, and the file to parse; - is standard input.", metavar="MODEL [INPUT]"),
+        typer.Argument(
+            help="Model folder, and the file to parse, or several, or folders of files; - is standard input.",
+            metavar="MODEL [INPUT]...",
+        ),
     ],
     target: Annotated[
-        str, typer.Option("--output", "-o", help="Output file; - is standard output. With --cluster, a folder.")
+        str,
+        typer.Option("--output", "-o", help="Output file, or folder for any number of files; - is standard output."),
     ] = "-",
     text: Annotated[
         str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
@@ -122,22 +135,7 @@ def parse(
     """Parse CoNLL-U or text. Predicts HEAD and DEPREL, and UPOS, XPOS, FEATS and LEMMA where they are missing ("_")."""
     if text is not None:
         form, paths = InputFormat.text, [*paths, text]
-    models = 1
-    if ensemble:
-        models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
-        if models == 0:
-            raise ValueError(f"{paths[0]}: is not a folder (--ensemble takes model folders, then the input)")
-    folders, sources = paths[:models], paths[models:] or ["-"]
-    if cluster is not None and (ensemble or target == "-"):
-        raise ValueError("--cluster takes one model, and a folder to write to (--output)")
-    if cluster is not None and batch_words is not None:
-        raise ValueError("--batch-words is for a single input; a cluster gets files in pieces of its own")
-    if ensemble and len(sources) > 1:
-        raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then one input)")
-    if cluster is None and len(sources) > 1:
-        raise ValueError(f"one input at a time, not {', '.join(sources)} (--cluster local takes several)")
-    if cluster is None:
-        check_output(target)
+    folders, sources = _split(paths, ensemble)
     errors = error_policy(skip_bad)
     options: ParseOptions = {
         "keep_heads": keep_heads,
@@ -148,44 +146,97 @@ def parse(
         "unique": unique,
         "among": among,
     }
+    common = {"errors": errors, "min_confidence": min_confidence, **options}
     if cluster is not None:
+        if ensemble or target == "-":
+            raise ValueError("--cluster takes one model, and a folder to write to (--output)")
+        if batch_words is not None:
+            raise ValueError("--batch-words is not for --cluster, which gets files in pieces of its own")
         from mh4.service.cluster import parse_files
 
         ready = time.perf_counter()
         with words_bar(sources, form.value) as on_progress:
-            sentences, words = parse_files(
-                folders[0],
-                sources,
-                target,
-                cluster,
-                device=device.value,
-                search=search,
-                threads=threads,
-                errors=errors,
-                form=form.value,
-                min_confidence=min_confidence,
-                on_progress=on_progress,
-                **options,
-            )
+            load = {"device": device.value, "search": search, "threads": threads, "form": form.value}
+            count = parse_files(folders[0], sources, target, cluster, on_progress=on_progress, **load, **common)
     else:
+        pairs = _pairs(sources, target, form.value)
+        if form is InputFormat.conllu and not skip_bad:
+            for source, _ in pairs:
+                _check_conllu(source)
         from mh4.api import Parser
 
         set_threads(threads)
         parser = Parser(*folders, device=device.value, search=search, threads=threads)
         ready = time.perf_counter()
-        with words_bar(sources, form.value) as on_progress:
-            sentences, words = parser.parse_file(
-                sources[0],
-                target,
-                errors=errors,
-                format=form.value,
-                min_confidence=min_confidence,
-                batch_words=batch_words,
-                on_progress=on_progress,
-                **options,
-            )
+        with words_bar([str(source) for source, _ in pairs], form.value) as on_progress:
+            count = _parse_all(parser, pairs, on_progress, format=form.value, batch_words=batch_words, **common)
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(
-        f"{sentences} sentences, {words} words, {words / seconds:.0f} words/s; start-up {ready - IMPORTED_AT:.1f} s",
+        f"{count.sentences} sentences, {count.words} words, {count.words / seconds:.0f} words/s; "
+        f"start-up {ready - IMPORTED_AT:.1f} s",
     )
+
+
+def _split(paths: list[str], ensemble: bool) -> tuple[list[str], list[str]]:
+    """Model folders, and inputs."""
+    models = 1
+    if ensemble:
+        models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
+        if models == 0:
+            raise ValueError(f"{paths[0]}: is not a folder (--ensemble takes model folders, then the input)")
+    folders, sources = paths[:models], paths[models:] or ["-"]
+    if ensemble and len(sources) > 1 and not Path(sources[0]).exists():
+        raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then the input)")
+    if "" in paths:
+        raise ValueError("a path is empty (check the command)")
+    return folders, sources
+
+
+def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str | Path]]:
+    """Inputs and outputs; everything that is wrong with them is found before a model is loaded."""
+    if is_folder_name(target):
+        return [(source, output) for source, output in pair_files(sources, target, form)]
+    if len(sources) > 1 or Path(sources[0]).is_dir():
+        what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
+        if target == "-":
+            raise ValueError(f"{what}: parsed files need a folder (--output FOLDER)")
+        return [(source, output) for source, output in pair_files(sources, target, form)]
+    check_output(target)
+    return [(Path(sources[0]), target)]
+
+
+def _check_conllu(path: Path) -> None:
+    """DataError for a regular file that begins like text, which CoNLL-U does not."""
+    if is_standard_input(path) or (path.exists() and not path.is_file()):
+        return
+    with open_input(path) as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(_LINE), b""), start=1):
+            content = line.removeprefix(codecs.BOM_UTF8)
+            if not content.strip() or content.startswith(b"#"):
+                continue
+            if b"\t" not in content and len(content.split()) != _COLUMNS:
+                raise DataError(
+                    f"{path}:{number}: is not CoNLL-U (--text {path} parses text; --input horizontal or --input "
+                    "vertical parses words, a sentence or a word in each line)"
+                )
+            return
+
+
+def _parse_all(
+    parser: Parser, pairs: list[tuple[Path, str | Path]], on_progress: Callable[[Count], None], **options: Any
+) -> Count:
+    """Parse each file into its own; ``on_progress`` gets the sentences and words of all files so far."""
+    from mh4.parsers.base import Count
+
+    total = Count(0, 0)
+    for source, target in pairs:
+        if isinstance(target, Path):  # in a folder
+            target.parent.mkdir(parents=True, exist_ok=True)
+
+        def advance(count: Count, before: Count = total) -> None:
+            on_progress(Count(before.sentences + count.sentences, before.words + count.words))
+
+        count = parser.parse_file(source, target, on_progress=advance, **options)
+        total = Count(total.sentences + count.sentences, total.words + count.words)
+    return total

@@ -276,6 +276,8 @@ def _checked_mode(path: str | Path, target: Path) -> int | None:
         # Not of `target`: the link /dev/fd/N of a pipe can be followed by the system, but its text leads nowhere.
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
+        if str(path).endswith(tuple(filter(None, (os.sep, os.altsep)))):
+            raise DataError(f"{path}: is the name of a folder, not of a file (name a file in it)") from None
         if not target.parent.is_dir():
             raise DataError(f"{path}: the folder {target.parent} does not exist (create it first)") from None
         return None

@@ -43,7 +43,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: SegmenterM
         return cut_file(require_segmenter(segmenter), path, report)
     if form != "conllu":
         return read_words(path, form, report)
-    words = str(path).split()
+    words = path.split() if isinstance(path, str) else [path]
     if not words:
         raise ValueError("an empty string is no file; write parser(text) to parse text")
     if len(words) > 1 and not os.path.exists(path):  # unlike Path.exists it does not mind how long a text is

@@ -10,7 +10,6 @@ Needs the extra ``mh4[cluster]``.
 from __future__ import annotations
 
 import logging
-import re
 import secrets
 import shutil
 import tempfile
@@ -29,7 +28,8 @@ import torch
 
 from mh4.data.confidence_columns import Output
 from mh4.data.errors import DataError, ErrorPolicy, Errors, require
-from mh4.data.files import atomic_output, is_descriptor, is_standard_input, open_input
+from mh4.data.files import atomic_output
+from mh4.data.folders import FilePair, pair_files
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads
 from mh4.parsers.base import Count, TreebankParser
@@ -159,32 +159,13 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
         yield client
 
 
-def check_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[Path]:
-    """Where the parsed files will lie: ``output_folder / NAME`` for each input, without ``.gz``, ``.xz`` or ``.bz2``.
-
-    What was no CoNLL-U (``form``) ends in ``.conllu`` then, in place of ``.txt``.
-
-    DataError: An input cannot be read, two have one name, or an output would replace an input.
-    """
-    folder = Path(output_folder)
-    if folder.exists() and not folder.is_dir():
-        raise DataError(f"{folder}: is a file, not a folder (parsed files are written to a folder)")
-    targets: dict[Path, str | Path] = {}
-    for path in inputs:
-        if is_standard_input(path):
-            raise DataError("standard input cannot be cut into shards (name files, or parse without a cluster)")
-        if is_descriptor(path) or Path(path).is_fifo():
-            raise DataError(f"{path}: is a pipe and cannot be cut into shards (name a regular file)")
-        with open_input(path):
-            pass
-        name = re.sub(r"(?<=.)\.(gz|xz|bz2)$", "", Path(path).name)
-        target = folder / (name if form == "conllu" else name.removesuffix(".txt") + ".conllu")
-        if target in targets:
-            raise DataError(f"{path} and {targets[target]} would both be written to {target} (rename one)")
-        if target.exists() and any(target.samefile(source) for source in inputs):
-            raise DataError(f"{target}: is an input and would be replaced (choose another output folder)")
-        targets[target] = path
-    return list(targets)
+def check_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[FilePair]:
+    """See `pair_files`; here, an input that is a pipe is a DataError, too."""
+    pairs = pair_files(inputs, output_folder, form)
+    for source, _ in pairs:
+        if source.is_fifo():
+            raise DataError(f"{source}: is a pipe and cannot be cut into shards (name a regular file)")
+    return pairs
 
 
 def parse_files(
@@ -203,7 +184,7 @@ def parse_files(
     shard_words: int = WINDOW_WORDS,
     **options: Unpack[ParseOptions],
 ) -> Count:
-    """Parse files into a folder, under their names (see `check_files`), on a cluster.
+    """Parse files, and those in folders, into a folder, under their names (see `pair_files`), on a cluster.
 
     Every file appears when it is whole, its sentences in the order of the input. The trees are those of
     `TreebankParser.parse`.
@@ -213,7 +194,7 @@ def parse_files(
     model : path
         A model folder of any kind; every worker process loads it once.
     inputs : paths
-        CoNLL-U or text files.
+        CoNLL-U or text files, and folders of them.
     output_folder : path
         Made if need be.
     address : str
@@ -244,7 +225,7 @@ def parse_files(
     """
     require("distributed", "cluster")
     count = Count(0, 0)
-    targets = check_files(inputs, output_folder, form)
+    pairs = check_files(inputs, output_folder, form)
     read_config(Path(model))  # an error, if there is no model, before workers are started
     Output(min_confidence=min_confidence)
     request = Request.of(**options)
@@ -273,9 +254,12 @@ def parse_files(
     try:
         with (
             connect(address, threads) as client,
-            closing(_in_order(client, job, _tasks(inputs, cut, shard_words, parts))) as finished,
+            closing(
+                _in_order(client, job, _tasks([pair.source for pair in pairs], cut, shard_words, parts))
+            ) as finished,
         ):
-            for target in targets:
+            for _, target in pairs:
+                target.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_output(target) as stream:
                     for part, result in iter(finished.__next__, None):
                         _append(part, result.size, stream)

@@ -37,6 +37,7 @@ from mh4.parsers.folder import (
     STATE,
     WEIGHTS,
     misfit,
+    read_config,
     read_definition,
     read_tensors,
     write_definition,
@@ -379,6 +380,9 @@ def train(
         sentences, dev_sentences = read_gold(train, errors, trees), read_gold(dev, errors)
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates)
         if resume and exists:
+            if (kind := read_config(folder).kind) != config.kind:
+                problem = f"holds a {kind} parser, not a {config.kind} parser"
+                raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
             saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
             steps, epochs = config.training.max_steps, config.training.max_epochs
             saved_training = replace(saved_config.training, max_steps=steps, max_epochs=epochs)

@@ -6,6 +6,8 @@ import re
 import subprocess
 import sys
 import time
+from contextlib import nullcontext
+from threading import Thread
 
 import pytest
 import typer
@@ -168,7 +170,7 @@ def test_columns_to_predict(annotating_model, small_model, run):
     assert "\t".join(second) == GOOD.splitlines()[2]
     result = run("parse", small_model, "--predict", "all", stdin=text.encode())
     assert result.stderr.decode().startswith("mh4: the model does not predict UPOS, XPOS, FEATS, LEMMAS")
-    fails_with_one_line(run("parse", small_model, "--predict", "lemma"), "unknown column 'lemma'", "lemmas, heads")
+    fails_with_one_line(run("parse", small_model, "--predict", "stem"), "unknown column 'stem'", "lemmas, heads")
 
 
 def test_sample(tmp_path):
@@ -222,6 +224,15 @@ def test_nothing_to_bench(name, run, small_model, tmp_path):
     fails_with_one_line(run("bench", name, *model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
 
 
+def test_a_bad_treebank_is_named_by_the_benchmark_of_memory(run, small_model, tmp_path):
+    """It copies the treebank; nobody knows the copies."""
+    (tmp_path / "bad.conllu").write_text(GOOD + GOOD.replace("\tDET\tDT", "\tDET"))
+    fails_with_one_line(run("bench", "memory", small_model, tmp_path / "bad.conllu"), "bad.conllu:6:", "columns")
+    (tmp_path / "good.conllu").write_text(GOOD.rstrip("\n"))  # copies are not one sentence
+    rows = json.loads(run("bench", "memory", small_model, tmp_path / "good.conllu", "--copies", "3", "--json").stdout)
+    assert rows[0]["words"] == 6
+
+
 @pytest.mark.parametrize(
     "options",
     [
@@ -245,6 +256,8 @@ def test_a_transition_system_is_trained_and_parses(options, run, small_treebanks
     fails_with_one_line(run("parse", model, dev, "--keep-heads"), "heads")
     fails_with_one_line(run("train", train, "--dev", dev, "-o", model, *options), "--overwrite")
     fails_with_one_line(run("train", train, "--dev", dev, "--decoder", "mst", *options), "decoder", "system")
+    resumed = run("train", train, "--dev", dev, "-o", model, "--resume", *NETWORK)
+    fails_with_one_line(resumed, "parser, not a chart parser (resume with the options that it was trained with)")
 
 
 def test_closed_streams_are_errors_only_where_they_are_needed(small_model, small_treebanks, tmp_path):
@@ -295,11 +308,81 @@ def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
     assert all(re.search(r"\d\.\d\d\b", line) for line in (first, *rest))
 
 
-def test_several_inputs_need_a_cluster(run, small_model, small_treebanks, tmp_path):
-    fails_with_one_line(run("parse", small_model, *small_treebanks), "one input at a time", "--cluster")
+def test_several_inputs_need_a_folder(run, small_model, small_treebanks, tmp_path):
+    fails_with_one_line(run("parse", small_model, *small_treebanks), "2 inputs", "--output FOLDER")
+    fails_with_one_line(run("parse", small_model, small_treebanks[0].parent), "is a folder", "--output FOLDER")
     fails_with_one_line(run("parse", small_model, small_treebanks[0], "--cluster", "local"), "--output")
     both = ("--ensemble", "--cluster", "local", "-o", tmp_path)
     fails_with_one_line(run("parse", small_model, small_treebanks[0], *both), "one model")
+
+
+def test_several_inputs_are_parsed_into_a_folder(run, small_model, small_treebanks, tmp_path):
+    names = [path.name for path in small_treebanks]
+    expected = [run("parse", small_model, path).stdout for path in small_treebanks]
+    told = run("parse", small_model, *small_treebanks, "-o", tmp_path / "new" / "out")
+    assert told.returncode == 0, told.stderr
+    assert [(tmp_path / "new" / "out" / name).read_bytes() for name in names] == expected
+    assert told.stderr.startswith(b"52 sentences, ")
+    run("parse", small_model, small_treebanks[0].parent, "-o", tmp_path / "of a folder")
+    assert [(tmp_path / "of a folder" / name).read_bytes() for name in names] == expected
+    for folder in (f"{tmp_path}/one/", tmp_path / "new"):  # one that is new, one that is there
+        assert run("parse", small_model, small_treebanks[1], "-o", folder).returncode == 0
+    assert (tmp_path / "one" / names[1]).read_bytes() == (tmp_path / "new" / names[1]).read_bytes() == expected[1]
+    both = ("--ensemble", small_model, small_model, *small_treebanks, "-o", tmp_path / "voted")
+    assert run("parse", *both).returncode == 0
+    assert [(tmp_path / "voted" / name).read_bytes() for name in names] == expected
+
+
+def test_progress_of_several_inputs_adds_up(run, small_model, small_treebanks, tmp_path, monkeypatch):
+    counts = []
+    monkeypatch.setattr("mh4.cli.parsing.words_bar", lambda *_: nullcontext(counts.append))
+    run("parse", small_model, *small_treebanks, "-o", tmp_path / "out")
+    assert [count.sentences for count in counts] == list(range(1, 53))
+    assert [count.words for count in counts] == sorted(count.words for count in counts)
+
+
+def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr("mh4.api.Parser", None)
+    twin = tmp_path / "in" / small_treebanks[0].name
+    twin.parent.mkdir()
+    twin.write_bytes(b"")
+    parse = ("parse", tmp_path)
+    fails_with_one_line(run(*parse, small_treebanks[0], twin, "-o", tmp_path / "out"), "would both be written")
+    fails_with_one_line(run(*parse, small_treebanks[0], twin, "-o", twin), "is a file, not a folder")
+    fails_with_one_line(run(*parse, twin, "-o", twin.parent), "is an input and would be replaced")
+    fails_with_one_line(run(*parse, "-o", f"{tmp_path}/out/"), "standard input: has no name")
+    fails_with_one_line(run(*parse, "my file.conllu"), "mh4: my file.conllu: no such file (check the path)")
+    fails_with_one_line(run(*parse, twin, "none.conllu", "-o", tmp_path / "out"), "none.conllu: no such file")
+    fails_with_one_line(run(*parse, twin.parent, "-o", tmp_path / "out", "--input", "text"), "that end in .txt")
+    fails_with_one_line(run(*parse, "", "-o", tmp_path / "out"), "a path is empty")
+    fails_with_one_line(run("transform", "--to", "mh4", twin, "-o", f"{tmp_path}/out/"), "is the name of a folder")
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("start", ["", "\n", "# a heading\n", "\ufeff"])
+@pytest.mark.parametrize("text", ["The dog barks.", "Barks", "1984 was a year.", "12 men"])
+def test_text_is_known_before_the_model_is_loaded(start, text, run, tmp_path, monkeypatch):
+    monkeypatch.setattr("mh4.api.Parser", None)
+    path = tmp_path / "article.txt"
+    path.write_text(start + text + "\n", encoding="utf-8")
+    line = 1 + start.count("\n")
+    fails_with_one_line(run("parse", tmp_path, path), f"article.txt:{line}: is not CoNLL-U (--text {path} parses text")
+
+
+def test_what_may_be_conllu_is_left_to_its_reader(run, small_model, tmp_path):
+    path = tmp_path / "spaces.conllu"
+    path.write_text(GOOD.replace("\t", " "))
+    fails_with_one_line(run("parse", small_model, path), "columns are separated by tabs, not spaces")
+    path.write_text("A dog.\n\n" + GOOD)
+    assert run("parse", small_model, path, "--skip-bad").stdout.count(b"sent_id") == 1
+    for empty in ("", "\n\n", "# only\n"):
+        path.write_text(empty)
+        assert "--text" not in run("parse", small_model, path).stderr.decode()
+    os.mkfifo(tmp_path / "pipe")
+    writer = Thread(target=(tmp_path / "pipe").write_text, args=(GOOD,))  # which can be read once only
+    writer.start()
+    assert run("parse", small_model, tmp_path / "pipe").stdout.count(b"sent_id") == 1
+    writer.join()
 
 
 def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks, tmp_path):

@@ -1,0 +1,92 @@
+"""Many files into a folder: which ones a folder holds, and where what is made of each will lie."""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from .errors import DataError
+from .files import check_output, is_descriptor, is_standard_input, open_input
+
+__all__ = ["FilePair", "is_folder_name", "pair_files"]
+
+_PACKED = re.compile(r"(?<=.)\.(gz|xz|bz2)$")
+
+
+class FilePair(NamedTuple):
+    """An input, and its output."""
+
+    source: Path
+    target: Path
+
+
+def is_folder_name(path: str) -> bool:
+    """Whether a path is that of a folder, there already or by the separator at its end."""
+    return path.endswith(tuple(filter(None, (os.sep, os.altsep)))) or os.path.isdir(path)
+
+
+def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[FilePair]:
+    """The files among the inputs and in the folders among them, each with ``output_folder / NAME``.
+
+    Of a folder, these are all files below it whose name ends in ``.conllu``, or in ``.txt`` if ``form`` is another,
+    compressed or not, but for what lies in the output folder; they keep their places below it. Outputs have lost
+    ``.gz``, ``.xz`` and ``.bz2``; what was not CoNLL-U ends in ``.conllu`` then, instead of ``.txt``.
+
+    DataError: An input cannot be read or has no name, a folder holds no such file, two inputs would have one output, an
+    output cannot be written, or it would replace an input.
+    """
+    folder = Path(output_folder)
+    if folder.exists() and not folder.is_dir():
+        raise DataError(f"{folder}: is a file, not a folder (parsed files are written to a folder)")
+    found = [(source, place) for path in inputs for source, place in _files(path, form, folder)]
+    sources = {_identity(source): source for source, _ in found}
+    targets: dict[Path, Path] = {}
+    for source, place in found:
+        name = _PACKED.sub("", place.name)
+        target = folder / place.with_name(name if form == "conllu" else name.removesuffix(".txt") + ".conllu")
+        if target in targets:
+            raise DataError(f"{source} and {targets[target]} would both be written to {target} (rename one)")
+        if target.exists() and _identity(target) in sources:
+            raise DataError(f"{target}: is an input and would be replaced (choose another output folder)")
+        if target.parent.is_dir():
+            check_output(target)
+        targets[target] = source
+    return [FilePair(source, target) for target, source in targets.items()]
+
+
+def _identity(path: Path) -> tuple[int, int]:
+    """What two names of one file have in common."""
+    found = path.stat()
+    return found.st_dev, found.st_ino
+
+
+def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[Path, Path]]:
+    """The files that an input stands for, and what each is called below the output folder."""
+    if is_standard_input(path) or is_descriptor(path):
+        name = "standard input" if is_standard_input(path) else str(path)
+        raise DataError(f"{name}: has no name of its own for a file in a folder (parse it alone)")
+    path = Path(path)
+    if not path.is_dir():
+        if not path.is_fifo():  # opening a pipe would end its writer
+            with open_input(path):
+                pass
+        yield path, Path(path.name)
+        return
+    ending = ".conllu" if form == "conllu" else ".txt"
+    found = False
+    for parent, folders, names in os.walk(path, onerror=_unreadable):
+        output = output_folder.resolve()  # holds what an earlier run wrote
+        folders[:] = sorted(name for name in folders if Path(parent, name).resolve() != output)
+        for name in sorted(names):
+            if _PACKED.sub("", name).endswith(ending) and not name.startswith("."):
+                found = True
+                yield (file := Path(parent, name)), file.relative_to(path)
+    if not found:
+        raise DataError(f"{path}: holds no files that end in {ending} (name files, or another folder)")
+
+
+def _unreadable(error: OSError) -> None:
+    raise error
