@@ -23,7 +23,8 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
 
-from .long_sentences import ROOT_RELATION, in_pieces
+from .long_sentences import in_pieces
+from .relation_places import RelationPlaces
 from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
 from .sources import (
     Sentences,
@@ -40,7 +41,7 @@ from .sources import (
 
 log = logging.getLogger("mh4")
 
-__all__ = ["ROOT_RELATION", "Count", "TreebankParser", "check_greedy"]
+__all__ = ["Count", "TreebankParser", "check_greedy"]
 
 
 class Count(NamedTuple):
@@ -96,6 +97,8 @@ class TreebankParser(CalledWithWords):
         Whether it can keep heads that are given, and predict the others around them.
     annotates : frozenset
         Which of the columns "upos", "xpos", "feats" and "lemmas" it predicts beside trees.
+    places : RelationPlaces
+        Which relations are for children of the root.
     spaced_words : bool
         Whether many words of its treebank hold spaces, as in Vietnamese.
     segmenter : mh4.data.segmenter.SegmenterModel, optional
@@ -107,6 +110,7 @@ class TreebankParser(CalledWithWords):
     single_root: bool = True
     can_keep_heads: bool = False
     annotates: frozenset[str] = frozenset()
+    places: RelationPlaces = RelationPlaces.of_ud()
     spaced_words: bool = False
     segmenter: SegmenterModel | None = None
     meta: Mapping[str, Any] = MappingProxyType({})
@@ -127,7 +131,7 @@ class TreebankParser(CalledWithWords):
         return self._answer_all(sentences, self.check(**options))
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
-        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request)
+        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request, self.places.only_root)
 
     def check(self, **options: Unpack[ParseOptions]) -> Request:
         """The request that options make; see `parse`. A column that is named, and not predicted, is logged, once.

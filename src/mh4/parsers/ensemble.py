@@ -22,9 +22,10 @@ from mh4.decoders import Derivation, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix, given_heads_bonus
 
-from .base import ROOT_RELATION, TreebankParser
+from .base import TreebankParser
 from .chart import ChartParser, decode_sentence, warn_of_size
 from .registry import load_parser
+from .relation_places import RelationPlaces
 from .relations import given_relations
 from .request import ANNOTATED, HEADS, Request
 
@@ -59,8 +60,9 @@ class EnsembleParser(TreebankParser):
 
     Notes
     -----
-    The relation of an arc is voted on by the members that have the arc, or, if nobody has it, by all; in a tie the
-    first member's wins. As in UD, ``root`` goes to children of the root and to nobody else. Every other column is voted
+    The relation of an arc is voted on by the members that have the arc. If nobody has it, those vote that attach the
+    word to another word; a child of the root that nobody attaches to it gets what members give to the root's children.
+    In a tie the first member's wins. Every other column is voted
     on, word by word, by the members that predict it; in a tie the first of them wins.
     """
 
@@ -78,6 +80,10 @@ class EnsembleParser(TreebankParser):
         check_combination(combine)
         self.members = tuple(members)
         self.segmenter = next((member.segmenter for member in members if member.segmenter is not None), None)
+        self.places = RelationPlaces(
+            frozenset().union(*(member.places.only_root for member in members)),
+            frozenset().union(*(member.places.only_words for member in members)),
+        )
         self.spaced_words = any(member.spaced_words for member in members)
         if single_root is None:
             single_root = all(member.single_root for member in members)
@@ -228,7 +234,8 @@ def vote_on_relations(heads: np.ndarray, trees: Sequence[Tree]) -> tuple[str, ..
     for d in range(1, len(heads)):
         names = [relations[d - 1] for own, relations in trees if own[d] == heads[d]]
         if not names:
-            names = [relations[d - 1] for _, relations in trees if relations[d - 1] != ROOT_RELATION]
-            names = [ROOT_RELATION] if heads[d] == 0 else names or [ANY_RELATION]
+            names = [relations[d - 1] for own, relations in trees if own[d] > 0] or [ANY_RELATION]
+            if heads[d] == 0:
+                names = [name for own, names in trees for h, name in zip(own[1:], names, strict=True) if h == 0]
         chosen.append(Counter(names).most_common(1)[0][0])  # equal counts come in the order of the first of each
     return tuple(chosen)

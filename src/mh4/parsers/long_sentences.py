@@ -18,7 +18,6 @@ from .request import Request
 LONGEST = 2_000  # words of a sentence that is parsed as one
 PIECE = 200  # words of a piece, at most
 ENDS = frozenset(".!?…;:。")  # a piece ends behind one of these, if its second half has one
-ROOT_RELATION = "root"
 SIDE_BY_SIDE = "parataxis"  # UD's relation between sentences that stand side by side
 
 log = logging.getLogger("mh4")
@@ -26,10 +25,13 @@ log = logging.getLogger("mh4")
 Annotate = Callable[[Sequence[Sentence]], Sequence[Annotation | DataError]]
 
 
-def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
+def in_pieces(
+    annotate: Annotate, sentences: Sequence[Sentence], request: Request, only_root: frozenset[str]
+) -> Sequence[Annotation | DataError]:
     """What ``annotate`` answers to a request about sentences; it gets those beyond `LONGEST` words in pieces.
 
-    The roots of all pieces but the first depend on the first one's root. Given heads may lead from one piece to
+    The roots of all pieces but the first depend on the first one's root, and leave it relations that only children of
+    the root have (``only_root``). Given heads may lead from one piece to
     another; long sentences with such heads get an error.
     """
     if all(len(sentence) <= LONGEST for sentence in sentences):
@@ -55,7 +57,7 @@ def in_pieces(annotate: Annotate, sentences: Sequence[Sentence], request: Reques
                 sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {LONGEST} (cut it)")
             )
         else:
-            results.append(own[0] if len(own) == 1 else joined(own, pieces[start:stop]))
+            results.append(own[0] if len(own) == 1 else joined(own, pieces[start:stop], only_root))
     return results
 
 
@@ -74,7 +76,9 @@ def cut(sentence: Sentence) -> list[Sentence]:
     return pieces
 
 
-def joined(found: Sequence[Annotation | DataError], pieces: Sequence[Sentence]) -> Annotation | DataError:
+def joined(
+    found: Sequence[Annotation | DataError], pieces: Sequence[Sentence], only_root: frozenset[str]
+) -> Annotation | DataError:
     """The annotation of a sentence, of those of its pieces, without confidence; the first error, if there is one."""
     parts: list[Annotation] = []
     for one in found:
@@ -91,19 +95,21 @@ def joined(found: Sequence[Annotation | DataError], pieces: Sequence[Sentence]) 
         if None not in columns:
             values[name] = tuple(chain.from_iterable(columns))
     if parts[0].heads is not None:
-        values["heads"], values["relations"] = _joined_trees([part.tree for part in parts])
+        values["heads"], values["relations"] = _joined_trees([part.tree for part in parts], only_root)
     scores = [part.score for part in parts if part.score is not None]
     return Annotation(**values, score=sum(scores) if len(scores) == len(parts) else None)
 
 
-def _joined_trees(trees: Sequence[tuple[np.ndarray, tuple[str, ...]]]) -> tuple[np.ndarray, tuple[str, ...]]:
+def _joined_trees(
+    trees: Sequence[tuple[np.ndarray, tuple[str, ...]]], only_root: frozenset[str]
+) -> tuple[np.ndarray, tuple[str, ...]]:
     first = int(np.flatnonzero(trees[0][0] == 0)[0])
     heads, relations = [trees[0][0]], list(trees[0][1])
     before = len(relations)
     for own, names in trees[1:]:
         heads.append(np.where(own[1:] == 0, first, own[1:] + before).astype(np.int32))
         relations += [
-            SIDE_BY_SIDE if head == 0 and name == ROOT_RELATION else name
+            SIDE_BY_SIDE if head == 0 and name in only_root else name
             for head, name in zip(own[1:].tolist(), names, strict=True)
         ]
         before = len(relations)

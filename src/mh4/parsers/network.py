@@ -174,7 +174,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 None if vocabulary.columns is None else vocabulary.columns.classes,
             )
         self.network = network.to(self.device)
-        self.relations = RelationReader(vocabulary.relations)
+        self.places = vocabulary.places
+        self.relations = RelationReader(vocabulary.relations, vocabulary.places)
         self.reader: ColumnReader | None = None
         if vocabulary.columns is not None and self.network.annotator is not None:
             self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device, vocabulary.relations)

@@ -13,7 +13,7 @@ from torch import Tensor
 from mh4.data.sentence import Sentence
 from mh4.models.devices import HostCopy
 
-from .base import ROOT_RELATION
+from .relation_places import RelationPlaces
 from .request import Request
 
 NO_LIMIT = -1
@@ -65,18 +65,19 @@ class RelationReader:
     ----------
     names : sequence of str
         The relations of the vocabulary.
+    places : RelationPlaces
+        Which of them are for children of the root.
     """
 
-    def __init__(self, names: Sequence[str]) -> None:
+    def __init__(self, names: Sequence[str], places: RelationPlaces) -> None:
         self._names = np.array(names, dtype=object)
-        self._index = {name: r for r, name in enumerate(names)}
-        self._root = self._index.get(ROOT_RELATION) if len(names) > 1 else None
+        self._allowed = places.allowed(names)
 
     def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:
-        """The best relation of each arc, by scores (A, R); as in UD, ``root`` goes to children of the root alone."""
-        if self._root is not None:
-            is_root_relation = torch.arange(scores.shape[1], device=scores.device) == self._root
-            scores = scores.masked_fill((heads == 0)[:, None] != is_root_relation, float("-inf"))
+        """The best relation of each arc that may stand there, by scores (A, R)."""
+        if not self._allowed.all():
+            forbidden = torch.from_numpy(~self._allowed).to(scores.device)
+            scores = scores.masked_fill(forbidden[(heads == 0).long()], float("-inf"))
         logs = HostCopy(scores.log_softmax(1)) if request.weighs_relations else None
         best = scores.argmax(1)
         return ChosenRelations(HostCopy(best), logs, best)
@@ -86,10 +87,7 @@ class RelationReader:
         groups = self._groups(unique)
         if (groups == NO_LIMIT).all():
             raise ValueError(f"the model has none of the relations {', '.join(unique)}, so none can be kept unique")
-        free = groups == NO_LIMIT
-        if self._root is not None:
-            free[self._root] = False
-        if not free.any():
+        if not ((groups == NO_LIMIT) & self._allowed[0]).any():
             raise ValueError("no relation is left that several words under a head may have")
         return [name for number, name in enumerate(unique) if number not in groups]
 
@@ -170,17 +168,16 @@ def limit_relations(
         # Columns: each limited relation that is left, then for each child what is not limited.
         options = np.full((len(children), len(left)), -1)
         gains = np.full((len(children), len(left) + len(children)), -np.inf)
-        free = _best_of(logs[children], groups == NO_LIMIT)
         for column, g in enumerate(left):
-            options[:, column] = _best_of(logs[children], groups == g)
-            gains[:, column] = logs[children, options[:, column]] if (groups == g).any() else -np.inf
+            options[:, column], gains[:, column] = _best_of(logs[children], groups == g)
         rows = np.arange(len(children))
-        gains[rows, len(left) + rows] = logs[children, free]
+        free, gains[rows, len(left) + rows] = _best_of(logs[children], groups == NO_LIMIT)
         _, columns = linear_sum_assignment(-gains)
         for row, column in zip(rows.tolist(), columns.tolist(), strict=True):
             best[children[row]] = options[row, column] if column < len(left) else free[row]
 
 
-def _best_of(logs: np.ndarray, allowed: np.ndarray) -> np.ndarray:
-    """int (rows,): the best of the allowed columns."""
-    return np.where(allowed, logs, -np.inf).argmax(1)
+def _best_of(logs: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The best of the allowed columns, int (rows,), and its logarithm: −inf where there is none."""
+    logs = np.where(allowed, logs, -np.inf)
+    return logs.argmax(1), logs.max(1)

@@ -20,6 +20,7 @@ from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, WordIds
 from mh4.models.network_config import STRICT
 
 from .columns import Columns
+from .relation_places import RelationPlaces
 
 MIN_WORD_COUNT = 5  # as published
 SPACED = 0.005  # share of spaces in all characters beyond which words are taken to hold them as a rule
@@ -56,6 +57,8 @@ class Vocabulary:
     tag_pairs: Names
     features: Names = ()  # models made before there were any
     columns: Columns | None = None  # of models that annotate
+    only_root: Names | None = None  # see `RelationPlaces`; models made before there were any keep to UD's rule
+    only_words: Names | None = None
 
     @classmethod
     def from_sentences(
@@ -90,7 +93,15 @@ class Vocabulary:
             tuple(_by_frequency(pairs)),
             tuple(_by_frequency(features)),
             Columns.from_sentences(sentences) if annotates else None,
+            *(tuple(sorted(names)) for names in RelationPlaces.from_sentences(sentences)),
         )
+
+    @cached_property
+    def places(self) -> RelationPlaces:
+        """Which relations are for children of the root."""
+        if self.only_root is None or self.only_words is None:
+            return RelationPlaces.of_ud(self.relations)
+        return RelationPlaces(frozenset(self.only_root), frozenset(self.only_words))
 
     @property
     def spaced(self) -> bool:

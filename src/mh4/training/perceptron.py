@@ -54,7 +54,7 @@ class PerceptronTrainer:
         self.vocabulary = PerceptronVocabulary.from_sentences(sentences, config.tag_column)
         self._system = get_system(config.system)
         self._templates = self._system.compiled_templates()
-        self._actions = Actions.of(self._system, len(self.vocabulary.relations), self.vocabulary.forced_root)
+        self._actions = Actions.of(self._system, self.vocabulary.places.allowed(self.vocabulary.relations))
         self._room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
         self._text = self.vocabulary.text(sentences)
         self._gold = self.vocabulary.gold(sentences, [training_tree(s, self._system) for s in sentences])

@@ -112,6 +112,14 @@ def test_relations_of_arcs_that_nobody_has():
     assert vote_on_relations(np.array([-1, 0, 3, 1]), [other]) == ("root", "x", "y")
 
 
+def test_relations_stay_where_members_have_them():
+    """Whatever those of the root are called."""
+    one = (np.array([-1, 0, 1, 1]), ("SENT", "x", "y"))
+    other = (np.array([-1, 3, 1, 0]), ("z", "x", "FRAG"))
+    assert vote_on_relations(np.array([-1, 3, 0, 2]), [one, other]) == ("z", "SENT", "y")
+    assert vote_on_relations(np.array([-1, 3, 0, 2]), [one]) == ("dep", "SENT", "y")
+
+
 @pytest.fixture(scope="module")
 def dev(small_treebanks):
     return list(read_conllu(small_treebanks[1], trees="required"))

@@ -19,6 +19,7 @@ from mh4.service.cluster import parse_shard
 from mh4.training.perceptron import train as train_perceptron
 from mh4.training.trainer import train
 
+ROOT = frozenset({"root"})
 WORDS = ["A", "kutya", "ugat", "és", "morog", "."]
 
 
@@ -122,8 +123,8 @@ def test_the_last_end_in_a_piece_counts():
 def test_a_sentence_has_a_score_if_all_its_pieces_have():
     pieces = [Sentence.from_words(["a"])] * 3
     trees = [Annotation(np.array([-1, 0], np.int32), ("root",), score=score) for score in (1.5, 2.0, 4.0)]
-    assert joined(trees, pieces).score == 7.5
-    assert joined([trees[0], replace(trees[1], score=None), trees[2]], pieces).score is None
+    assert joined(trees, pieces, ROOT).score == 7.5
+    assert joined([trees[0], replace(trees[1], score=None), trees[2]], pieces, ROOT).score is None
 
 
 @pytest.mark.parametrize(
@@ -152,10 +153,18 @@ def test_annotations_are_put_together():
         Sentence.from_words(["a", "b"]),
         Sentence.from_words(["c", "d"]).replace(lemmas=["C", "D"], feats=["N=1"] * 2),
     ]
-    assert joined([first, second], pieces) == whole
-    assert str(joined([first, DataError("no tree")], pieces)) == "no tree"
+    assert joined([first, second], pieces, ROOT) == whole
+    assert str(joined([first, DataError("no tree")], pieces, ROOT)) == "no tree"
     first, second = replace(first, lemmas=("A", "B"), feats=("N=2", "_")), replace(second, upos=None)
-    both = joined([first, second], [pieces[0], pieces[1].replace(upos=["X", "Y"])])  # what is given is not predicted
+    given = [pieces[0], pieces[1].replace(upos=["X", "Y"])]
+    both = joined([first, second], given, ROOT)  # what is given is not predicted
     assert both.lemmas == ("A", "B", "C", "D")
     assert both.upos == ("D", "N", "X", "Y")
     assert both.feats is None  # where any word of a sentence has features, it has them all
+
+
+def test_relations_of_the_root_alone_stay_with_the_first_piece():
+    one = Annotation(np.array([-1, 0, 1], np.int32), ("SENT", "root"))
+    other = Annotation(np.array([-1, 0, 0], np.int32), ("root", "SENT"))
+    pieces = [Sentence.from_words(["a", "b"])] * 2
+    assert joined([one, other], pieces, frozenset({"SENT"})).relations == ("SENT", "root", "root", "parataxis")

@@ -1,18 +1,30 @@
 """Relations: the best of each arc, and the best together under limits, against enumeration."""
 
 from collections import Counter
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
 import pytest
 import torch
+from small import SMALL_NETWORK, small_config
 
+from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence
+from mh4.parsers.config import GreedyConfig, PerceptronConfig, TransitionConfig
+from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
+from mh4.parsers.registry import load_parser
+from mh4.parsers.relation_places import RelationPlaces
 from mh4.parsers.relations import NO_LIMIT, RelationReader, given_relations, limit_relations
 from mh4.parsers.request import Request
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training.perceptron import train as train_perceptron
+from mh4.training.trainer import train
 
 NAMES = ("nsubj", "nsubj:pass", "obj", "x", "y", "root")
 UNIQUE = ("nsubj", "obj")
+UD = RelationPlaces.of_ud(NAMES)
 GROUPS = np.array([0, 0, 1, NO_LIMIT, NO_LIMIT, NO_LIMIT])
 
 
@@ -64,7 +76,7 @@ def test_given_relations_stay_and_take_their_place():
 
 
 def test_a_reader_chooses_and_weighs():
-    reader = RelationReader(NAMES)
+    reader = RelationReader(NAMES, UD)
     scores = torch.tensor([[9.0, 0, 0, 0, 0, 1], [2.0, 0, 1, 0, 0, 9], [2.0, 0, 1.5, 0, 0, 0]])
     heads = np.array([-1, 0, 1, 1])
     sentence = Sentence.from_words(["a", "b", "c"])
@@ -87,6 +99,90 @@ def test_a_reader_chooses_and_weighs():
     assert kept.names == ("x", "nsubj", "nsubj")
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_limits_on_relations_that_cannot_be_there(seed):
+    """``root`` is −inf below words, whatever the number of its column."""
+    rng = np.random.default_rng(seed)
+    heads = np.array([-1, 0, 1, 1, 1, 2, 2])
+    reader = RelationReader(NAMES, UD)
+    scores = torch.from_numpy(rng.normal(size=(6, len(NAMES))).astype(np.float32))
+    scores[:, 2] += 3
+    request = Request(unique=("root", "obj"))
+    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
+    names = reader.read(chosen, slice(0, 6), heads, Sentence.from_words(list("abcdef")), request).names
+    assert names[0] == "root"
+    assert "root" not in names[1:]
+    assert [names[d - 1] for d in (2, 3, 4)].count("obj") < 2
+    assert [names[d - 1] for d in (5, 6)].count("obj") < 2
+
+
+def test_given_subtypes_count_as_the_whole():
+    reader = RelationReader(NAMES, UD)
+    heads = np.array([-1, 0, 1, 1])
+    scores = torch.tensor([[0.0] * 6, [0.0] * 6, [9.0, 0, 3, 0, 0, 0]])
+    given = Sentence.from_words(list("abc")).replace(heads=[-1, -1, 1, -1], relations=["_", "nsubj:pass", "_"])
+    request = Request(keep_heads=True, unique=("nsubj",))
+    chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
+    assert reader.read(chosen, slice(0, 3), heads, given, request).names == ("root", "nsubj:pass", "obj")
+
+
+def test_relations_that_training_has_in_one_place_stay_there():
+    names = ("a", "SENT", "FRAG", "b")
+    tree = Sentence.from_words(list("wxyz"))
+    treebank = [
+        tree.replace(heads=[-1, 0, 1, 0, -1], relations=["SENT", "a", "b", "FRAG"]),  # FRAG has no head
+        tree.replace(heads=[-1, 0, 1, 0, 1], relations=["FRAG", "b", "_", "_"]),
+    ]
+    places = RelationPlaces.from_sentences(treebank)
+    assert places == ({"SENT", "FRAG"}, {"a"})
+    scores = torch.tensor([[5.0, 4, 3, 2], [1.0, 4, 3, 2]])
+    chosen = RelationReader(names, places).choose(scores, torch.tensor([0, 1]), Request())
+    assert [names[r] for r in chosen.best.numpy()] == ["SENT", "b"]
+    with pytest.raises(ValueError, match="no relation is left that several words"):
+        RelationReader(names, places).check_limits(("a", "b"))
+    nowhere = RelationPlaces(frozenset(names), frozenset(names))
+    assert nowhere.allowed(names).all()
+
+
+def test_older_models_keep_the_rule_of_ud():
+    for names in (NAMES, ("nsubj", "obj"), ("root",)):
+        vocabulary = Vocabulary({}, {}, names, (), ())
+        allowed = vocabulary.places.allowed(names)
+        with_root = "root" in names and len(names) > 1
+        assert allowed[1].tolist() == [not with_root or name == "root" for name in names]
+        assert allowed[0].tolist() == [not with_root or name != "root" for name in names]
+    vocabulary = PerceptronVocabulary((), (), ("nsubj", "root"), "root", True, True, "upos")
+    assert vocabulary.places == UD._replace(only_words=frozenset({"nsubj"}))
+    assert replace(vocabulary, root_only=False).places == (frozenset(), frozenset())
+
+
+@pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron", "ensemble"])
+def test_every_kind_of_parser_keeps_relations_in_their_places(kind, odd_roots):
+    """Roots are called SENT or FRAG, and some words below words are, too, by an arbitrary model."""
+    folders, sentences = odd_roots
+    parser = EnsembleParser.load(list(folders.values())) if kind == "ensemble" else load_parser(folders[kind])
+    found = parser.predict([Sentence.from_words(s.forms).replace(upos=s.upos) for s in sentences])
+    for one in found:
+        for head, name in zip(one.heads[1:], one.relations, strict=True):
+            assert (head == 0) == (name in ("SENT", "FRAG"))
+
+
+@pytest.fixture(scope="module")
+def odd_roots(small_treebanks, tmp_path_factory):
+    """Model folders, hardly trained, and sentences."""
+    folder = tmp_path_factory.mktemp("odd-roots")
+    for path in small_treebanks:
+        lines = path.read_text(encoding="utf-8").replace("\t0\troot\t", "\t0\tSENT\t")
+        (folder / path.name).write_text(lines.replace("\t0\tSENT\t", "\t0\tFRAG\t", 3), encoding="utf-8")
+    paths = [folder / path.name for path in small_treebanks]
+    config = small_config("mst", max_steps=1, evaluation_steps=1)
+    train(*paths, folder / "chart", config, device="cpu")
+    greedy = GreedyConfig(TransitionConfig(system="arc-hybrid"), SMALL_NETWORK, config.training)
+    train(*paths, folder / "greedy", greedy, device="cpu")
+    train_perceptron(*paths, folder / "perceptron", PerceptronConfig(iterations=1))
+    return {name: folder / name for name in ("chart", "greedy", "perceptron")}, list(read_conllu(paths[1]))
+
+
 def test_relations_given_with_their_heads_stay():
     sentence = Sentence.from_words(list("abcd")).replace(
         heads=[-1, 0, -1, 1, 1], relations=["top", "given", "_", "given"]
@@ -96,17 +192,17 @@ def test_relations_given_with_their_heads_stay():
 
 def test_impossible_limits_are_errors():
     with pytest.raises(ValueError, match="the model has none of the relations expl"):
-        RelationReader(NAMES).check_limits(("expl",))
+        RelationReader(NAMES, UD).check_limits(("expl",))
     with pytest.raises(ValueError, match="no relation is left that several words"):
-        RelationReader(("nsubj", "root")).check_limits(("nsubj",))
-    RelationReader(NAMES).check_limits(("nsubj", "expl"))
+        RelationReader(("nsubj", "root"), UD).check_limits(("nsubj",))
+    RelationReader(NAMES, UD).check_limits(("nsubj", "expl"))
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k_best": 0}, "at least one tree"),
-        ({"among": 3}, "--unique"),
+        ({"k_best": 0}, "at least 1"),
+        ({"among": 3}, "goes with unique"),
         ({"confidence": True, "k_best": 2}, "not for both"),
         ({"confidence": "no"}, 'confidence is True, False or "all"'),
         ({"unique": "nsubj:pass"}, "without subtypes"),

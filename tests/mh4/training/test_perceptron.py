@@ -44,10 +44,10 @@ class NaiveTrainer:
     def actions(self, row):
         """(action, relation) of a candidate that the root rule allows."""
         first, stop = self.trainer._actions.first[row[TRANSITION]], self.trainer._actions.first[row[TRANSITION] + 1]
-        root = self.trainer._actions.root_relation
+        allowed = self.trainer._actions.allowed[int(row[HEAD] == 0)]
         for action in range(first, stop):
             labelled = row[DEPENDENT] >= 0
-            if not labelled or root < 0 or (action - first == root) == (row[HEAD] == 0):
+            if not labelled or allowed[action - first]:
                 yield action, (action - first if labelled else -1)
 
     def epoch(self, order, oracle):

@@ -47,13 +47,14 @@ class Actions(NamedTuple):
 
     # int32 (T + 1,): the actions of transition t are ``first[t]`` to ``first[t + 1] - 1``, one for each relation
     first: np.ndarray
-    root_relation: int  # of all arcs from the root and of no others, or −1 where any relation may be anywhere
+    allowed: np.ndarray  # bool (2, R): relations of words below words, and of those below the root
 
     @classmethod
-    def of(cls, system: GreedySystem, relations: int, root_relation: int) -> Actions:
-        """Those of a system."""
+    def of(cls, system: GreedySystem, allowed: np.ndarray) -> Actions:
+        """Those of a system; for ``allowed`` see `RelationPlaces.allowed`."""
+        relations = allowed.shape[1]
         widths = [1 if transition in system.unlabelled else relations for transition in system.transitions]
-        return cls(np.cumsum([0, *widths], dtype=np.int32), root_relation)
+        return cls(np.cumsum([0, *widths], dtype=np.int32), allowed)
 
 
 class Room(NamedTuple):
@@ -112,8 +113,7 @@ def _best_relation(actions, room, candidate, wanted):
     if row[DEPENDENT] == NONE:
         return NONE, scores[first]
     begin, end = first, stop
-    if wanted == ANY_RELATION and row[HEAD] == 0:
-        wanted = actions.root_relation
+    below_root = 1 if row[HEAD] == 0 else 0
     if wanted >= 0:
         begin = first + wanted
         end = begin + 1
@@ -121,7 +121,7 @@ def _best_relation(actions, room, candidate, wanted):
     for action in range(begin, end):
         if scores[action] > best_score:
             relation = action - first
-            if relation == actions.root_relation and row[HEAD] != 0 and stop - first > 1:
+            if stop - first > 1 and not actions.allowed[below_root, relation]:
                 continue
             best, best_score = relation, scores[action]
     return best, best_score

@@ -53,10 +53,11 @@ class PerceptronParser(TreebankParser):
         self.vocabulary = vocabulary
         self.single_root = vocabulary.single_root
         self.spaced_words = vocabulary.spaced
+        self.places = vocabulary.places
         self.lists = lists
         self._system = get_system(config.system)
         self._templates = self._system.compiled_templates()
-        self._actions = Actions.of(self._system, len(vocabulary.relations), vocabulary.forced_root)
+        self._actions = Actions.of(self._system, vocabulary.places.allowed(vocabulary.relations))
         self._weights = from_lists(*lists)
 
     def __repr__(self) -> str:
@@ -88,7 +89,7 @@ class PerceptronParser(TreebankParser):
         folder = Path(folder)
         config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
-        actions = Actions.of(get_system(config.system), len(vocabulary.relations), vocabulary.forced_root)
+        actions = Actions.of(get_system(config.system), vocabulary.places.allowed(vocabulary.relations))
         parser = cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
         parser.meta = read_meta(folder)
         return parser

@@ -14,6 +14,7 @@ from mh4.data.sentence import Sentence
 from mh4.models.network_config import STRICT
 
 from ..config import TagColumn
+from ..relation_places import RelationPlaces
 from ..vocabulary import SPACED, Names
 from .loops import Gold, Text
 
@@ -32,10 +33,13 @@ class PerceptronVocabulary:
     root_relation : str
         The relation of words below the root, the commonest one if there are several.
     root_only : bool
-        Whether that relation is the one of all words below the root, and of no others.
+        Whether that relation is the one of all words below the root, and of no others: what models go by that were
+        made before there were ``only_root`` and ``only_words``.
     single_root : bool
         Whether there is one word below the root in every sentence.
     tag_column : {"upos", "xpos"}
+    only_root, only_words : tuple of str, optional
+        See `RelationPlaces`.
     """
 
     forms: Names
@@ -45,6 +49,8 @@ class PerceptronVocabulary:
     root_only: bool
     single_root: bool
     tag_column: TagColumn
+    only_root: Names | None = None
+    only_words: Names | None = None
 
     @model_validator(mode="after")
     def _check_root_relation(self) -> Self:
@@ -70,6 +76,7 @@ class PerceptronVocabulary:
         below_root: dict[str, int] = {}
         elsewhere: set[str] = set()
         single_root = True
+        sentences = list(sentences)
         for sentence in sentences:
             single_root &= len(sentence.roots) == 1
             forms.update(sentence.forms)
@@ -87,16 +94,20 @@ class PerceptronVocabulary:
             len(below_root) == 1 and not elsewhere & set(below_root),
             single_root,
             tag_column,
+            *(tuple(sorted(names)) for names in RelationPlaces.from_sentences(sentences)),
         )
 
     def relation_number(self, relation: str) -> int:
         """The number of a relation."""
         return self._numbers["relations"][relation]
 
-    @property
-    def forced_root(self) -> int:
-        """As `loops.Actions.root_relation`."""
-        return self.relation_number(self.root_relation) if self.root_only else -1
+    @cached_property
+    def places(self) -> RelationPlaces:
+        """Which relations are for children of the root."""
+        if self.only_root is not None and self.only_words is not None:
+            return RelationPlaces(frozenset(self.only_root), frozenset(self.only_words))
+        only_root = frozenset({self.root_relation}) if self.root_only else frozenset()
+        return RelationPlaces(only_root, frozenset(self.relations) - only_root if self.root_only else frozenset())
 
     def text(self, sentences: Sequence[Sentence]) -> Text:
         """Arrays of some sentences."""
@@ -118,6 +129,6 @@ class PerceptronVocabulary:
         for sentence in sentences:
             relations[start + 1 : start + len(sentence) + 1] = [numbers[name] for name in sentence.relations]
             start += len(sentence) + 1
-        if self.root_only:  # where a tree was changed, the relation may no longer fit
-            relations[(heads == 0) != (relations == self.forced_root)] = -1
+        # Where a tree was changed, the relation may no longer fit.
+        relations[(relations >= 0) & ~self.places.allowed(self.relations)[(heads == 0).astype(int), relations]] = -1
         return Gold(heads, relations)
