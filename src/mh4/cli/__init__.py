@@ -1,4 +1,4 @@
-"""Command line: ``mh4 train | parse | eval | calibrate | uncertain | coverage | transform | oracle | sample | …``.
+"""Command line: ``mh4 train | parse | eval | calibrate | uncertain | draw | coverage | transform | oracle | …``.
 
 A module holds a group of commands. Heavy modules are imported by the command that needs them, so that ``mh4 --help``
 answers at once.
@@ -30,7 +30,7 @@ from .options import discard, say
 from .parsing import parse
 from .samples import demo, sample
 from .training import train
-from .trees import coverage, oracle, transform
+from .trees import coverage, draw, oracle, transform
 
 __all__ = ["app", "main"]
 
@@ -71,6 +71,7 @@ app.command()(parse)
 app.command(name="eval")(evaluate)
 app.command()(calibrate)
 app.command()(uncertain)
+app.command()(draw)
 app.command()(coverage)
 app.command()(transform)
 app.command()(oracle)

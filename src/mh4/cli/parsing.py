@@ -15,6 +15,7 @@ from mh4 import IMPORTED_AT
 from mh4.data.errors import DataError
 from mh4.data.files import check_output, is_standard_input, open_input
 from mh4.data.folders import is_folder_name, pair_files
+from mh4.data.writing import output_format
 
 from .options import (
     Device,
@@ -56,7 +57,12 @@ def parse(
     ],
     target: Annotated[
         str,
-        typer.Option("--output", "-o", help="Output file, or folder for any number of files; - is standard output."),
+        typer.Option(
+            "--output",
+            "-o",
+            help="Output file, or folder for any number of files; - is standard output. A file that ends in .json or "
+            ".jsonl is JSON; json is JSON on standard output.",
+        ),
     ] = "-",
     text: Annotated[
         str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
@@ -199,10 +205,10 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
         return [(source, output) for source, output in pair_files(sources, target, form)]
     if len(sources) > 1 or Path(sources[0]).is_dir():
         what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
-        if target == "-":
+        if output_format(target)[0] == "-":
             raise ValueError(f"{what}: parsed files need a folder (--output FOLDER)")
         return [(source, output) for source, output in pair_files(sources, target, form)]
-    check_output(target)
+    check_output(output_format(target)[0])
     return [(Path(sources[0]), target)]
 
 

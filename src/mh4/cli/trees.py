@@ -1,4 +1,4 @@
-"""``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: commands that need gold trees but no model."""
+"""``mh4 draw``, ``mh4 coverage``, ``mh4 transform`` and ``mh4 oracle``: commands that need trees but no model."""
 
 import json
 from typing import Annotated
@@ -6,6 +6,39 @@ from typing import Annotated
 import typer
 
 from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, output, report_skipped, say
+
+
+def draw(
+    source: Annotated[str, typer.Argument(help="CoNLL-U with trees; - is standard input.", metavar="INPUT")] = "-",
+    target: Annotated[
+        str | None,
+        typer.Option("--output", "-o", help="Page to write, FILE.html; without it, trees are drawn in the terminal."),
+    ] = None,
+    skip_bad: SkipBadOption = False,
+) -> None:
+    """Draw all trees of a file, in the terminal or as pictures on one page; crossing arcs are marked."""
+    from pathlib import Path
+
+    from mh4.data.conllu import read_conllu
+    from mh4.data.drawing import draw_text
+    from mh4.data.files import atomic_output, source_name
+    from mh4.data.page import draw_page
+    from mh4.decoders.trees import is_tree
+
+    if target is not None and target != "-" and Path(target).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"{target}: a page is written, its name ends in .html")
+    errors = error_policy(skip_bad)
+    sentences = read_conllu(source, errors=errors)
+    if target is not None:
+        with atomic_output(target) as stream:
+            for piece in draw_page(sentences, Path(source_name(source)).name):
+                stream.write(piece.encode())
+    else:
+        for sentence in sentences:
+            typer.echo(f"{sentence.label}: {sentence.text}")
+            tree = draw_text(sentence.forms, sentence.heads, sentence.relations) if is_tree(sentence.heads) else None
+            typer.echo(f"{tree or '(no tree)'}\n")
+    report_skipped(errors)
 
 
 def coverage(

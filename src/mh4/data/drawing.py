@@ -74,8 +74,8 @@ def draw_text(
         The heads are not a tree, or the numbers of words, heads and relations differ.
     """
     heads, crossed = _checked(forms, heads, relations)
-    words = [_printable(form) for form in forms]
-    labels = [""] * len(words) if relations is None else [_printable(relation) for relation in relations]
+    words = [printable(form) for form in forms]
+    labels = [""] * len(words) if relations is None else [printable(relation) for relation in relations]
     lanes, spans = _lanes(heads)
     count = max(lanes.values()) + 1  # lane 0 is next to the words; the root has the outermost
     label_space = max(map(cell_len, labels)) + 2 if any(labels) else 0
@@ -213,8 +213,8 @@ def draw_svg(
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
-    words = [_printable(form) for form in forms]
-    labels = ["", *map(_printable, relations)] if relations is not None else [""] * (n + 1)
+    words = [printable(form) for form in forms]
+    labels = ["", *map(printable, relations)] if relations is not None else [""] * (n + 1)
     levels = _levels(heads)
     centres, right = _centres(words, heads, labels)
     ports = _ports(heads, levels, centres)
@@ -362,7 +362,7 @@ def _checked(
     return heads, crossed_arcs(heads)
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """Without control characters, which would break lines or make invalid XML; any space is a plain one."""
 
     def shown(c: str) -> str:

@@ -22,6 +22,7 @@ from mh4.data.segmenter import Segmenter, SegmenterModel
 from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
+from mh4.data.writing import output_format, sentence_writer
 
 from .long_sentences import in_pieces
 from .relation_places import RelationPlaces
@@ -360,6 +361,8 @@ class TreebankParser(CalledWithWords):
     ) -> Count:
         """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
 
+        A file named ``.json`` or ``.jsonl`` gets JSON, ``"json"`` is JSON on standard output: see `output_format`.
+
         With ``confidence``, it is in MISC and in the comment ``# tree_confidence``; with ``min_confidence``, words that
         are less certain have ``_`` for HEAD and DEPREL. Standard input is answered when nothing more has come, but if
         ``batch_words`` are given, when at least so many words have. ``on_progress`` is called after every sentence,
@@ -371,10 +374,11 @@ class TreebankParser(CalledWithWords):
         request = self.check(**options)
         count = Count(0, 0)
         parsed = self._open(source, request, errors, format, batch_words)
-        with closing(parsed), atomic_output(target) as stream:
+        target, form = output_format(target)
+        with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:
                 for sentence in trees:
-                    stream.write(output(sentence, given if request.keep_heads else None).to_bytes())
+                    write(output(sentence, given if request.keep_heads else None))
                 if is_standard_input(source):
                     stream.flush()  # whoever waits for it sees it now
                 count = Count(count.sentences + 1, count.words + len(trees[0]))

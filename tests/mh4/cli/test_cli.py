@@ -41,6 +41,7 @@ def test_every_command_has_help():
         "eval",
         "calibrate",
         "uncertain",
+        "draw",
         "coverage",
         "transform",
         "oracle",

@@ -1,0 +1,49 @@
+"""In which format sentences are written: CoNLL-U, or JSON where the name of the output asks for it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import BinaryIO, Literal
+
+from .sentence import Sentence
+
+OutputFormat = Literal["conllu", "json", "jsonl"]
+_PACKED = re.compile(r"\.(gz|xz|bz2)$")
+
+
+def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
+    """Where an output goes, and its format.
+
+    A file named ``.json`` is an array, ``.jsonl`` has a sentence in each line; ``json`` is the latter on standard
+    output. All else is CoNLL-U. See `Sentence.to_dict`.
+    """
+    if str(target) == "json":
+        return "-", "jsonl"
+    match Path(_PACKED.sub("", str(target))).suffix.lower():
+        case ".json":
+            return target, "json"
+        case ".jsonl":
+            return target, "jsonl"
+    return target, "conllu"
+
+
+@contextmanager
+def sentence_writer(stream: BinaryIO, form: OutputFormat) -> Iterator[Callable[[Sentence], object]]:
+    """Writes sentences into a stream, which holds valid JSON or CoNLL-U when the block ends well."""
+    if form == "conllu":
+        yield lambda sentence: stream.write(sentence.to_bytes())
+    elif form == "jsonl":
+        yield lambda sentence: stream.write(f"{sentence.to_json()}\n".encode())
+    else:
+        before = "["
+
+        def write(sentence: Sentence) -> None:
+            nonlocal before
+            stream.write(f"{before}\n{sentence.to_json()}".encode())
+            before = ","
+
+        yield write
+        stream.write(b"[]\n" if before == "[" else b"\n]\n")
