@@ -286,8 +286,10 @@ def train(
         Equal seeds give equal models on one device.
     epochs : int, optional
         Stop after this many passes over the treebank at the latest.
-    device, threads
+    device
         As for `Parser`.
+    threads : int, optional
+        CPU threads for the network and the decoder, as for ``mh4 train --threads``; by default one per core.
     resume, overwrite : bool
         Continue an interrupted training, or start again in a folder that holds a model.
     errors : {"raise", "skip"} or callable

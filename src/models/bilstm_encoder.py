@@ -12,8 +12,10 @@ from torch import Tensor, nn
 
 from .devices import HOST, send, send_together
 from .encoder import Encoder, States
-from .layers import SMALL, BiLSTM, Linear, Rearranged
+from .layers import SMALL, BiLSTM, Linear, room
 from .network_config import NetworkConfig
+from .randomness import Random
+from .rows import Rearranged, take_rows
 from .word_memory import WordMemory
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
@@ -76,12 +78,12 @@ class WordBatch:
 
 
 def _embedding(count: int, size: int) -> nn.Embedding:
-    embedding = nn.Embedding(count, size)
+    embedding = nn.Embedding(count, size, dtype=torch.float32)
     nn.init.uniform_(embedding.weight, -SMALL, SMALL)
     return embedding
 
 
-class WordEncoder(nn.Module):
+class WordEncoder(nn.Module, Random):
     """One vector a word: its embedding if it is frequent, else predicted from its characters.
 
     If ``characters`` is "all" instead of "rare", a word has the sum of both, and rare words share the embedding of the
@@ -109,29 +111,32 @@ class WordEncoder(nn.Module):
         mask = batch.mask
         unknown = mask & (batch.words == UNKNOWN)
         if self.training:
-            unknown |= mask & (torch.rand(mask.shape) < self.word_unknown[batch.words])
+            unknown |= mask & (self._rand(mask.shape) < self.word_unknown[batch.words])
         known = batch.words.masked_fill(unknown, UNKNOWN)
         spelt = mask if self.spells_all else unknown
         if self.training and self.spells_all and self.spelling_dropout:
-            kept = torch.rand(len(batch.character_lengths)) >= self.spelling_dropout
+            kept = self._rand(batch.character_lengths.shape) >= self.spelling_dropout
             spelt = unknown | (mask & kept[batch.forms])
         needed, which = torch.unique(batch.forms[spelt], return_inverse=True)
         places = spelt.flatten().nonzero().squeeze(1)
         known, places, which = send_together([known, places, which], batch.device)
         vectors = self.words(known)
         if len(needed):
-            predicted = self._spelt(batch, needed).index_select(0, which)
+            predicted = take_rows(self._spelt(batch, needed), which)
             flat = vectors.flatten(0, 1)
             joined = flat.index_add(0, places, predicted) if self.spells_all else flat.index_copy(0, places, predicted)
             vectors = joined.view_as(vectors)
         if self.training and self.block_dropout:
             keep = 1.0 - self.block_dropout
-            vectors = vectors * (torch.rand(mask.shape, device=vectors.device) < keep)[..., None] / keep
+            vectors = vectors * (self._rand(mask.shape, vectors.device) < keep)[..., None] / keep
         return vectors
 
     def forget(self) -> None:
         """See `Encoder.forget`."""
         self._memory.forget()
+
+    def _rand(self, shape: torch.Size, device: torch.device = HOST) -> Tensor:
+        return torch.rand(shape, dtype=torch.float32, device=device, generator=self.generator(device))
 
     def _spelt(self, batch: WordBatch, forms: Tensor) -> Tensor:
         """What `predict` makes of forms, or has made of them before; a GPU is as fast without a memory."""
@@ -159,7 +164,7 @@ class WordEncoder(nn.Module):
         index = torch.repeat_interleave(moved, lengths)
         characters = batch.characters[index + torch.arange(len(index))]
         if self.training:
-            unknown = torch.rand(characters.shape) < self.character_unknown[characters]
+            unknown = self._rand(characters.shape) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)
         _, last = self.character_lstm(self.characters(send(characters, batch.device)), lengths)
         return torch.tanh(self.from_characters(last).float())
@@ -174,7 +179,7 @@ class SentenceEncoder(nn.Module):
     def __init__(self, config: NetworkConfig) -> None:
         super().__init__()
         self.tagger_layer = config.tagger_layer or config.layers
-        self.root = nn.Parameter(torch.empty(config.word_size).uniform_(-SMALL, SMALL))
+        self.root = nn.Parameter(room(config.word_size).uniform_(-SMALL, SMALL))
         self.lstm = BiLSTM(config.word_size, config.hidden // 2, config.layers, config.lstm_dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:

@@ -14,6 +14,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mh4.machine import available_threads
+
 HOST = torch.device("cpu")
 
 SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no numbers
@@ -87,6 +89,32 @@ class HostCopy:
     def numpy(self) -> np.ndarray:
         """The first one as an array, once it is there."""
         return self.tensors()[0].numpy()
+
+
+@contextmanager
+def torch_threads(threads: int | None) -> Iterator[None]:
+    """PyTorch takes so many threads inside; None: its default, or as many as this process may use of it."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(threads or min(before, available_threads()))
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@contextmanager
+def deterministic(device: torch.device) -> Iterator[None]:
+    """Inside, a GPU adds up in one order, so that a seed means the same model there, too; the CPU does in any case."""
+    if device.type != "cuda":
+        yield
+        return
+    os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
+    before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    torch.use_deterministic_algorithms(True, warn_only=True)
+    try:
+        yield
+    finally:
+        torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 
 @contextmanager

@@ -7,9 +7,10 @@ import torch
 from llvmlite import ir
 from numba import njit, types
 from torch import Tensor, nn
-from torch.nn.functional import dropout
 
 from mh4.decoders.lanes import intrinsic
+
+from .randomness import Random
 
 
 @intrinsic
@@ -36,18 +37,18 @@ def _fill(mask, kept, scale, seed):
         mask[i] = scale if _hashed(i, seed) < kept else np.float32(0.0)
 
 
-def dropout_mask(shape: Sequence[int], p: float, like: Tensor) -> Tensor:
+def dropout_mask(shape: Sequence[int], p: float, like: Tensor, generator: torch.Generator | None = None) -> Tensor:
     """float32, on the device of ``like``: 0 with probability p, else 1 / (1 − p)."""
     keep = 1.0 - p
     if like.device.type != "cpu":
-        return like.new_empty(shape).bernoulli_(keep).div_(keep)
+        return like.new_empty(shape).bernoulli_(keep, generator=generator).div_(keep)
     mask = torch.empty(tuple(shape), dtype=torch.float32)
-    seed = int(torch.randint(-(2**63), 2**63 - 1, ()))
+    seed = int(torch.randint(-(2**63), 2**63 - 1, (), generator=generator))
     _fill(mask.view(-1).numpy(), np.int32(round(keep * (2**32 - 1)) - 2**31), np.float32(1.0 / keep), np.int64(seed))
     return mask
 
 
-class Dropout(nn.Module):
+class Dropout(nn.Module, Random):
     """Inverted dropout in training, at a rate that may rise as training goes on (Morerio et al. 2017).
 
     Attributes
@@ -72,12 +73,13 @@ class Dropout(nn.Module):
         """``x`` with single elements dropped."""
         if not self.current:
             return x
-        if x.device.type != "cpu":
-            return dropout(x, self.current)
-        return x * dropout_mask(x.shape, self.current, x)
+        return x * self._mask(x.shape, x)
 
     def by_sequence(self, x: Tensor, sequence_of: Tensor, count: int) -> Tensor:
         """``x`` (P, C) with one mask for each of ``count`` sequences, by the rows' (Gal & Ghahramani 2016)."""
         if not self.current:
             return x
-        return x * dropout_mask((count, x.shape[1]), self.current, x).index_select(0, sequence_of)
+        return x * self._mask((count, x.shape[1]), x).index_select(0, sequence_of)
+
+    def _mask(self, shape: Sequence[int], like: Tensor) -> Tensor:
+        return dropout_mask(shape, self.current, like, self.generator(like.device))

@@ -1,6 +1,6 @@
 """Small layers shared by encoder and scorers: a BiLSTM without padding, with masks a sequence; linear layers; MLPs."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 import torch
@@ -10,8 +10,14 @@ from .devices import send_together
 from .dropout import Dropout
 from .products import WIDE_REGISTERS, Product
 from .recurrence import Recurrence, Sequences
+from .rows import Rearranged, take_rows
 
 SMALL = 0.15  # learned vectors start uniform in ±SMALL, as in the published model
+
+
+def room(*shape: int) -> Tensor:
+    """An uninitialised tensor of float32, whatever type PyTorch's tensors have by default in a host program."""
+    return torch.empty(shape, dtype=torch.float32)
 
 
 class Packed(NamedTuple):
@@ -75,30 +81,6 @@ def packed_order(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
     return (first + steps)[active], active.sum(1)
 
 
-class Rearranged(torch.autograd.Function):
-    """``apply(x, index, back)``: the rows of x (P, C) in another order, (Q, C): some of them, or all and rows of zeros.
-
-    ``index`` (Q,) names the row of x for each row of the result, P where that is a row of zeros; ``back`` (P,) the row
-    of the result for each of x, Q where it is left out. So the gradient is a selection of rows, too: nothing is added
-    up, which a GPU would have to sort for to add in one order.
-    """
-
-    @staticmethod
-    def forward(context: Any, x: Tensor, index: Tensor, back: Tensor) -> Tensor:
-        context.save_for_backward(back)
-        return _rows(x, index)
-
-    @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        return _rows(gradient, *context.saved_tensors), None, None
-
-
-def _rows(x: Tensor, index: Tensor) -> Tensor:
-    if len(index) > len(x):
-        x = torch.cat([x, x.new_zeros(1, x.shape[1])])
-    return x.index_select(0, index)
-
-
 class BiLSTMLayer(nn.Module):
     """An LSTM in both directions, with DropConnect on the recurrent matrices.
 
@@ -110,9 +92,9 @@ class BiLSTMLayer(nn.Module):
         super().__init__()
         self.hidden_size = hidden_size
         self.dropout = Dropout(dropout)
-        self.input_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, input_size))
-        self.recurrent_weight = nn.Parameter(torch.empty(2, 4 * hidden_size, hidden_size))
-        self.bias = nn.Parameter(torch.zeros(2, 4 * hidden_size))
+        self.input_weight = nn.Parameter(room(2, 4 * hidden_size, input_size))
+        self.recurrent_weight = nn.Parameter(room(2, 4 * hidden_size, hidden_size))
+        self.bias = nn.Parameter(room(2, 4 * hidden_size).zero_())
         for weight in (self.input_weight, self.recurrent_weight):
             for gate in weight.data.view(8, hidden_size, -1):
                 nn.init.xavier_uniform_(gate)
@@ -169,14 +151,14 @@ class BiLSTM(nn.Module):
             x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
             states.append(x)
         ahead, back = x.chunk(2, dim=1)
-        return states, torch.cat([ahead[steps.last], back[steps.first]], dim=1)
+        return states, torch.cat([take_rows(ahead, steps.last), take_rows(back, steps.first)], dim=1)
 
 
 class Linear(nn.Linear):
     """`torch.nn.Linear`, Glorot-uniform with a bias of 0, by our own products on the CPU."""
 
     def __init__(self, input_size: int, output_size: int) -> None:
-        super().__init__(input_size, output_size)
+        super().__init__(input_size, output_size, dtype=torch.float32)
         nn.init.xavier_uniform_(self.weight)
         nn.init.zeros_(self.bias)
 

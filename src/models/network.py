@@ -13,6 +13,8 @@ from .dropout import Dropout
 from .encoder import Batch, Encoder
 from .layers import Classifier
 from .network_config import NetworkConfig
+from .randomness import Random, Randomness
+from .rows import take_cells
 from .scorer import ChannelScorer
 from .transition_scorer import BiaffineTransitionScorer, TransitionScorer
 
@@ -86,6 +88,12 @@ class ParserNetwork(nn.Module, Generic[S]):
         states, tagger_states, words = self.encoder(batch)
         return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths), words)
 
+    def draw_from(self, randomness: Randomness) -> None:
+        """Draw all random numbers of training from there."""
+        for module in self.modules():
+            if isinstance(module, Random):
+                module.randomness = randomness
+
     def scale_dropout(self, share: float) -> None:
         """Put a share of the dropout rates of BiLSTMs and MLPs in force, all of them if it is 1."""
         for module in self.modules():
@@ -94,12 +102,20 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""
-        return self.labeler(torch.cat([states[sentences, heads], states[sentences, dependents]], dim=-1))
+        return self.labeler(
+            torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
+        )
+
+    def tagger_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
+        """What tags are predicted from, (M, hidden): M words, given as int64 (M,) each, words from 1."""
+        return take_cells(encoded.tagger_states, sentences, words)
 
     def annotation_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
         """What columns are predicted from, (M, size): M words, given as int64 (M,) each, words from 1."""
-        vectors = encoded.tagger_states[sentences, words]
-        return vectors if encoded.words is None else torch.cat([vectors, encoded.words[sentences, words - 1]], 1)
+        vectors = self.tagger_vectors(encoded, sentences, words)
+        if encoded.words is None:
+            return vectors
+        return torch.cat([vectors, take_cells(encoded.words, sentences, words - 1)], 1)
 
 
 def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, metadata: Any) -> None:

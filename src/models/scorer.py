@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from .biaffine import PartScores, score_all
 from .devices import send, send_together
-from .layers import MLP, SMALL
+from .layers import MLP, SMALL, room
 from .products import COLUMNS, WIDE_REGISTERS
 
 
@@ -36,11 +36,11 @@ class ChannelScorer(nn.Module):
         self.hidden = hidden
         pairs = [(names.index(row), names.index(column)) for row, column in roles]
         self.row_role, self.column_role = torch.tensor(pairs).t().contiguous()  # no buffers: they stay on the host
-        self.end = nn.Parameter(torch.empty(size).uniform_(-SMALL, SMALL))
+        self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)
         for role in range(len(names)):
             nn.init.xavier_uniform_(self.mlp.linear.weight.data[role * hidden : (role + 1) * hidden])
-        self.matrices = nn.Parameter(torch.empty(len(roles), hidden + 1, hidden + 1))
+        self.matrices = nn.Parameter(room(len(roles), hidden + 1, hidden + 1))
         for matrix in self.matrices.data:
             nn.init.orthogonal_(matrix)
         self.groups: list[tuple[tuple[int, int], tuple[int, int]]] = []  # roles; first and last channel that has them

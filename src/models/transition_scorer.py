@@ -8,7 +8,8 @@ from torch import Tensor, nn
 
 from .devices import HostCopy
 from .dropout import Dropout
-from .layers import SMALL, Linear
+from .layers import SMALL, Linear, room
+from .rows import take_rows
 from .scorer import ChannelScorer, append_end
 
 FORMS = ("concatenated", "biaffine")  # how a score depends on the vectors of the tokens
@@ -46,10 +47,10 @@ class TransitionScorer(nn.Module):
         super().__init__()
         self.roles, self.hidden = roles, hidden
         self.dropout = Dropout(dropout)
-        self.end = nn.Parameter(torch.empty(size).uniform_(-SMALL, SMALL))
-        together = nn.init.xavier_uniform_(torch.empty(hidden, roles * size))  # as one layer over the concatenation
+        self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
+        together = nn.init.xavier_uniform_(room(hidden, roles * size))  # as one layer over the concatenation
         self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
-        self.bias = nn.Parameter(torch.zeros(hidden))
+        self.bias = nn.Parameter(room(hidden).zero_())
         self.output = Linear(hidden, transitions)
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
@@ -68,7 +69,7 @@ class TransitionScorer(nn.Module):
         batch, size = vectors.shape[:2]
         flat = vectors.reshape(batch * size, self.roles, self.hidden)
         rows = sentences[:, None] * size + positions
-        hidden = self.bias + sum(flat[:, role].index_select(0, rows[:, role]) for role in range(self.roles))
+        hidden = self.bias + sum(take_rows(flat[:, role], rows[:, role]) for role in range(self.roles))
         return self.output(self.dropout(torch.tanh(hidden)))
 
     @torch.no_grad()
@@ -102,7 +103,7 @@ class BiaffineTransitionScorer(nn.Module):
     def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
         """As `TransitionScorer.forward`, for vectors (B, N, 2, hidden + 1) and positions (M, 2)."""
         rows = sentences[:, None] * vectors.shape[1] + positions
-        first, second = (vectors[:, :, role].flatten(0, 1).index_select(0, rows[:, role]) for role in range(2))
+        first, second = (take_rows(vectors[:, :, role].flatten(0, 1), rows[:, role]) for role in range(2))
         return (self._products(first) @ second[:, :, None]).squeeze(2)
 
     @torch.no_grad()

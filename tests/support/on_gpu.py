@@ -58,9 +58,6 @@ def certain(config: NetworkParserConfig) -> NetworkParserConfig:
 
 def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path) -> Trainer:
     """A trainer of a parser with random weights, which depend on the seed alone."""
-    import torch
-
-    torch.manual_seed(config.training.seed)
     train, dev = (read_gold(path) for path in treebanks)
     parser = new_parser(config, Vocabulary.from_sentences(train, config.training.min_word_count), device)
     return Trainer(parser, train, dev, folder)

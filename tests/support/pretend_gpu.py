@@ -27,6 +27,7 @@ from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_mod
 from torch.utils._pytree import tree_leaves
 
 from mh4.cli.bench import operations
+from mh4.models import randomness
 
 FEWEST = 10_000  # storages that are gone may be remembered
 DEVICE = torch.device("cuda", 0)
@@ -233,6 +234,9 @@ class PretendGPU(TorchFunctionMode):
         def on_host(device_type: str, *args: Any, **kwargs: Any) -> Any:
             return autocast("cpu" if device_type == "cuda" else device_type, *args, **kwargs)
 
+        def on_device(_: str) -> torch.Generator:
+            return torch.Generator()
+
         instead = {
             "is_available": lambda: True,
             "device_count": lambda: 1,
@@ -240,9 +244,6 @@ class PretendGPU(TorchFunctionMode):
             "set_device": lambda *_: None,
             "get_device_name": lambda *_: "a pretended GPU",
             "synchronize": lambda *_: gpu.note("everything is awaited"),
-            "get_rng_state": lambda *_: torch.get_rng_state(),
-            "set_rng_state": lambda *_: None,  # that of the CPU is restored
-            "manual_seed_all": lambda *_: None,
             "max_memory_allocated": lambda *_: 0,
             "reset_peak_memory_stats": lambda *_: None,
             "Event": Event,
@@ -263,6 +264,7 @@ class PretendGPU(TorchFunctionMode):
             for name, value in instead.items():
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
+            stack.enter_context(mock.patch.object(randomness, "Generator", on_device))
             stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))
             for module in (clip_grad, _foreach_utils):
                 stack.enter_context(mock.patch.object(module, "_group_tensors_by_device_and_dtype", by_device))

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,7 +27,6 @@ from .options import (
     error_policy,
     messages,
     say,
-    set_threads,
 )
 from .progress import TrainingDisplay, epochs_bar
 
@@ -138,7 +139,6 @@ def train(
     """
     from mh4.api import configure
     from mh4.parsers.config import PerceptronConfig, parse_settings
-    from mh4.parsers.folder import STATE, WEIGHTS
     from mh4.training.segmenter import segmenter_options
     from mh4.training.trainer import train as run
 
@@ -169,34 +169,37 @@ def train(
     if isinstance(config, PerceptronConfig):
         _train_perceptron(treebank, dev, folder, config, overwrite, errors, options)
         return
-    set_threads(threads)
     # Of the processes of torchrun, only the first one writes messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
-    with TrainingDisplay() as display:
-        try:
-            progress = run(
-                treebank,
-                dev,
-                folder,
-                config,
-                device=device.value,
-                threads=threads,
-                resume=resume,
-                overwrite=overwrite,
-                errors=errors,
-                segmenter=options,
-                on_step=display.on_step,
-                on_evaluation=display.on_evaluation,
-            )
-        except (KeyboardInterrupt, Terminated) as interruption:
-            kept = f"the best model so far is in {folder}" if (folder / WEIGHTS).exists() else "no model yet"
-            how = "continues" if (folder / STATE).exists() else "starts over"  # before the first evaluation
-            say(f"mh4: interrupted; {kept}; --resume {how}")
-            raise SystemExit(interruption.code if isinstance(interruption, Terminated) else 130) from None
+    with _told_what_is_kept(), TrainingDisplay() as display:
+        progress = run(
+            treebank,
+            dev,
+            folder,
+            config,
+            device=device.value,
+            threads=threads,
+            resume=resume,
+            overwrite=overwrite,
+            errors=errors,
+            segmenter=options,
+            on_step=display.on_step,
+            on_evaluation=display.on_evaluation,
+        )
     say(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}; "
         f"trained for {progress.seconds / 60:.1f} minutes; model in {folder}",
     )
+
+
+@contextmanager
+def _told_what_is_kept() -> Iterator[None]:
+    """An interruption ends the program with a line that says what training leaves."""
+    try:
+        yield
+    except (KeyboardInterrupt, Terminated) as interruption:
+        say("; ".join(["mh4: interrupted", *getattr(interruption, "__notes__", ["training has not begun"])]))
+        raise SystemExit(interruption.code if isinstance(interruption, Terminated) else 130) from None
 
 
 def _train_perceptron(
@@ -221,7 +224,7 @@ def _train_perceptron(
         if report["best"]:
             best.update(report)
 
-    with epochs_bar(config.iterations) as advance:
+    with _told_what_is_kept(), epochs_bar(config.iterations) as advance:
         run(
             treebank,
             dev,

@@ -16,6 +16,7 @@ from mh4.decoders.certainty import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import given_heads_bonus
 from mh4.models.devices import HostCopy
+from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
@@ -72,9 +73,10 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         """
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         self.network.eval()
-        for indices in prediction_batches([len(sentence) for sentence in sentences]):
-            encoded = self.encode([sentences[i] for i in indices])
-            self._cut(self.start_scores(encoded), sentences, indices, scores)
+        with settings_put_aside():
+            for indices in prediction_batches([len(sentence) for sentence in sentences]):
+                encoded = self.encode([sentences[i] for i in indices])
+                self._cut(self.start_scores(encoded), sentences, indices, scores)
         return scores
 
     def annotate_and_score(self, sentences: Sequence[Sentence]) -> tuple[list[Annotation], list[np.ndarray]]:

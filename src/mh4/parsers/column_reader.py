@@ -68,7 +68,7 @@ class ColumnReader:
         logs = np.log(np.maximum(of_relations, np.finfo(np.float32).tiny)).astype(np.float32)
         self._of_relations = torch.from_numpy(_OF_RELATION * logs).to(device)  # (R + 1, K)
         self._values, self._gains = columns.values(), _AGREEMENT * columns.agreement_gains(relations)
-        self._commonest_first = torch.linspace(0, -_RARER, len(columns.analyses), device=device)
+        self._commonest_first = torch.linspace(0, -_RARER, len(columns.analyses), dtype=torch.float32, device=device)
         keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
         self._known_forms = {key[0] for key in keys}
         self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
@@ -111,7 +111,10 @@ class ColumnReader:
             chosen[1] = candidates.indices[:, 0]
             also = candidates.indices.to(torch.int32), candidates.values.to(torch.float32)
         else:
-            also = upos.new_zeros(len(upos), 1, dtype=torch.int32), torch.zeros(len(upos), 1, device=self.device)
+            also = (
+                upos.new_zeros(len(upos), 1, dtype=torch.int32),
+                torch.zeros(len(upos), 1, dtype=torch.float32, device=self.device),
+            )
         if scores.lemmas is None:
             return (torch.stack(chosen, 1).to(torch.int32), *also)
         forms = [form for sentence in sentences for form in sentence.forms]

@@ -36,6 +36,13 @@ C = TypeVar("C", bound=Config)
 V = TypeVar("V")
 
 
+def named_folder(folder: str | Path) -> Path:
+    """The folder, if it has a name: an empty one, of a variable that was never set, is not the working folder."""
+    if not str(folder):
+        raise ValueError("the model folder has no name (write '.' for the working folder)")
+    return Path(folder)
+
+
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically, with its checksum."""
     write_file(path, (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode(errors="replace"))

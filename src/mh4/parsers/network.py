@@ -7,7 +7,6 @@ from abc import abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, NamedTuple, Self, TypeVar
@@ -23,13 +22,15 @@ from mh4.decoders import Derivation, Margins
 from mh4.models.bilstm_encoder import BiLSTMEncoder
 from mh4.models.devices import SHAPES_ONLY, HostCopy, choose_device, send
 from mh4.models.encoder import Encoder
+from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded, ParserNetwork, S
+from mh4.models.randomness import Initial, Randomness
 
 from .base import TreebankParser
 from .calibration import Calibration
 from .column_reader import ColumnReader
 from .config import NetworkParserConfig
-from .folder import CONFIG, WEIGHTS, misfit, read_definition, read_meta, read_tensors
+from .folder import CONFIG, WEIGHTS, misfit, named_folder, read_definition, read_meta, read_tensors
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
@@ -142,6 +143,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
     ahead : int
         Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
         thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
+    randomness : Randomness
+        What its first weights and all of its training are drawn from, by the seed of the configuration.
     calibration : Calibration or None
         What its margins mean.
     calibration_problem : str or None
@@ -162,7 +165,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.calibration_problem: str | None = None
         self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
-        with self.device if self.device.type == SHAPES_ONLY else nullcontext():
+        self.randomness = Randomness(config.training.seed, self.device)
+        with settings_put_aside(), self.device if self.device.type == SHAPES_ONLY else Initial(self.randomness):
             network = ParserNetwork(
                 config.network,
                 ENCODERS[config.network.encoder](config, vocabulary),
@@ -173,6 +177,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 len(vocabulary.features),
                 None if vocabulary.columns is None else vocabulary.columns.classes,
             )
+        network.draw_from(self.randomness)
         self.network = network.to(self.device)
         self.places = vocabulary.places
         self.relations = RelationReader(vocabulary.relations, vocabulary.places)
@@ -217,7 +222,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         ValueError
             A search that the parser does not have.
         """
-        folder = Path(folder)
+        folder = named_folder(folder)
         config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
         weights = read_tensors(folder / WEIGHTS)
         if not config.network.tagger_weight:  # taggers without a weight, which earlier versions made and saved
@@ -262,7 +267,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                     for i, prediction in zip(batch.indices, self._read(batch, request), strict=True):
                         predictions[i] = prediction
 
-        with ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
+        with settings_put_aside(), ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in prediction_batches([len(sentence) for sentence in sentences]):
                 batch = [sentences[i] for i in indices]
                 scored.append(self._score_batch(indices, batch, request, note, background))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from .chart import ChartParser
 from .config import NetworkParserConfig
-from .folder import read_config, read_segmenter
+from .folder import named_folder, read_config, read_segmenter
 from .greedy import GreedyParser
 from .perceptron.parser import PerceptronParser
 from .vocabulary import Vocabulary
@@ -48,7 +48,7 @@ def load_parser(
     ValueError
         A search that the model does not admit.
     """
-    folder = Path(folder)
+    folder = named_folder(folder)
     parser = PARSERS[read_config(folder).kind].load(folder, device, search, threads)
     parser.segmenter = read_segmenter(folder)
     return parser

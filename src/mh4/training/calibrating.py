@@ -13,7 +13,7 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.folder import WEIGHTS, read_tensors
+from mh4.parsers.folder import CALIBRATION, WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.long_sentences import LONGEST
 from mh4.parsers.registry import load_parser
@@ -116,7 +116,7 @@ def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -
 
 def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:
     """Fit the calibration of the model that training left in a folder, if it is exact and dev suffices."""
-    if not isinstance(parser, ChartParser) or not (folder / WEIGHTS).exists():
+    if not isinstance(parser, ChartParser) or (folder / CALIBRATION).exists() or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_tensors(folder / WEIGHTS))
     dev = _parsed_as_one(dev)

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
+from mh4.models.randomness import Randomness
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.checking import checked
 from mh4.parsers.folder import LOG, STATE, misfit, read_state, read_tensors, write_tensors
@@ -36,10 +37,12 @@ class Checkpoint:
         network: nn.Module,
         optimizer: torch.optim.Optimizer,
         average: WeightAverage,
+        randomness: Randomness,
         treebanks: Sequence[Sentence],
     ) -> None:
         self.state, self.log = folder / STATE, folder / LOG
         self.network, self.optimizer, self.average = network, optimizer, average
+        self.randomness = randomness
         digest = hashlib.sha256()
         for sentence in treebanks:
             digest.update(sentence.to_bytes())
@@ -50,7 +53,7 @@ class Checkpoint:
         sections: dict[str, dict[str, Tensor]] = {
             "network": self.network.state_dict(),
             "average": self.average.averages,
-            "random": _random_state(),
+            "random": self.randomness.states(),
         }
         moments = self.optimizer.state_dict()["state"]
         for index, name in enumerate(self._optimized()):
@@ -85,7 +88,7 @@ class Checkpoint:
         if problem := self._problem(sections):
             raise DataError(f"{path}: does not fit the model: {problem} (start again with --overwrite)")
         try:
-            _restore_random_state(sections["random"])
+            self.randomness.restore(sections["random"])
         except (RuntimeError, TypeError):
             raise DataError(f"{path}: holds no state of random numbers (start again with --overwrite)") from None
         self.network.load_state_dict(sections["network"])
@@ -104,13 +107,15 @@ class Checkpoint:
         wanted: dict[str, Mapping[str, Tensor]] = {
             "network": self.network.state_dict(),
             "average": self.average.averages,
-            "random": {"cpu": torch.get_rng_state()},
+            "random": {"cpu": self.randomness.on().get_state()},
         }
         parameters = dict(self.network.named_parameters())
         moved = sections.get(f"optimizer/{MOMENTS[0]}", {})  # a parameter without a gradient has no moments
         for moment in MOMENTS:
             wanted[f"optimizer/{moment}"] = {
-                name: torch.zeros(()) if moment == "step" else parameters[name] for name in moved if name in parameters
+                name: torch.zeros((), dtype=torch.float32) if moment == "step" else parameters[name]
+                for name in moved
+                if name in parameters
             }
         for part, section in wanted.items():
             found = {name: tensor for name, tensor in sections.get(part, {}).items() if name != "cuda"}
@@ -144,18 +149,3 @@ class Checkpoint:
         """Names of the parameters, in the order in which the optimizer numbers them."""
         names = {parameter: name for name, parameter in self.network.named_parameters()}
         return [names[parameter] for group in self.optimizer.param_groups for parameter in group["params"]]
-
-
-def _random_state() -> dict[str, Tensor]:
-    """State of the random generators that training draws from."""
-    states = {"cpu": torch.get_rng_state()}
-    if torch.cuda.is_available():
-        states["cuda"] = torch.cuda.get_rng_state()
-    return states
-
-
-def _restore_random_state(states: dict[str, Tensor]) -> None:
-    """Inverse of `_random_state`."""
-    torch.set_rng_state(states["cpu"])
-    if "cuda" in states and torch.cuda.is_available():
-        torch.cuda.set_rng_state(states["cuda"])

@@ -59,7 +59,7 @@ class BatchLoss(nn.Module):
         with self.precision():
             labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
             losses = [weights.labeler_weight * multiclass_hinge(labels, batch.relations)]
-            words = encoded.tagger_states[batch.sentence_of, batch.dependent]
+            words = network.tagger_vectors(encoded, batch.sentence_of, batch.dependent)
             if network.taggers:
                 both = zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
                 tagged = [multiclass_hinge(tagger(words), gold) for tagger, gold in both]

@@ -13,6 +13,7 @@ from mh4.decoders.decoder import LARGEST_SUM
 from mh4.models.devices import HostCopy, send, send_together
 from mh4.models.loss import PartDifference, find_violations, log_loss
 from mh4.models.network import Encoded
+from mh4.models.rows import take_cells
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.chart import ChartParser
@@ -22,9 +23,15 @@ from mh4.parsers.profiling import stage
 from mh4.transitions.arrays.state import Candidates, State
 from mh4.trees.closest import known_part, training_tree
 
-DIVERGED = "training diverged"
-AFTER_DIVERGENCE = "lower learning_rate; the model that was best before is kept"
+SCORES_LOST = "scores are no numbers"
 FEWEST_HALVED = 32  # sentences; a smaller batch is scored in about the time that it takes to start
+
+
+class DivergedError(ValueError):
+    """Training has come to numbers that nothing can be learnt from."""
+
+    def __init__(self, problem: str) -> None:
+        super().__init__(f"training diverged: {problem}")
 
 
 class Objective(ABC):
@@ -92,7 +99,7 @@ class ChartObjective(Objective):
         except ValueError as error:
             if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
                 raise
-            raise ValueError(f"{DIVERGED}: scores are no numbers ({AFTER_DIVERGENCE})") from error
+            raise DivergedError(SCORES_LOST) from error
 
 
 class StructuredHinge(ChartObjective):
@@ -170,7 +177,7 @@ class TransitionHinge(Objective):
         with stage("score"):
             scorer = parser.network.scorer.arrays(encoded.roles)
         exploration = parser.config.transitions.explorations_at(epoch)
-        seeds = torch.randint(2**31, (len(trees),)).tolist()
+        seeds = torch.randint(2**31, (len(trees),), generator=parser.randomness.on()).tolist()
         return lambda: self._loss(encoded, trees, scorer, exploration, seeds)
 
     def _loss(
@@ -202,7 +209,8 @@ class TransitionHinge(Objective):
         positions, sentences, contexts, transitions, steps, optimal = send_together(
             [torch.from_numpy(np.concatenate(arrays)) for arrays in columns], parser.device
         )
-        scores = parser.network.scorer(encoded.roles, sentences, positions)[contexts, transitions]
+        scores = parser.network.scorer(encoded.roles, sentences, positions)
+        scores = take_cells(scores, contexts, transitions)
         return step_hinge(scores, steps, optimal, int(first_step[-1]))
 
     def _follow(

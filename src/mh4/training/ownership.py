@@ -15,14 +15,14 @@ OWNER = ".owner"  # who it is, for messages
 
 @contextmanager
 def sole_owner(folder: Path) -> Iterator[None]:
-    """Own a folder, which is made if it is not there, until the block or the process ends.
+    """Own a folder, which is made if it is not there, until the block or the process ends. Empty, it goes again.
 
     The folder itself is locked, and the system gives the lock back however a process ends: it is never stale. On
     systems or file systems without such locks (`mh4.data.files.lock`) there is nobody to tell of another training.
 
     DataError: Another process, or another thread, owns the folder; or it cannot be made.
     """
-    made = not folder.exists()
+    made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(folder, os.O_RDONLY) if os.name == "posix" else None
@@ -39,9 +39,9 @@ def sole_owner(folder: Path) -> Iterator[None]:
             yield
         finally:
             (folder / OWNER).unlink(missing_ok=True)
-            if made:
-                with suppress(OSError):  # it is not empty: there is a model
-                    folder.rmdir()
+            with suppress(OSError):  # not empty: there is a model, or what somebody else has put there
+                for parent in made:
+                    parent.rmdir()
     finally:
         if descriptor is not None:
             os.close(descriptor)

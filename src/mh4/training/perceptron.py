@@ -13,9 +13,8 @@ import numpy as np
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
-from mh4.parsers.checksums import remove_files
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CALIBRATION, CONFIG, LOG, META, SEGMENTER, STATE, WEIGHTS
+from mh4.parsers.folder import CONFIG, LOG, SEGMENTER, named_folder
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -24,6 +23,7 @@ from mh4.parsers.systems import get_system
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
+from .model_folder import OF_A_MODEL, ModelFolder
 from .origin import noting_origin
 from .ownership import sole_owner
 from .segmenter import segmenter_beside
@@ -170,21 +170,20 @@ def train(
         Bad treebanks, or an output folder that holds a model already.
     """
     config = config or PerceptronConfig()
-    folder = Path(output)
+    folder = named_folder(output)
     with sole_owner(folder):
         if (folder / CONFIG).exists() and not overwrite:
             raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
         sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
+        place = ModelFolder(folder, OF_A_MODEL, wanted={SEGMENTER} if segmenter else (), goes_on=False)
         report_evaluation = noting_origin(folder, (train, sentences), (dev, dev_sentences), on_evaluation)
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
-            if report["epoch"] == 1:  # until then an older model stays as it was
-                remove_files(folder, (LOG, META, SEGMENTER, STATE, WEIGHTS, CALIBRATION))
             if report["best"]:
-                parser.save(folder)
+                place.save(lambda: parser.save(folder))
             with (folder / LOG).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
             report_evaluation(report)
 
-        with segmenter_beside(folder, train, dev, segmenter):
+        with place.noted(), segmenter_beside(folder, train, dev, segmenter):
             return fit(config, sentences, dev_sentences, on_epoch)

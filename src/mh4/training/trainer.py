@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import logging
 import math
-import os
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -22,21 +21,22 @@ from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 from mh4.data.conllu import Trees
 from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.decoders import InfeasibleError
 from mh4.machine import Terminated
-from mh4.models.devices import HostCopy
+from mh4.models.devices import HostCopy, deterministic, torch_threads
+from mh4.models.host_settings import settings_put_aside
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.checksums import remove_files
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, differing
 from mh4.parsers.folder import (
     CALIBRATION,
     CONFIG,
     LOG,
-    META,
     SEGMENTER,
     STATE,
     WEIGHTS,
     misfit,
+    named_folder,
     read_config,
     read_definition,
     read_tensors,
@@ -55,7 +55,8 @@ from .batches import Example, TrainingBatch, collate, shuffled_batches
 from .calibrating import calibrate_best
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
-from .objectives import AFTER_DIVERGENCE, DIVERGED, make_objective
+from .model_folder import OF_A_MODEL, ModelFolder
+from .objectives import SCORES_LOST, DivergedError, make_objective
 from .origin import noting_origin
 from .ownership import sole_owner
 from .schedule import Progress, Schedule
@@ -87,11 +88,13 @@ class Trainer:
         on_step: Callable[[Progress, Recent], None] | None = None,
         on_evaluation: Callable[[dict[str, Any]], None] | None = None,
         workers: Workers | None = None,
+        place: ModelFolder | None = None,
     ) -> None:
         self.parser = parser
         self.workers = workers or Workers()
         self.settings = parser.config.training
         self.folder = folder
+        self.place = place or ModelFolder(folder)
         self.dev = dev
         self.on_step = on_step
         self.on_evaluation = on_evaluation
@@ -113,7 +116,9 @@ class Trainer:
         )
         self._set_learning_rate()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
-        self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, [*train, *dev])
+        self.checkpoint = Checkpoint(
+            folder, parser.network, self.optimizer, self.average, parser.randomness, [*train, *dev]
+        )
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
 
     def _precision(self) -> Callable[[], AbstractContextManager[Any]]:
@@ -187,27 +192,30 @@ class Trainer:
 
         Raises
         ------
-        ValueError
-            Training has diverged.
+        DivergedError
+            A gradient is no number.
         """
         while len(self._done) > count:
             step, outcome = self._done.popleft()
             loss, norm = map(float, outcome.tensors())
             if not math.isfinite(norm):
-                raise ValueError(f"{DIVERGED}: no finite gradient in step {step} ({AFTER_DIVERGENCE})")
+                raise DivergedError(f"no finite gradient in step {step}")
             self.recent.loss += loss
 
     def run(self) -> Progress:
         """Train until the schedule ends; the best model on dev is in the folder.
 
-        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before, but none to
-        resume from: nobody knows how far the step had come.
+        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before, unless one
+        of another training is there, but none to resume from: nobody knows how far the step had come.
         """
         gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
         try:
             return self._run()
+        except DivergedError as error:
+            raise ValueError(f"{error} (lower learning_rate; {self.place.state()})") from error
         except (KeyboardInterrupt, Terminated):
-            if self.workers.count == 1 and not self.progress.best_step and self.progress.step:
+            nothing_yet = not (self.place.holds_another or self.progress.best_step)
+            if nothing_yet and self.workers.count == 1 and self.progress.step and self._holds_numbers():
                 with self.average.applied():
                     self.save_weights()
             raise
@@ -217,7 +225,7 @@ class Trainer:
     def _run(self) -> Progress:
         progress, settings = self.progress, self.settings
         start = time.perf_counter() - progress.seconds
-        self.workers.separate_random_numbers(settings.seed, progress.step)
+        self.workers.separate_random_numbers(self.parser.randomness, settings.seed, progress.step)
         while not progress.finished:
             batches = self.batches(progress.epoch)
             for indices in batches[progress.batch :]:
@@ -235,7 +243,7 @@ class Trainer:
                     self.on_step(progress, self.recent)
                 if self.schedule.evaluates(progress):
                     self.evaluate()
-                    self.workers.separate_random_numbers(settings.seed, progress.step)
+                    self.workers.separate_random_numbers(self.parser.randomness, settings.seed, progress.step)
                     if progress.finished:
                         break
         progress.seconds = time.perf_counter() - start
@@ -246,8 +254,8 @@ class Trainer:
         progress, recent = self.progress, self.recent
         with recent.profile.recording(), stage("backward"):
             self.settle()
-        if not torch.stack([own.isfinite().all() for own in self.parser.network.parameters()]).all():
-            raise ValueError(f"{DIVERGED}: weights are no numbers after step {progress.step} ({AFTER_DIVERGENCE})")
+        if not self._holds_numbers():
+            raise DivergedError(f"weights are no numbers after step {progress.step}")
         goes_back = self.settings.decay_from == "best"
         with self.average.applied():
             uas, las = self.dev_scores()
@@ -278,16 +286,27 @@ class Trainer:
         if self.on_evaluation is not None:
             self.on_evaluation(report)
 
+    def _holds_numbers(self) -> bool:
+        """Whether all weights are numbers."""
+        return bool(torch.stack([own.isfinite().all() for own in self.parser.network.parameters()]).all())
+
     def dev_scores(self) -> tuple[float, float]:
         """UAS and LAS on dev, in percent."""
         workers = self.workers
-        shares = workers.gather(self.parser.predict(self.dev[workers.rank :: workers.count], predict=HEADS))
+        try:
+            own = self.parser.predict(self.dev[workers.rank :: workers.count], predict=HEADS)
+        except (DataError, InfeasibleError):
+            raise
+        except ValueError as error:  # the decoder refuses the scores
+            raise DivergedError(SCORES_LOST) from error
+        shares = workers.gather(own)
         predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
         return attachment_scores(self.dev, predictions)
 
     def save_weights(self) -> None:
         """Write the model as it is now."""
-        write_tensors(self.folder / WEIGHTS, self.parser.network.state_dict(), {"step": self.progress.step})
+        weights, step = self.parser.network.state_dict(), {"step": self.progress.step}
+        self.place.save(lambda: write_tensors(self.folder / WEIGHTS, weights, step))
 
     def resume(self) -> None:
         """Continue where the state was last saved.
@@ -348,7 +367,7 @@ def train(
         ``max_steps`` and ``max_epochs``. By default it has the published settings.
     device : {"auto", "cpu", "cuda"}
     threads : int, optional
-        Threads for decoding; by default one per core, or what is a worker's share of the cores.
+        For the network and for decoding; by default one per core, or what is a worker's share of the cores.
     resume : bool
         Continue from the last evaluation; the result is the same as without the interruption.
     overwrite : bool
@@ -366,59 +385,65 @@ def train(
     DataError
         Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
     """
+    folder, config = named_folder(output), config or ChartConfig()
     with ExitStack() as stack:
+        stack.enter_context(settings_put_aside(learns=True))
+        stack.enter_context(torch_threads(threads))
         workers = Workers.join(device)
         stack.callback(workers.leave)
-        folder, config = Path(output), config or ChartConfig()
         if workers.lead:
             stack.enter_context(sole_owner(folder))
         exists = (folder / CONFIG).exists()
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
-        torch.manual_seed(config.training.seed)
         trees: Trees = "partial" if isinstance(config, ChartConfig) else "required"
         sentences, dev_sentences = read_gold(train, errors, trees), read_gold(dev, errors)
         vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates)
-        if resume and exists:
-            if (kind := read_config(folder).kind) != config.kind:
-                problem = f"holds a {kind} parser, not a {config.kind} parser"
-                raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
-            saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
-            steps, epochs = config.training.max_steps, config.training.max_epochs
-            saved_training = replace(saved_config.training, max_steps=steps, max_epochs=epochs)
-            if differences := differing(replace(saved_config, training=saved_training), config):
-                problem = f"was made with other settings: {', '.join(differences)}"
-                raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
-            if saved_vocabulary != vocabulary:
-                raise DataError(f"{folder}: was trained on another treebank than {train}")
         resume = resume and exists
+        if resume:
+            _check_definition(folder, config, vocabulary, train)
         continues = resume and (folder / STATE).exists()
         parser = new_parser(config, vocabulary, device)
         parser.threads = threads or workers.threads
-        if parser.device.type == "cuda":  # so that a seed means the same model here, too
-            os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
-            torch.use_deterministic_algorithms(True, warn_only=True)
+        stack.enter_context(deterministic(parser.device))
         if workers.lead:
             treebanks = (train, sentences), (dev, dev_sentences)
             on_evaluation = noting_origin(folder, *treebanks, on_evaluation)
         else:
             on_step = on_evaluation = None
-        trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers)
+        define = partial(write_definition, folder, config, vocabulary)
+        if not workers.lead or (resume and (folder / SEGMENTER).exists()):
+            segmenter = None
+        wanted = {SEGMENTER} if segmenter else set()
+        wanted |= {CALIBRATION} if isinstance(parser, ChartParser) else set()
+        if continues:
+            place = ModelFolder(folder, wanted=wanted)
+        else:
+            place = ModelFolder(folder, (STATE, LOG) if resume else OF_A_MODEL, define, wanted)
+        trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers, place)
         workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
             trainer.resume()
             if workers.lead:
-                remove_files(folder, (CALIBRATION,))  # of weights that may be others soon
-        elif workers.lead:  # not before: what is wrong with settings or treebanks leaves an older model as it was
-            model = () if resume else (WEIGHTS, META, SEGMENTER)
-            remove_files(folder, (STATE, LOG, CALIBRATION, *model))
-        if workers.lead:
-            write_definition(folder, config, vocabulary)
-        if not workers.lead or (folder / SEGMENTER).exists():
-            segmenter = None
-        with segmenter_beside(folder, train, dev, segmenter):
+                define()  # limits may be others now
+        with place.noted(), segmenter_beside(folder, train, dev, segmenter):
             progress = trainer.run()
-        if workers.lead:
-            calibrate_best(parser, dev_sentences, folder)
+            if workers.lead:
+                calibrate_best(parser, dev_sentences, folder)
         del trainer  # it holds on to the other processes
         return progress
+
+
+def _check_definition(folder: Path, config: NetworkParserConfig, vocabulary: Vocabulary, train: str | Path) -> None:
+    """`DataError` unless training with these settings can go on with the model that is there."""
+    if (kind := read_config(folder).kind) != config.kind:
+        problem = f"holds a {kind} parser, not a {config.kind} parser"
+        raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
+    saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
+    limits = {name: getattr(config.training, name) for name in ("max_steps", "max_epochs")}
+    saved_config = replace(saved_config, training=replace(saved_config.training, **limits))
+    if differences := differing(saved_config, config):
+        problem = f"was made with other settings: {', '.join(differences)}"
+        raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
+    if saved_vocabulary != vocabulary:
+        raise DataError(f"{folder}: was trained on another treebank than {train}")

@@ -17,6 +17,7 @@ from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
 from mh4.machine import available_threads
+from mh4.models.randomness import Randomness
 
 _meetings = itertools.count()
 
@@ -106,7 +107,7 @@ class Workers:
         # A share without a rare word does not use the model of characters.
         return DistributedDataParallel(module, gradient_as_bucket_view=True, find_unused_parameters=True)
 
-    def separate_random_numbers(self, seed: int, step: int) -> None:
+    def separate_random_numbers(self, randomness: Randomness, seed: int, step: int) -> None:
         """With several processes: draw differently in each from here on, the same again from the same step."""
         if self.count > 1:
-            torch.manual_seed(int(np.random.SeedSequence([seed, step, self.rank]).generate_state(1)[0]))
+            randomness.start(int(np.random.SeedSequence([seed, step, self.rank]).generate_state(1)[0]))

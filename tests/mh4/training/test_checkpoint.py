@@ -14,6 +14,7 @@ from safetensors.torch import load_file
 from small import log_of, same_weights, small_config
 
 from mh4.data.errors import DataError
+from mh4.models.randomness import Randomness
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checksums import SUMS
@@ -218,10 +219,12 @@ def test_the_state_is_by_name(tmp_path):
         parameters = [{"params": [p for name in names for p in network[name].parameters()]} for names in groups]
         optimizer = torch.optim.AdamW(parameters, fused=True)
         average = WeightAverage(network, 0.9)
-        return network, optimizer, average, Checkpoint(tmp_path, network, optimizer, average, [])
+        randomness = Randomness(seed)
+        checkpoint = Checkpoint(tmp_path, network, optimizer, average, randomness, [])
+        return network, optimizer, average, randomness, checkpoint
 
-    def step(network, optimizer, average):
-        x = torch.rand(4, 3)
+    def step(network, optimizer, average, randomness):
+        x = torch.rand(4, 3, generator=randomness.on())
         optimizer.zero_grad()
         network["second"](network["first"](x)).pow(2).sum().backward()
         optimizer.step()

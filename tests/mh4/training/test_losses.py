@@ -46,7 +46,7 @@ class NaiveTrainer:
 
     def __init__(self, parser, settings):
         self.parser, self.settings = parser, settings
-        self.network = copy.deepcopy(parser.network)
+        self.network = copy.deepcopy(parser.network)  # with its generators
         self.adam = torch.optim.Adam(
             self.network.parameters(),
             settings.learning_rate,
@@ -117,12 +117,11 @@ class NaiveTrainer:
 @pytest.mark.parametrize("decoder", ["mst", "eisner"])
 def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_path):
     sentences = list(read_conllu(treebank, trees="required"))
-    settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.5}
+    settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.2}
     config = small_config(
         decoder, weight_average=0.3, epsilon=1e-3, **settings
     )  # rounding errors in a gradient of 0 must not be steps
     config = replace(config, network=replace(SMALL_NETWORK, **WEIGHTS))
-    torch.manual_seed(4)
     parser = ChartParser(config, Vocabulary.from_sentences(sentences, min_word_count=2), device="cpu")
     sums = []
     trainer = Trainer(parser, sentences, sentences, tmp_path, lambda _, recent: sums.append(recent.loss))
@@ -130,10 +129,8 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     replaced = [(example.heads != example.sentence.heads).any() for example in trainer.examples]
     assert any(replaced) == (decoder == "eisner")
     batches = [[trainer.examples[i] for i in batch] for batch in [*trainer.batches(0), *trainer.batches(1)][:5]]
-    torch.manual_seed(5)
     expected = [twin.step([e.sentence for e in batch], [e.heads for e in batch]) for batch in batches]
     assert min(twin.norms) < config.training.gradient_clip < max(twin.norms)
-    torch.manual_seed(5)
     trainer.run()
     assert np.diff(sums, prepend=0.0) == pytest.approx(expected, rel=1e-4)
     for own, other in zip(parser.network.parameters(), twin.network.parameters(), strict=True):

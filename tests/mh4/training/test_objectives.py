@@ -87,7 +87,7 @@ def followed_positions(parser, sentences, seeds, epoch):
         lambda _, given, scores: met.append([x.tolist() for x in given[1:]])
     )
     for seed in seeds:
-        torch.manual_seed(seed)
+        parser.randomness.start(seed)
         objective.loss(encoded, trees, epoch)
     hook.remove()
     return met
@@ -139,7 +139,7 @@ def test_decisions_are_followed_with_dropout(small_treebanks):
     met = []
     for rate in (0.0, 0.8, 0.8):
         parser.network.scorer.dropout.rate = rate
-        torch.manual_seed(2)
+        parser.randomness.start(2)
         met += followed_positions(parser, sentences, [1], 0)
     without, once, again = met
     assert without != once == again

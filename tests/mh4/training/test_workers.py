@@ -10,6 +10,7 @@ import torch
 from safetensors.torch import load_file
 
 from mh4.cli import app
+from mh4.models.randomness import Randomness
 from mh4.training.workers import Workers
 
 # Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
@@ -105,9 +106,9 @@ def test_shares_are_disjoint_and_even():
 
 def test_workers_draw_differently_and_the_same_again():
     def drawn(rank, count, step):
-        torch.manual_seed(9)
-        Workers(rank, count).separate_random_numbers(1, step)
-        return torch.rand(1).item()
+        randomness = Randomness(9)
+        Workers(rank, count).separate_random_numbers(randomness, 1, step)
+        return torch.rand(1, generator=randomness.on()).item()
 
     assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
     assert drawn(1, 2, 4) == drawn(1, 2, 4)

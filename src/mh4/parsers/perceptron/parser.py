@@ -17,6 +17,7 @@ from ..folder import (
     CONFIG,
     VOCABULARY,
     WEIGHTS,
+    named_folder,
     read_definition,
     read_meta,
     read_tensors,
@@ -86,7 +87,7 @@ class PerceptronParser(TreebankParser):
             Another search.
         """
         check_greedy(search)
-        folder = Path(folder)
+        folder = named_folder(folder)
         config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system), vocabulary.places.allowed(vocabulary.relations))
@@ -96,7 +97,7 @@ class PerceptronParser(TreebankParser):
 
     def save(self, folder: str | Path) -> None:
         """Write the model folder, each file as a whole, the weights last."""
-        folder = Path(folder)
+        folder = named_folder(folder)
         write_definition(folder, self.config, self.vocabulary)
         write_tensors(
             folder / WEIGHTS,

@@ -1,0 +1,84 @@
+"""The folder that a training writes its model into: what is there stays until there is a model to take its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from mh4.machine import Terminated
+from mh4.parsers.checksums import remove_files
+from mh4.parsers.folder import CALIBRATION, LOG, META, SEGMENTER, STATE, WEIGHTS
+
+OF_A_MODEL = (STATE, LOG, WEIGHTS, META, SEGMENTER, CALIBRATION)  # and its definition, which is always written anew
+_NEEDED_FOR = {SEGMENTER: "a segmenter (--text)", CALIBRATION: "a calibration (--confidence)"}
+
+
+class ModelFolder:
+    """Writes models, each better than the one before, and makes room for the first.
+
+    Parameters
+    ----------
+    path : Path
+    outdated : collection of str
+        Files of another training that are there: removed just before the first model is written, and not earlier.
+    define : callable, optional
+        Writes what is fixed before training starts, at the same moment.
+    wanted : collection of str
+        Files that a model needs for all it can do, and gets when training ends.
+    goes_on : bool
+        Whether a training that was interrupted can be resumed.
+
+    Attributes
+    ----------
+    holds_another : bool
+        Whether there is the model of another training that has yet to be replaced.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        outdated: Collection[str] = (),
+        define: Callable[[], None] | None = None,
+        wanted: Collection[str] = (),
+        goes_on: bool = True,
+    ) -> None:
+        self.path, self.goes_on = path, goes_on
+        self._outdated, self._define, self._wanted = set(outdated), define, set(wanted)
+        self.holds_another = WEIGHTS in self._outdated and (path / WEIGHTS).exists()
+
+    def save(self, write: Callable[[], None]) -> None:
+        """Have a model written, the best so far. What confidence meant for others goes."""
+        remove_files(self.path, {*self._outdated, CALIBRATION})
+        if self._define is not None:
+            self._define()
+        self._outdated, self._define, self.holds_another = set(), None, False
+        write()
+
+    def state(self) -> str:
+        """What there is now, for messages."""
+        if self.holds_another:
+            return f"{self.path} holds the model that was there before"
+        if not (self.path / WEIGHTS).exists():
+            return "there is no model yet"
+        missing = [needed for name, needed in _NEEDED_FOR.items() if name in self._wanted and self._lacks(name)]
+        without = f", without {' and '.join(missing)}" if missing else ""
+        return f"the best model so far is in {self.path}{without}"
+
+    def _lacks(self, name: str) -> bool:
+        return not (self.path / name).exists()
+
+    @contextmanager
+    def noted(self) -> Iterator[None]:
+        """An interruption has a note that says what there is, and how to go on."""
+        try:
+            yield
+        except (KeyboardInterrupt, Terminated) as interruption:
+            if self.holds_another or self._lacks(WEIGHTS):
+                how = "start again"
+            elif not self.goes_on:
+                how = "start again with --overwrite"
+            else:
+                how = "start over with --resume" if self._lacks(STATE) else "continue with --resume"
+            interruption.add_note(f"{self.state()}; {how}")
+            raise

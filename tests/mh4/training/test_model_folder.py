@@ -1,0 +1,200 @@
+"""What is in a model's folder at any moment of a training, and what messages say of it."""
+
+import json
+import shutil
+
+import pytest
+from safetensors.torch import load_file
+from small import log_of, same_weights, small_config
+
+import mh4
+from mh4.data.errors import DataError
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.registry import load_parser
+from mh4.training import perceptron, trainer
+from mh4.training.model_folder import ModelFolder
+from mh4.training.trainer import train
+
+QUICK = "epochs=1;dimension=16;segment_size=20"
+
+
+def content(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+@pytest.fixture
+def older(small_model, tmp_path):
+    """A folder with a whole model, with a segmenter of its own."""
+    folder = tmp_path / "older"
+    shutil.copytree(small_model, folder)
+    (folder / "segmenter.udpipe").write_bytes(b"of the older model")
+    return folder
+
+
+def interrupt_at(step):
+    def interrupt(progress, _):
+        if progress.step == step:
+            raise KeyboardInterrupt
+
+    return interrupt
+
+
+def test_an_older_model_stays_until_there_is_a_new_one(older, small_treebanks):
+    before, config = content(older), small_config("mst")
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(*small_treebanks, older, config, device="cpu", overwrite=True, on_step=interrupt_at(3))
+    assert content(older) == before
+    assert interruption.value.__notes__ == [f"{older} holds the model that was there before; start again"]
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(*small_treebanks, older, config, device="cpu", overwrite=True, on_step=interrupt_at(5))
+    assert ChartParser.load(older, device="cpu").config == config
+    assert [report["step"] for report in log_of(older)] == [4]
+    assert not (older / "segmenter.udpipe").exists()
+    assert not (older / "calibration.json").exists()
+    note = f"the best model so far is in {older}, without a calibration (--confidence); continue with --resume"
+    assert interruption.value.__notes__ == [note]
+
+
+@pytest.mark.parametrize("trains", [train, perceptron.train])
+def test_an_older_model_outlives_a_training_that_fails(trains, older, small_treebanks):
+    before = content(older)
+    train_file, dev = small_treebanks
+    with pytest.raises(DataError):
+        trains(train_file, dev.parent / "missing.conllu", older, overwrite=True)
+    assert content(older) == before
+
+
+def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older, small_treebanks):
+    """Its weights are of the same training: they take the place of what there was."""
+    (older / "training.safetensors").unlink()
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        train(*small_treebanks, older, small_config(), device="cpu", resume=True, on_step=interrupt_at(3))
+    assert "start over with --resume" in interruption.value.__notes__[0]
+    assert not (older / "log.jsonl").exists()
+    assert (older / "segmenter.udpipe").read_bytes() == b"of the older model"
+    assert not (older / "calibration.json").exists()
+
+
+DIVERGING = {
+    "rate": {"learning_rate": 1e38},
+    "clip": {"gradient_clip": 1e30, "learning_rate": 1e36, "evaluation_steps": 1, "batch_words": 1000},  # seen on dev
+    "decay": {"weight_decay": 1e30, "evaluation_steps": 1},
+}
+
+
+@pytest.mark.parametrize("name", DIVERGING)
+def test_diverged_training_says_what_is_left(name, older, small_treebanks, tmp_path):
+    before, config = content(older), small_config("eisner", **DIVERGING[name])
+    with pytest.raises(ValueError, match=r"^training diverged: .* \(lower learning_rate; ") as error:
+        train(*small_treebanks, older, config, device="cpu", overwrite=True)
+    assert str(error.value).endswith(f"{older} holds the model that was there before)")
+    assert content(older) == before
+    with pytest.raises(ValueError, match=r"^training diverged: .*there is no model yet\)$"):
+        train(*small_treebanks, tmp_path / "a" / "new", config, device="cpu")
+    assert not (tmp_path / "a").exists()
+
+
+def test_what_diverges_late_leaves_the_best_model(small_treebanks, tmp_path, monkeypatch):
+    def diverge(report):
+        if report["step"] == 4:
+            trainers[0].optimizer.param_groups[0]["lr"] = 0.0
+            trainers[0].progress.learning_rate = 1e38
+
+    trainers = []
+    run = trainer.Trainer.run
+    monkeypatch.setattr(trainer.Trainer, "run", lambda self: trainers.append(self) or run(self))
+    with pytest.raises(ValueError, match=r"the best model so far is in .*m, without a calibration"):
+        train(*small_treebanks, tmp_path / "m", small_config("mst"), device="cpu", on_evaluation=diverge)
+    load_parser(tmp_path / "m", device="cpu")
+
+
+def test_an_older_model_gives_way_to_another_kind(older, small_treebanks):
+    config = PerceptronConfig(iterations=1)
+    perceptron.train(*small_treebanks, older, config, overwrite=True)
+    assert load_parser(older).config == config
+    assert not (older / "segmenter.udpipe").exists()
+    train(*small_treebanks, older, small_config("mst"), device="cpu", overwrite=True)
+    assert load_parser(older, device="cpu").config == small_config("mst")
+
+
+def test_calibration_comes_before_the_segmenter(small_treebanks, tmp_path, monkeypatch):
+    """Ctrl-C while the segmenter is trained: what is missing is named, and resumption adds it."""
+    folder, seen = tmp_path / "m", []
+    whole = trainer.segmenter_beside
+
+    class Waiting:
+        def __enter__(self):
+            return None
+
+        def __exit__(self, *error):
+            seen.append((folder / "calibration.json").exists())
+            raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(trainer, "segmenter_beside", lambda *_: Waiting())
+        with pytest.raises(KeyboardInterrupt) as interruption:
+            train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK)
+    assert seen == [True]
+    note = f"the best model so far is in {folder}, without a segmenter (--text); continue with --resume"
+    assert interruption.value.__notes__ == [note]
+    calibration = (folder / "calibration.json").read_bytes()
+    before = (folder / "weights.safetensors").read_bytes()
+    assert trainer.segmenter_beside is whole
+    train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK, resume=True)
+    assert (folder / "segmenter.udpipe").stat().st_size > 0
+    assert (folder / "calibration.json").read_bytes() == calibration
+    assert (folder / "weights.safetensors").read_bytes() == before
+    (folder / "calibration.json").unlink()
+    train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK, resume=True)
+    assert (folder / "calibration.json").read_bytes() == calibration
+
+
+def test_no_calibration_is_that_of_other_weights(small_treebanks, tmp_path, monkeypatch):
+    """A training that was finished goes on to better weights, and is interrupted before they are calibrated."""
+    scores = iter([(50.0, 50.0), (60.0, 60.0), (55.0, 55.0)])
+    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: next(scores))
+    train(*small_treebanks, tmp_path, small_config("mst", max_steps=4), device="cpu")
+    assert (tmp_path / "calibration.json").exists()
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path, small_config("mst"), device="cpu", resume=True, on_step=interrupt_at(11))
+    assert not (tmp_path / "calibration.json").exists()
+
+
+def test_weights_that_stay_keep_their_calibration(small_treebanks, tmp_path, monkeypatch):
+    scores = iter([(50.0, 50.0), (40.0, 40.0), (45.0, 45.0)])
+    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: next(scores))
+    train(*small_treebanks, tmp_path, small_config("mst", max_steps=4), device="cpu")
+    own = json.loads((tmp_path / "calibration.json").read_bytes())
+    train(*small_treebanks, tmp_path, small_config("mst"), device="cpu", resume=True)
+    assert json.loads((tmp_path / "calibration.json").read_bytes()) == own
+
+
+def test_an_interrupted_perceptron_says_what_is_left(small_treebanks, tmp_path):
+    def interrupt(report):
+        raise KeyboardInterrupt
+
+    folder = tmp_path / "m"
+    with pytest.raises(KeyboardInterrupt) as interruption:
+        perceptron.train(*small_treebanks, folder, PerceptronConfig(), segmenter=QUICK, on_evaluation=interrupt)
+    note = f"the best model so far is in {folder}, without a segmenter (--text); start again with --overwrite"
+    assert interruption.value.__notes__ == [note]
+    assert len(load_file(folder / "weights.safetensors")) > 0
+
+
+@pytest.mark.parametrize("options", [{}, {"system": "arc-eager", "scorer": "perceptron"}])
+def test_a_folder_without_a_name_is_none(options, small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ValueError, match="the model folder has no name"):
+        mh4.train(*small_treebanks, "", segmenter=False, **options)
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match="the model folder has no name"):
+        mh4.Parser.load("")
+
+
+def test_a_model_may_be_trained_in_the_working_folder(small_model, small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    train(*small_treebanks, ".", small_config(), device="cpu")
+    assert same_weights(tmp_path, small_model)
+    ModelFolder(tmp_path).save(lambda: None)
+    assert not (tmp_path / "calibration.json").exists()
