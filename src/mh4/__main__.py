@@ -1,5 +1,15 @@
-"""``python -m mh4``."""
+"""``mh4`` and ``python -m mh4``."""
 
-from mh4.cli import main
+import signal
 
-main()
+
+def main() -> None:
+    """Run the command line; Ctrl-C while it is imported ends the program without a traceback."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from mh4.cli import main as run
+
+    run()
+
+
+if __name__ == "__main__":
+    main()

@@ -21,13 +21,13 @@ class Terminated(SystemExit):
     """The process was asked to end (SIGTERM): as with Ctrl-C, what is half done is cleaned up."""
 
     code = 143  # as shells have it: 128 and the number of the signal
-    asked = False
+    asked: type[BaseException] | None = None  # it, or KeyboardInterrupt after Ctrl-C
 
     @classmethod
     def check(cls) -> None:
-        """Raise it if it was asked for: raised in a destructor, where the signal may have come, it was lost."""
+        """Raise what was asked for: raised in a destructor, where the signal may have come, it was lost."""
         if cls.asked:
-            raise cls
+            raise cls.asked
 
 
 def prepare() -> None:

@@ -13,6 +13,7 @@ import signal
 import sys
 import traceback
 from pathlib import Path
+from types import FrameType
 from typing import Annotated, BinaryIO
 
 import typer
@@ -101,8 +102,9 @@ def main() -> None:
     """Entry point: an error that the user can fix is one line on stderr and exit status 2, without a traceback."""
     _show_messages()
     announce_compiling()
-    Terminated.asked = False
+    Terminated.asked = None
     signal.signal(signal.SIGTERM, _terminate)
+    signal.signal(signal.SIGINT, _interrupt)
     _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
@@ -168,5 +170,15 @@ def _report(error: Exception) -> str:
 
 
 def _terminate(*_: object) -> None:
-    Terminated.asked = True
+    Terminated.asked = Terminated
     raise Terminated
+
+
+def _interrupt(_: int, frame: FrameType | None) -> None:
+    """Ctrl-C: KeyboardInterrupt, but while modules are imported an end at once, as nothing is half done by then."""
+    while frame is not None:
+        if frame.f_code.co_filename.startswith("<frozen importlib"):
+            os._exit(130)
+        frame = frame.f_back
+    Terminated.asked = KeyboardInterrupt
+    raise KeyboardInterrupt

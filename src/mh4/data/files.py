@@ -179,6 +179,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     OSError
         The disk is full, or another failure while writing; no file is left behind.
     """
+    _check_name(path)
     if str(path) in ("-", "/dev/stdout"):
         stdout = _opened(sys.stdout, STDOUT_NAME)
         with _naming(STDOUT_NAME):
@@ -245,8 +246,15 @@ def lock(descriptor: int) -> bool | None:
     return True
 
 
+def _check_name(path: str | Path) -> None:
+    """`DataError` for the empty name of a variable that was never set, which the system takes for the working folder."""
+    if not str(path):
+        raise DataError("the output has no name (name a file, or - for standard output)")
+
+
 def check_output(path: str | Path) -> None:
     """`DataError`, long before the output is written, if `atomic_output` would refuse it."""
+    _check_name(path)
     if str(path) not in ("-", "/dev/stdout") and _OPENED.fullmatch(str(path)) is None:
         _checked_mode(path, Path(os.path.realpath(path)))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -156,6 +157,10 @@ def train_udpipe(
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):
+        signal.signal(
+            signal.SIGPIPE, signal.SIG_DFL
+        )  # if the parser's process is killed, the next epoch's line ends this
     if hasattr(os, "nice"):
         os.nice(10)  # the parser goes first
     try:

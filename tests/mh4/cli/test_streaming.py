@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import time
@@ -126,19 +127,42 @@ def test_an_output_folder_that_is_not_there_is_found_before_the_model_is_loaded(
     assert "does not exist" in ended.stderr
 
 
-def test_a_signal_that_came_inside_a_destructor_is_not_lost(monkeypatch):
+@pytest.mark.parametrize(
+    ("handle", "raised"),
+    [(lambda: cli._terminate(), Terminated), (lambda: cli._interrupt(signal.SIGINT, None), KeyboardInterrupt)],
+)
+def test_a_signal_that_came_inside_a_destructor_is_not_lost(handle, raised, monkeypatch):
     """Python only prints what a destructor raises; training went on."""
-    monkeypatch.setattr(Terminated, "asked", False)
+    monkeypatch.setattr(Terminated, "asked", None)
 
     class Unlucky:
         def __del__(self):
-            cli._terminate()
+            handle()
 
     monkeypatch.setattr(sys, "unraisablehook", lambda _: None)
     unlucky = [Unlucky()]
     unlucky.clear()
     assert Terminated.asked
-    with pytest.raises(Terminated), words_bar(["-"]) as show:
+    with pytest.raises(raised), words_bar(["-"]) as show:
         show((1, 1))
-    with TrainingDisplay() as display, pytest.raises(Terminated):
+    with TrainingDisplay() as display, pytest.raises(raised):
         display.on_step(None, None)
+
+
+@pytest.mark.parametrize("seconds", [0.1, 0.4, 1.0])
+def test_ctrl_c_while_modules_are_imported_shows_no_traceback(seconds):
+    program = [
+        sys.executable,
+        "-c",
+        "from mh4.__main__ import main; print(flush=True); main()",
+        "parse",
+        "m",
+        "no-file",
+    ]
+    with subprocess.Popen(program, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        process.stdout.readline()
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        said = process.stderr.read()
+    assert "Traceback" not in said
+    assert process.returncode in (-signal.SIGINT, 130, 2, 1)  # 2: it had ended with an error by then

@@ -15,7 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from mh4.data.errors import DataError
-from mh4.data.files import atomic_output, open_input
+from mh4.data.files import atomic_output, check_output, open_input
 
 posix = pytest.mark.skipif(os.name != "posix", reason="permissions, links and pipes of POSIX systems")
 not_superuser = pytest.mark.skipif(
@@ -343,3 +343,12 @@ def test_what_a_killed_process_left_behind_is_removed_by_the_next(tmp_path):
         with atomic_output(tmp_path / "out.conllu") as stream:
             stream.write(b"whole")
     assert names(tmp_path) == [".mh4-locked.tmp", ".mh4-young.tmp", "out.conllu"]
+
+
+def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "inner").mkdir()
+    monkeypatch.chdir(tmp_path / "inner")
+    for refuse in (check_output, lambda path: atomic_output(path).__enter__()):
+        with pytest.raises(DataError, match="the output has no name"):
+            refuse("")
+    assert [path.name for path in tmp_path.rglob("*")] == ["inner"]

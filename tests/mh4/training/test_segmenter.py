@@ -1,6 +1,10 @@
 """A segmenter is trained beside the parser, in a process of its own."""
 
 import logging
+import subprocess
+import sys
+import time
+from pathlib import Path
 
 import pytest
 from small import small_config
@@ -61,3 +65,27 @@ def test_settings_are_checked(monkeypatch, caplog):
     assert r"pip install 'mh4[text]'" in caplog.text
     with pytest.raises(ValueError, match="not installed"):
         segmenter_options("epochs=3")
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from mh4.training.segmenter import segmenter_beside
+with segmenter_beside(Path(sys.argv[1]), sys.argv[2], sys.argv[3], "epochs=100000;dimension=16;segment_size=20"):
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
+    print(children, flush=True)
+    sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux only")
+def test_a_killed_training_takes_its_segmenter_along(small_treebanks, tmp_path):
+    program = [sys.executable, "-c", KILLED, str(tmp_path), *map(str, small_treebanks)]
+    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        child = Path("/proc") / process.stdout.readline().strip()
+        assert child.exists()
+        process.kill()
+    deadline = time.monotonic() + 60
+    while child.exists() and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert not child.exists()

@@ -1,0 +1,167 @@
+"""Every setting of training reaches what it is a setting of."""
+
+from contextlib import contextmanager
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import torch
+from pretend_gpu import PretendGPU
+from small import SMALL_NETWORK, small_config
+
+from mh4.data.sentence import Sentence
+from mh4.models.devices import send_together
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import TrainingConfig
+from mh4.parsers.vocabulary import Vocabulary
+from mh4.training import segmenter
+from mh4.training.batches import shuffled_batches
+from mh4.training.losses import BatchLoss
+from mh4.training.objectives import make_objective
+from mh4.training.schedule import Progress, Schedule
+from mh4.training.segmenter import DEFAULTS, train_segmenter
+from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
+
+
+def trainer_of(config, treebanks, folder):
+    sentences = read_gold(treebanks[0])
+    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    return Trainer(parser, sentences, read_gold(treebanks[1]), folder)
+
+
+@pytest.mark.parametrize(("loss", "wrong"), [("crf", 1.0), ("softmax-margin", np.e**2)])
+def test_only_one_of_the_losses_over_all_trees_is_augmented(loss, wrong):
+    """Without scores, two words have two trees, of which the wrong one counts e to the power of its cost, or once."""
+    sentence = Sentence.from_words(["a", "b"])
+    parser = ChartParser(replace(small_config("mst"), loss=loss), Vocabulary.from_sentences([sentence]), device="cpu")
+    with torch.no_grad():
+        parser.network.scorer.matrices.zero_()
+    value = make_objective(parser).loss(parser.encode([sentence]), [np.array([-1, 2, 0])], 0)
+    assert value.item() == pytest.approx(np.log(1 + wrong), abs=1e-5)
+
+
+def test_the_optimiser_has_its_settings(small_treebanks, tmp_path):
+    settings = {"beta1": 0.5, "beta2": 0.7, "epsilon": 0.01, "weight_decay": 0.2, "learning_rate": 0.03}
+    trainer = trainer_of(small_config("mst", **settings), small_treebanks, tmp_path)
+    for group in trainer.optimizer.param_groups:
+        assert (group["betas"], group["eps"], group["weight_decay"]) == ((0.5, 0.7), 0.01, 0.2)
+        assert group["lr"] == 0.03
+
+
+def test_batches_have_their_settings(small_treebanks, tmp_path):
+    settings = {"length_noise": 0.4, "batch_words": 50, "seed": 3}
+    trainer = trainer_of(small_config("mst", **settings), small_treebanks, tmp_path)
+    lengths = [len(example.sentence) for example in trainer.examples]
+    for epoch in (0, 2):
+        assert trainer.batches(epoch) == shuffled_batches(lengths, 50, [3, epoch], 0.4)
+        assert trainer.batches(epoch) != shuffled_batches(lengths, 50, [3, epoch], 0.0)
+
+
+@pytest.mark.parametrize(("count", "words"), [(24, [100, 140]), (25, [50, 100, 100]), (26, [60, 100, 100])])
+def test_a_rest_of_half_a_batch_is_a_batch_of_its_own(count, words):
+    batches = shuffled_batches([10] * count, 100, [1], 0.4)
+    assert sorted(10 * len(batch) for batch in batches) == words
+
+
+def test_the_linear_rate_never_falls_below_that_of_the_epoch_s_end():
+    """Resumed with other batches, an epoch may have more of them than it seems to have."""
+    schedule = Schedule(TrainingConfig(rate_fall="linear", max_epochs=4), 2)
+    assert schedule.rate(Progress(learning_rate=0.1, epoch=1, batch=3)) == pytest.approx(0.05)
+
+
+def test_the_encoder_computes_in_the_precision_of_training(small_treebanks, tmp_path):
+    trainer = trainer_of(small_config("mst"), small_treebanks, tmp_path)
+    network, inside, seen = trainer.parser.network, [], []
+
+    @contextmanager
+    def precision():
+        inside.append(True)
+        yield
+        inside.pop()
+
+    for module in (network.encoder, network.scorer.mlp, network.labeler, *network.taggers):
+        module.register_forward_pre_hook(lambda *_: seen.append(bool(inside)))
+    BatchLoss(network, trainer.objective, trainer.parser.config.network, precision)(trainer.collate(range(3)), 0)
+    assert seen
+    assert all(seen)
+
+
+def test_tags_and_features_are_predicted_from_their_layer(small_treebanks, tmp_path):
+    network_config = replace(SMALL_NETWORK, layers=2, tagger_layer=1, feature_weight=0.5, labeler_weight=0.0)
+    config = replace(small_config("mst"), network=network_config)
+    trainer = trainer_of(config, small_treebanks, tmp_path)
+    network = trainer.parser.network.eval()
+    batch = trainer.collate(range(4))
+    encoded = network.encode(batch.words)
+    assert not torch.equal(encoded.states, encoded.tagger_states)
+    seen = []
+    for module in (*network.taggers, network.features):
+        module.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    trainer.batch_loss._others(encoded, batch)
+    assert len(seen) == 3
+    for words in seen:
+        assert torch.equal(words, encoded.tagger_states[batch.sentence_of, batch.dependent])
+
+
+def test_after_a_return_to_the_best_weights_the_average_begins_with_them(small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 50.0 - self.progress.step))
+    settings = {"patience": 1, "decays": 3, "decay_from": "best", "weight_average": 0.9}
+    trainer = trainer_of(small_config("mst", **settings), small_treebanks, tmp_path)
+    seen = []
+
+    def compare(report):
+        own = dict(trainer.parser.network.named_parameters())
+        equal = [torch.equal(average, own[name]) for name, average in trainer.average.averages.items()]
+        seen.append(all(equal))
+
+    trainer.on_evaluation = compare
+    trainer.run()
+    assert seen == [False, True, True]
+
+
+def test_a_segmenter_is_chosen_on_dev_and_trained_for_thirty_epochs(small_treebanks, monkeypatch):
+    assert DEFAULTS == {"epochs": "30"}
+    calls = []
+
+    class Error:
+        def occurred(self):
+            return False
+
+    class Reader:
+        def setText(self, text):  # noqa: N802
+            self.text = text
+
+        def nextSentence(self, sentence, error):  # noqa: N802
+            sentence.append(self.text)
+
+    class UDPipe:
+        ProcessingError, Sentences, Sentence = Error, list, list
+
+        class InputFormat:
+            newConlluInputFormat = Reader  # noqa: N815
+
+        class Trainer:
+            NONE = "none"
+
+            @staticmethod
+            def train(*arguments):
+                calls.append(arguments)
+                return b"model"
+
+    monkeypatch.setattr(segmenter, "require", lambda *_: UDPipe)
+    assert train_segmenter(*small_treebanks, "epochs=2") == b"model"
+    (_, train, dev, tokenizer, tagger, parser, _), (one, other) = calls[0], map(read_gold, small_treebanks)
+    assert (len(train), len(dev)) == (len(one), len(other)) == (40, 12)
+    assert dev[0] == [other[0].to_conllu()]
+    assert (tokenizer, tagger, parser) == ("epochs=2", "none", "none")
+
+
+def test_tensors_that_travel_together_begin_at_multiples_of_16_bytes():
+    tensors = [torch.tensor([True, False, True]), torch.arange(2), torch.ones(3, dtype=torch.float32), torch.arange(1)]
+    with PretendGPU():
+        sent = send_together(tensors, torch.device("cuda"))
+        for own, there in zip(tensors, sent, strict=True):
+            assert there.is_cuda
+            assert there.storage_offset() * there.element_size() % 16 == 0
+            assert there.cpu().tolist() == own.tolist()
