@@ -247,7 +247,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def _check_name(path: str | Path) -> None:
-    """`DataError` for the empty name of a variable that was never set, which the system takes for the working folder."""
+    """`DataError` for the empty name of a variable that was never set, which would be the working folder."""
     if not str(path):
         raise DataError("the output has no name (name a file, or - for standard output)")
 
