@@ -7,10 +7,13 @@ import hashlib
 import math
 import os
 import shutil
+import signal
 import stat
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 
@@ -28,6 +31,31 @@ class Terminated(SystemExit):
         """Raise what was asked for: raised in a destructor, where the signal may have come, it was lost."""
         if cls.asked:
             raise cls.asked
+
+
+@contextmanager
+def undisturbed() -> Iterator[None]:
+    """Let SIGINT and SIGTERM wait until the end; processes that are started here never get SIGINT.
+
+    Ctrl-C in a terminal reaches every process: this one ends, and ends what it started, without a traceback of each.
+    """
+    in_main = threading.current_thread() is threading.main_thread()
+    came: list[tuple[int, object]] = []
+    handlers = {}
+    if in_main:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            handlers[number] = signal.signal(number, lambda *signalled: came.append(signalled))
+    blocks = hasattr(signal, "pthread_sigmask")
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if blocks else set()
+    try:
+        yield
+    finally:
+        if blocks:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waited comes now
+        for number, handler in handlers.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
+    for number, _ in came:
+        signal.raise_signal(number)
 
 
 def prepare() -> None:

@@ -2,13 +2,17 @@
 
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from paths import ROOT
 
 from mh4 import machine
+from mh4.machine import undisturbed
 
 DECODE = "import numpy as np; from mh4.decoders import get_decoder; get_decoder('eisner').decode(np.zeros((1, 5, 5)))"
 LIST_CACHE = f"{DECODE}; import numba; print(numba.config.CACHE_DIR)"
@@ -136,3 +140,45 @@ def test_the_cpu_affinity_limits_the_threads():
         "from mh4.machine import available_threads; print(available_threads())"
     )
     assert subprocess.run([sys.executable, "-c", program], capture_output=True, text=True).stdout.strip() == "1"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_waits_until_what_was_begun_is_done(number):
+    def handler(*_):
+        raise InterruptedError
+
+    before = signal.signal(number, handler)
+    steps = []
+    try:
+        with pytest.raises(InterruptedError), undisturbed():  # noqa: PT012 (it is raised at the end)
+            os.kill(os.getpid(), number)
+            time.sleep(0.01)
+            steps.append("done")
+        assert signal.getsignal(number) is handler
+        assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        with pytest.raises(ZeroDivisionError), undisturbed():
+            steps.append(1 / 0)
+        assert signal.getsignal(number) is handler
+    finally:
+        signal.signal(number, before)
+    assert steps == ["done"]
+
+
+def test_signals_are_let_alone_in_other_threads():
+    """Only the main thread can handle them."""
+    before = signal.getsignal(signal.SIGINT)
+
+    def handler_inside():
+        with undisturbed():
+            return signal.getsignal(signal.SIGINT)
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(handler_inside).result() is before
+
+
+def test_what_is_started_undisturbed_never_gets_ctrl_c():
+    program = "import os, signal; os.kill(os.getpid(), signal.SIGINT); print('goes on')"
+    with undisturbed():
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+    assert process.communicate() == ("goes on\n", None)
+    assert process.returncode == 0

@@ -158,8 +158,9 @@ def parse(
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
         if batch_words is not None:
             raise ValueError("--batch-words is not for --cluster, which gets files in pieces of its own")
-        from mh4.service.cluster import parse_files
+        from mh4.service.cluster import parse_files, silence_dask
 
+        silence_dask()
         ready = time.perf_counter()
         with words_bar(sources, form.value) as on_progress:
             load = {"device": device.value, "search": search, "threads": threads, "form": form.value}

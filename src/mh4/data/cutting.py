@@ -11,7 +11,6 @@ import io
 import os
 import queue
 import shutil
-import signal
 import stat
 import subprocess
 import sys
@@ -21,6 +20,8 @@ from collections.abc import Generator, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import BinaryIO
+
+from mh4.machine import undisturbed
 
 from .errors import DataError, Errors
 from .files import is_descriptor, open_input, open_unread, source_name
@@ -100,7 +101,7 @@ def _records(arguments: list[str], text: BinaryIO) -> Generator[tuple[bytes, byt
     live = not stat.S_ISREG(os.fstat(text.fileno()).st_mode)
     program = [sys.executable, "-P", "-m", __name__, *arguments]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with _no_interruption():
+    with undisturbed():
         process = subprocess.Popen(program, stdin=text, stdout=subprocess.PIPE, env=environment)
     assert process.stdout is not None
     arrived: queue.Queue[tuple[bytes, bytes]] = queue.Queue(AHEAD)
@@ -122,19 +123,6 @@ def _records(arguments: list[str], text: BinaryIO) -> Generator[tuple[bytes, byt
         process.wait()
         reader.join()
         process.stdout.close()
-
-
-@contextmanager
-def _no_interruption() -> Iterator[None]:
-    """What is started now never gets Ctrl-C, which ends the parser; the parser then ends what it started."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _receive(stream: BinaryIO, arrived: queue.Queue[tuple[bytes, bytes]], stopped: threading.Event) -> None:

@@ -10,8 +10,10 @@ Needs the extra ``mh4[cluster]``.
 from __future__ import annotations
 
 import logging
+import os
 import secrets
 import shutil
+import signal
 import tempfile
 import threading
 import time
@@ -31,7 +33,7 @@ from mh4.data.errors import DataError, ErrorPolicy, Errors, require
 from mh4.data.files import atomic_output
 from mh4.data.folders import FilePair, pair_files
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
-from mh4.machine import available_threads
+from mh4.machine import available_threads, undisturbed
 from mh4.parsers.base import Count, TreebankParser
 from mh4.parsers.folder import read_config, read_segmenter
 from mh4.parsers.registry import load_parser
@@ -39,7 +41,7 @@ from mh4.parsers.request import HEADS, ParseOptions, Request
 from mh4.parsers.sources import read_file, require_segmenter
 
 if TYPE_CHECKING:
-    from distributed import Client, Future
+    from distributed import Client, Future, LocalCluster
 
 LOCAL = "local"
 AHEAD = 4  # shards handed out for each worker thread: enough to keep it busy while the oldest shard is waited for
@@ -116,6 +118,44 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult | DataError:
         return error
 
 
+def silence_dask() -> None:
+    """From now on, let Dask log nothing: what went wrong is said by errors, and its warnings are of no use to users."""
+    require("distributed", "cluster")
+    unheard = logging.CRITICAL + 1
+    loggers = logging.root.manager.loggerDict.items()
+    for name, logger in [*loggers, ("asyncio", logging.getLogger("asyncio"))]:
+        if isinstance(logger, logging.Logger) and name.partition(".")[0] in ("distributed", "tornado", "asyncio"):
+            logger.setLevel(unheard)
+            for handler in logger.handlers:
+                handler.setLevel(unheard)
+
+
+@contextmanager
+def _local_cluster(workers: int) -> Iterator[LocalCluster]:
+    """Worker processes, which end at once when they are needed no more, whatever they do then."""
+    from distributed import LocalCluster
+
+    with tempfile.TemporaryDirectory(prefix="mh4-dask-", ignore_cleanup_errors=True) as scratch:
+        with undisturbed():
+            # No limit on memory: one long sentence may need more than an equal share of it.
+            started = LocalCluster(
+                n_workers=workers,
+                threads_per_worker=1,
+                memory_limit=None,
+                dashboard_address="127.0.0.1:0",
+                local_directory=scratch,
+                silence_logs=logging.CRITICAL,
+            )
+        with started:
+            try:
+                yield started
+            finally:
+                for nanny in started.workers.values():
+                    nanny.auto_restart = False
+                    if nanny.pid is not None:
+                        os.kill(nanny.pid, signal.SIGTERM if os.name == "nt" else signal.SIGKILL)
+
+
 @contextmanager
 def connect(address: str, threads: int | None = None) -> Iterator[Client]:
     """A Dask client.
@@ -134,17 +174,10 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
         Dask is not installed, or there is no scheduler or no worker at the address.
     """
     require("distributed", "cluster")
-    from distributed import Client, LocalCluster
+    from distributed import Client
 
     if address == LOCAL:
-        workers = max(1, available_threads() // (threads or 1))
-        # No limit on memory: one long sentence may need more than an equal share of it.
-        with (
-            LocalCluster(
-                n_workers=workers, threads_per_worker=1, memory_limit=None, dashboard_address="127.0.0.1:0"
-            ) as c,
-            Client(c) as client,
-        ):
+        with _local_cluster(max(1, available_threads() // (threads or 1))) as started, Client(started) as client:
             yield client
         return
     try:

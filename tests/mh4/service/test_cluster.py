@@ -2,6 +2,7 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -306,3 +307,18 @@ def test_folders_are_parsed_on_a_cluster(here, small_model, inputs, parser, tmp_
     parser.parse_file(inputs[2], tmp_path / "expected.conllu")
     assert (tmp_path / "out" / "a.conllu").read_bytes() == b""
     assert (tmp_path / "out" / "below" / "b.conllu").read_bytes() == (tmp_path / "expected.conllu").read_bytes()
+
+
+def test_dask_logs_nothing_when_it_is_told_so():
+    pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
+    program = """
+import logging, sys
+from mh4.service.cluster import silence_dask
+silence_dask()
+import distributed
+for name in ("distributed", "distributed.nanny", "distributed.client", "distributed.new", "tornado.access", "asyncio"):
+    logging.getLogger(name).critical("%s was heard", name)
+logging.getLogger("mh4").warning("heard")
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stderr == "heard\n"
