@@ -393,6 +393,7 @@ def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch)
         (word("_"), "12: sentence 2: ID '_' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
         (word("2-1"), "12: sentence 2: ID '2-1' is not a word id, a range such as 1-2 or an empty node such as 1.1"),
         (word("2-3") + word(1), "12: sentence 2: multiword token 2-3 does not stand before word 2"),
+        (word("1-2") + word(1) + word("2-3"), "14: sentence 2: multiword token 2-3 overlaps the one before it"),
         (word("1-3") + word(1) + word("2-3"), "14: sentence 2: multiword token 2-3 overlaps the one before it"),
         (
             "1-2\tw\n" + word(1) + word(2),

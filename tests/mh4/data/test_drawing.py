@@ -18,7 +18,7 @@ from rich.text import Text
 
 from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
-from mh4.data.doubts import Doubt, svg_below
+from mh4.data.doubts import Doubt, doubts, svg_below
 from mh4.data.drawing import Drawing, draw_svg, draw_text
 from mh4.data.sample import write_sample
 from mh4.decoders.trees import crossed_arcs
@@ -304,3 +304,9 @@ def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
     assert list(sentence.forms) == FORMS
     drawn = draw_svg(FORMS, PARSED, PARSED_RELATIONS, CONFIDENCE)
     assert (ROOT / "docs" / "tree.svg").read_text(encoding="utf-8") == drawn
+
+
+def test_heads_of_just_enough_certainty_are_not_doubted():
+    heads = np.array([np.nan, 0.9, 0.8999, np.nan])
+    found = Confidence(np.ones(4), np.array([-1, 2, 0, -1]), np.ones(4), heads, heads)
+    assert doubts(found) == [(2, 0.8999, 0)]

@@ -477,6 +477,7 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced():
         ({"lemmas": ["a", "\ud800"]}, "LEMMA may not be .* not valid Unicode"),
         ({"comments": ["no sign"]}, "'no sign' is no comment"),
         ({"comments": ["# a\n1"]}, "is no comment"),
+        ({"multiword_tokens": [(0, 1, "a")]}, "0-1 overlaps another or reaches beyond"),
         ({"multiword_tokens": [(1, 3, "abc")]}, "1-3 overlaps another or reaches beyond the words, 2"),
         ({"multiword_tokens": [(1, 2, "ab"), (2, 2, "b")]}, "2-2 overlaps"),
         ({"multiword_tokens": [(1, 2, "ab", True, {"A": "|"})]}, r"MISC may not hold 'A=\|'"),

@@ -142,3 +142,9 @@ def test_table_of_the_paper():
     paper = next(row for row in rows if " paper " in row).split()
     assert " ".join(paper[1:]) == "910 20166 79.01 98.35 97.69 98.51 99.92 99.89"
     assert ours[2:] == paper[1:]
+
+
+def test_one_gap_is_the_limit():
+    within = STRUCTURES["well-nested, ≤ 1 gap"]
+    assert within(np.array([-1, 2, 0, 1]))  # words 1 and 3, with a gap between them
+    assert not within(np.array([-1, 2, 0, 1, 2, 1]))  # words 1, 3 and 5

@@ -70,3 +70,27 @@ def test_a_file_without_confidence_says_what_to_do(tmp_path):
         broken.write_text(conllu(("a", 0, "root", "_"), ("b", 1, "x", misc)))
         with pytest.raises(DataError, match=rf"broken\.conllu:2: sentence 1: Confidence, .*: {message}"):
             measure_calibration(broken, broken)
+
+
+def test_certain_words_are_in_the_last_bin():
+    found = Reliability.of(np.array([1.0, 0.95, 0.05]), np.array([True, False, False]))
+    assert [(one.words, one.right) for one in found.bins] == [(1, 0.0), (2, 0.5)]
+    assert found.ece == pytest.approx((0.05 + 2 * 0.475) / 3)
+
+
+def test_as_many_words_are_looked_at_as_the_share_says_at_the_nearest():
+    wrong = np.zeros(30, bool)
+    wrong[1] = True
+    assert errors_found(np.arange(30), wrong, (0.01, 0.05)) == {0.01: 0.0, 0.05: 1.0}  # 0.3 and 1.5 words
+
+
+def test_words_are_looked_at_by_their_own_confidence():
+    """Not by that of their heads, whose errors are others."""
+    heads, words = np.linspace(0.1, 0.9, 10), np.linspace(0.9, 0.1, 10)
+    right = np.ones(10, bool)
+    head_right, word_right = right.copy(), right.copy()
+    head_right[0] = word_right[9] = False
+    report = report_calibration(np.ones(10), heads, words, head_right, word_right)
+    assert report.wrong_heads[0.1] == report.wrong_words[0.1] == 1.0
+    ties = report_calibration(np.linspace(2, 1, 10), np.ones(10), np.ones(10), word_right, word_right)
+    assert ties.wrong_heads[0.1] == ties.wrong_words[0.1] == 1.0  # the smaller margin first

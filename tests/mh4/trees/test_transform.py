@@ -11,11 +11,12 @@ from typer.testing import CliRunner
 from mh4.cli import app
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError
 from mh4.decoders.one_endpoint_crossing import is_one_endpoint_crossing
 from mh4.decoders.trees import is_projective, is_tree
 from mh4.trees.closest import TREE_CLASSES, closest_tree
-from mh4.trees.transform import transform_file, transform_sentence
+from mh4.trees.transform import _label, transform_file, transform_sentence
 
 # hearing → on crosses two arcs of "is": that from the root and is → today.
 HEARING = """# newpar
@@ -230,3 +231,16 @@ def test_only_projective_trees_are_counted(tmp_path, to):
 def test_unknown_class(tmp_path):
     with pytest.raises(ValueError, match="unknown class of trees 'planar'; known: projective, mh4, 1ec"):
         transform_file(io.BytesIO(), tmp_path / "out", "planar")
+
+
+def test_labels_of_the_root_are_for_the_root_alone():
+    sentence = Sentence(["a", "b", "c", "d"], heads=[-1, 2, 0, 2, 2], relations=["root:x", "root", "_", "rooted"])
+    assert [_label(sentence, word, 4) for word in (1, 2, 3)] == ["dep", "dep", "_"]
+    assert _label(sentence, 4, 1) == "rooted"
+    assert [_label(sentence, word, 0) for word in (1, 3)] == ["root", "_"]
+
+
+def test_a_tree_with_two_roots_keeps_them():
+    sentence = Sentence(["a", "b"], heads=[-1, 0, 0], relations=["root", "root"])
+    found = transform_sentence(sentence, "projective")
+    assert (found.changed, found.text) == (0, sentence.to_bytes())
