@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from math import isfinite
 from operator import index
 from typing import Any, NoReturn, Protocol, TypeVar
@@ -16,11 +17,12 @@ from typing import Any, NoReturn, Protocol, TypeVar
 import numpy as np
 
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError, Margins, PartMarginals, UnsupportedError
-from .k_best import k_best_trees
-from .shared import Group, exact, holds_large, without_shared
+from .k_best import Next, k_best_trees, next_by_margins
+from .shared import LARGE, Group, exact, holds_large, without_shared
 
 T = TypeVar("T")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
+ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
 MOST = 1e30  # a score with which derivations can still be compared
 
 
@@ -154,7 +156,11 @@ class Certainty(ABC):
         best = self.decode(scores, arc_bonus)
         n = len(best.heads) - 1
         self._check_room("margins", self.outside_bytes(n), n)
-        return Margins(best, *self._margins(*self._without_shared(scores, arc_bonus, best)))
+        own, bonus, inner = self._without_shared(scores, arc_bonus, best)
+        if self._has_large(own, bonus, inner):  # next to which a chart would not tell the others apart
+            wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
+            return Margins(best, *self._decodes(wide, wide_bonus, best))
+        return Margins(best, *self._margins(own, bonus, inner))
 
     def margins_batch(
         self,
@@ -202,15 +208,15 @@ class Certainty(ABC):
             return []
         n = len(best.heads) - 1
         self._check_room("the k best trees", self.outside_bytes(n), n)
-        own, bonus, inner = self._without_shared(scores, arc_bonus, best)
-        found = k_best_trees(
-            inner,
-            bonus.copy(),
-            k,
-            lambda bonus, tree: self._margins(own, bonus, tree)[0],
-            lambda bonus: self.decode(own, bonus),
-        )
-        return [one._replace(score=one.score + (best.score - inner.score)) for one in found]
+        own, bonus = self._checked(scores, arc_bonus)
+        if holds_large(own) or holds_large(bonus):
+            wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
+            return k_best_trees(best, wide_bonus, k, partial(self._next_tree, wide), partial(self.decode, wide))
+
+        def find_next(cell: np.ndarray, tree: Derivation) -> Next:
+            return next_by_margins(self._margins(own, cell, tree)[0], tree)
+
+        return k_best_trees(best, bonus.copy(), k, find_next, partial(self.decode, own))
 
     def marginals(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
@@ -336,22 +342,58 @@ class Certainty(ABC):
         return marginals
 
     def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
-        """Values and heads of `Margins`. By the outside pass, or by a decode for each word without its head."""
+        """Values and heads of `Margins`. By the outside pass, if there is one."""
         if self.has_outside_pass:
             return cheapest_heads(self._max_marginals(scores, arc_bonus), best)
+        return self._decodes(scores, arc_bonus, best)
+
+    def _next_tree(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Next:
+        """The second best tree for `k_best_trees`, among large numbers, in float64."""
+        own, bonus, inner = self._without_shared(scores, arc_bonus, best)
+        candidates = np.arange(1, len(best.heads))
+        rest = np.inf
+        if not self._has_large(own, bonus, inner):
+            values, _ = self._margins(own, bonus, inner)
+            values = np.where(values > LARGE, values * (1 - ROUNDING), values)  # at most what it is
+            least = values.min()
+            if least <= LARGE or least == np.inf:
+                return next_by_margins(values, best)
+            near = values <= least * (1 + 2 * ROUNDING)
+            candidates, rest = np.flatnonzero(near), values.min(where=~near, initial=np.inf)
+        trees = [(word, tree) for word, tree in self._without_head(scores, arc_bonus, best, candidates) if tree]
+        if not trees:
+            return Next(0, np.inf, np.inf)
+        trees.sort(key=lambda found: -found[1].score)
+        (word, tree), others = trees[0], trees[1:]
+        rest = min([rest - best.score, *(-other.score for _, other in others)])
+        return Next(word, -tree.score, rest, tree)
+
+    @staticmethod
+    def _has_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
+        arcs = derivation.heads[1:], np.arange(1, len(derivation.heads))
+        return bool(holds_large(scores[tuple(derivation.parts.T)]) or holds_large(arc_bonus[arcs]))
+
+    def _decodes(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+        """Values and heads of `Margins`, by a decode for each word without its head."""
         values, heads = np.full(len(best.heads), np.inf), np.full(len(best.heads), -1, np.int32)
+        for d, other in self._without_head(scores, arc_bonus, best, range(1, len(best.heads))):
+            if other is not None:
+                values[d], heads[d] = max(best.score - other.score, 0.0), other.heads[d]
+        return values, heads
+
+    def _without_head(
+        self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation, words: Iterable[int]
+    ) -> Iterator[tuple[int, Derivation | None]]:
+        """Each of the words and the best derivation in which it has another head than in ``best``, if there is one."""
         without = arc_bonus.copy()
-        for d in range(1, len(best.heads)):
+        for d in words:
             own = best.heads[d]
             without[own, d] = -np.inf
             try:
-                other = self.decode(scores, without)
+                yield d, self.decode(scores, without)
             except InfeasibleError:
-                pass
-            else:
-                values[d], heads[d] = max(best.score - other.score, 0.0), other.heads[d]
+                yield d, None
             without[own, d] = arc_bonus[own, d]
-        return values, heads
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
         """Sums over the derivations; scores and arc bonus are float64 and divided by the temperature."""
@@ -387,8 +429,7 @@ class Certainty(ABC):
         As `Decoder.decode` does where the best derivation is made of large numbers.
         """
         own, bonus = self._checked(scores, arc_bonus)
-        words = np.arange(1, len(best.heads))
-        if not (holds_large(own[tuple(best.parts.T)]) or holds_large(bonus[best.heads[1:], words])):
+        if not self._has_large(own, bonus, best):
             return own, bonus, best
         wide, wide_bonus = exact(scores), exact(bonus if arc_bonus is None else arc_bonus)
         less = without_shared(wide, wide_bonus, self.channels, self.roles, self.shared, self.single_root)

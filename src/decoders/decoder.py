@@ -23,6 +23,7 @@ from mh4.machine import available_threads
 
 from .certainty import Certainty, T
 from .derivation import ChartTooLargeError, Derivation, InfeasibleError
+from .levels import best_by_levels
 from .shared import LARGE, Group, exact, without_shared
 from .trees import arc_matrix, checked_tree
 
@@ -233,7 +234,7 @@ class Decoder(Certainty):
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
         Both may be float64, of which −3.4e38 and less counts as −inf. A large constant on all arcs to a word, or on all
-        of `shared`, costs no precision.
+        of `shared`, costs no precision, nor do large numbers such as finite masks that no derivation avoids.
 
         Raises
         ------
@@ -260,11 +261,30 @@ class Decoder(Certainty):
         if isnan(score):
             scores, arc_bonus = exact(given), exact(arc_bonus if given_bonus is None else given_bonus)
             own, bonus = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
-            count, _ = self._run(_own_array(own), _own_array(bonus), heads, parts)
+            count, score = self._run(_own_array(own), _own_array(bonus), heads, parts)
+            if isnan(score) and self.exact:
+                count = self._run_by_levels(own, bonus, heads, parts)
             score = scores[tuple(parts[: max(count, 0)].T)].sum() + arc_bonus[heads[1:], np.arange(1, n + 1)].sum()
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
         return Derivation(heads, parts[:count], float(score))
+
+    def _run_by_levels(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
+        """`_run` of float64 numbers, large ones where they cannot be avoided; see `levels`."""
+        count, size, words = -1, len(arc_bonus), np.arange(1, len(heads))
+
+        def run(values: np.ndarray) -> np.ndarray | None:
+            nonlocal count
+            own, bonus = values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
+            count, _ = self._run(_own_array(own), _own_array(bonus), heads, parts)
+            if count < 0:
+                return None
+            return np.concatenate(
+                [np.ravel_multi_index(tuple(parts[:count].T), scores.shape), scores.size + heads[1:] * size + words]
+            )
+
+        best_by_levels(run, np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)]), len(words))
+        return count
 
     def _checked(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32

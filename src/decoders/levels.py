@@ -1,0 +1,77 @@
+"""Numbers that are worlds apart, such as masks of −1e9 that no derivation avoids, in charts that add in float32.
+
+Which of the others is best is decided by what such a sum leaves no digits for. But it does not depend on how large the
+large numbers are, as long as they decide first: each level of numbers, the largest first, is added up best, and then
+weighs as little as it takes for derivations to stay the best on that level while the smaller numbers decide among them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from .shared import LARGE
+
+STEP = 8.0  # by which weights grow
+APART = 32.0  # times the number of words: what is that much smaller does not add up to it
+ROUNDING = 1e-12  # of float64 sums
+
+Run = Callable[[np.ndarray], np.ndarray | None]
+
+
+def levels_of(values: np.ndarray, n: int) -> list[np.ndarray]:
+    """Arrays that add up to the values, float64, each holding numbers of about one size and zeros, the largest first.
+
+    What is nearly a multiple of the smallest number of a level counts as that multiple; what is left of it, and all
+    smaller numbers, are for later levels. The last one has −inf where the values have it.
+    """
+    levels, finite, apart = [], values > -np.inf, APART * n
+    rest = np.where(finite, values, 0.0)
+    while (largest := float(np.abs(rest).max())) > LARGE:
+        on_level = np.abs(rest) >= max(largest / apart, LARGE)
+        unit = float(np.abs(rest[on_level]).min())
+        times = np.rint(rest / unit)
+        level = np.where(np.abs(rest / unit - times) < 1 / apart, times * unit, rest)
+        levels.append(np.where(on_level, level, 0.0))
+        rest = rest - levels[-1]
+    return [*levels, np.where(finite, rest, -np.inf)]
+
+
+def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray | None:
+    """Which numbers the best derivation collects.
+
+    Parameters
+    ----------
+    run
+        From numbers laid out like ``values`` to the indices of those that the best derivation collects; None if there
+        is none.
+    values : float64 (V,)
+        −inf forbids.
+    n : int
+        Words.
+    """
+    levels = levels_of(values, n)
+    units = [float(np.abs(level[level != 0]).min()) for level in levels[:-1]]
+    best: list[float] = []
+    found = None
+    for k, last in enumerate(levels):
+        allowed = np.where(values > -np.inf, 0.0, -np.inf) + (last if k == len(units) else last / units[k])
+        weights = [STEP ** (k - level) for level in range(k)]
+        limits = [unit / (1.0 if k == len(units) else units[k]) for unit in units[:k]]
+        while True:
+            found = run(allowed + sum(w / unit * level for w, unit, level in zip(weights, units, levels, strict=False)))
+            if found is None:
+                return None
+            sums = [float(level[found].sum()) for level in levels[:k]]
+            short = [
+                one
+                for one, (total, wanted) in enumerate(zip(sums, best, strict=True))
+                if total < wanted - ROUNDING * abs(wanted) and weights[one] < limits[one]
+            ]
+            if not short:
+                break
+            for one in range(short[0] + 1):
+                weights[one] = min(weights[one] * STEP, limits[one])
+        best.append(float(last[found].sum()))
+    return found

@@ -1,0 +1,90 @@
+"""Large numbers that no derivation avoids hide none of the others, however large they are."""
+
+import enumerated
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from mh4.decoders import decoder_names, get_decoder
+from mh4.decoders.levels import levels_of
+
+masks = st.sampled_from([-1e6, -1e9, -1e12, -1e30])
+kinds = st.sampled_from(["instead", "added", "on arcs", "of two sizes", "positive"])
+
+
+def masked(name, n, seed, mask, kind):
+    """Scores and arc bonus, float64, a good part of them masked."""
+    rng = np.random.default_rng(seed)
+    shape = (len(get_decoder(name).channels) + 1, n + 2, n + 2)
+    numbers = rng.normal(size=shape).astype(np.float32) * rng.choice([1.0, 3.0, 20.0])
+    where = rng.random(shape) < rng.choice([0.1, 0.3, 0.6, 0.8])
+    if kind == "on arcs":
+        where[:-1] = False
+    if kind == "of two sizes":
+        mask = rng.choice([mask, 1e-3 * mask], shape)
+    numbers = np.where(where, numbers + mask if kind == "added" else -mask if kind == "positive" else mask, numbers)
+    return numbers[:-1], numbers[-1]
+
+
+def rounding(score):
+    """Of float64 sums of masks, and of float32 sums of the other numbers."""
+    return 2e-3 + 4e-15 * abs(score)
+
+
+@pytest.mark.parametrize("name", decoder_names())
+@given(n=st.integers(2, 4), seed=st.integers(0, 2**32 - 1), mask=masks, kind=kinds, single_root=st.booleans())
+@settings(max_examples=30)
+def test_masks_hide_nothing(name, n, seed, mask, kind, single_root):
+    decoder = get_decoder(name, single_root)
+    scores, bonus = masked(name, n, seed, mask, kind)
+    trees, totals = enumerated.trees(name, scores, bonus, single_root)
+    best, values, _ = decoder.margins(scores, bonus)
+    assert best.score == decoder.decode(scores, bonus).score == pytest.approx(totals[0], abs=rounding(totals[0]))
+    for d in range(1, n + 1):
+        others = totals[trees[:, d] != best.heads[d]]
+        expected = best.score - others.max() if len(others) else np.inf
+        assert values[d] == pytest.approx(expected, rel=1e-5, abs=rounding(totals[0]))
+    found = decoder.k_best(scores, 6, bonus)
+    assert len(found) == min(6, len(totals))
+    for one, total in zip(found, totals.tolist(), strict=False):
+        assert one.score == pytest.approx(total, abs=rounding(total))
+
+
+@pytest.mark.parametrize("name", ["mst", "eisner", "mh4-hybrid"])
+def test_a_mask_that_forty_words_cannot_avoid(name):
+    """Three words have no other heads than each other: one mask must be paid, which one, the other scores say."""
+    decoder, rng = get_decoder(name), np.random.default_rng(0)
+    scores = rng.normal(size=(len(decoder.channels), 42, 42)).astype(np.float32)
+    for mask in (-1e9, -1e30):
+        bonus = np.zeros((42, 42))
+        bonus[:, 4:7] = mask
+        bonus[4:7, 4:7] = 0
+        best, values, _ = decoder.margins(scores, bonus)
+        single = [best.heads[d] not in (4, 5, 6) for d in (4, 5, 6)]
+        assert single.count(True) == 1
+        without = np.where(bonus == mask, -np.inf, bonus)
+        expected = -np.inf
+        for d in (4, 5, 6):
+            for h in [*range(4), *range(7, 41)]:
+                paid = without.copy()
+                paid[h, d] = 0
+                paid[[x for x in range(42) if x != h], d] = -np.inf
+                expected = max(expected, decoder.decode(scores, paid).score)
+        assert best.score - mask == pytest.approx(expected, abs=max(1e-3, 1e-15 * abs(mask)))
+        assert decoder.k_best(scores, 2, bonus)[1].score == pytest.approx(best.score - values.min(), rel=1e-12)
+
+
+def test_levels_add_up():
+    rng = np.random.default_rng(0)
+    noise = rng.normal(size=40)
+    values = noise + rng.choice([0, -1e9, 2e9, -999e9, -1e12, 3e4], 40)
+    values[::7] = -np.inf
+    *levels, rest = levels_of(values, 10)
+    assert len(levels) == 3
+    for level, unit in zip(levels, (999e9, 1e9, 3e4), strict=True):
+        times = level[level != 0] / unit
+        np.testing.assert_allclose(times, np.rint(times), rtol=1e-4)
+    assert (np.abs(rest[rest > -np.inf]) < 100).all()
+    np.testing.assert_allclose(sum(levels) + rest, values)
+    assert len(levels_of(noise, 10)) == 1
