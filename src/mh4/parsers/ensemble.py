@@ -142,7 +142,11 @@ class EnsembleParser(TreebankParser):
         """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
         ballots = [self._ballots(member, sentences) for member in self.members]
         predictions: list[Annotation | DataError] = []
-        for sentence, *cast in zip(sentences, *ballots, strict=True):
+        for sentence, *answers in zip(sentences, *ballots, strict=True):
+            cast = [answer for answer in answers if not isinstance(answer, DataError)]
+            if len(cast) < len(answers):
+                predictions.append(next(answer for answer in answers if isinstance(answer, DataError)))
+                continue
             trees = [tree for tree, _ in cast]
             bonus = self._arc_weights(trees, [votes for _, votes in cast])
             if keep_heads:
@@ -158,13 +162,17 @@ class EnsembleParser(TreebankParser):
             predictions.append(Annotation(found.heads, relations))
         return predictions
 
-    def _ballots(self, member: TreebankParser, sentences: Sequence[Sentence]) -> list[tuple[Tree, np.ndarray]]:
-        """The tree that a member finds for each sentence, and its votes on the sentence's arcs."""
+    def _ballots(
+        self, member: TreebankParser, sentences: Sequence[Sentence]
+    ) -> Sequence[tuple[Tree, np.ndarray] | DataError]:
+        """The tree that a member finds for each sentence, and its votes on the sentence's arcs; or its error."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
             found, scores = member.annotate_and_score(sentences)
             return [(one.tree, arc_probabilities(own)) for one, own in zip(found, scores, strict=True)]
-        trees = [one.tree for one in member.predict(sentences, predict=HEADS)]
-        return [(tree, arc_matrix(tree[0])) for tree in trees]
+        return [
+            one if isinstance(one, DataError) else (one.tree, arc_matrix(one.tree[0]))
+            for one in member.attempt(sentences, predict=HEADS)
+        ]
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:
         """Votes, and on top of them less for the arcs of the first member's tree, which decide ties."""

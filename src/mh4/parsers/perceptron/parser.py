@@ -30,6 +30,8 @@ from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
 from .weights import ARRAYS, from_lists
 
+UNKNOWN_TAG = "_"
+
 
 class PerceptronParser(TreebankParser):
     """A greedy transition-based parser scored by an averaged perceptron.
@@ -104,7 +106,26 @@ class PerceptronParser(TreebankParser):
             {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
         )
 
-    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation]:
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
+        problems = [self._missing_tag(sentence) for sentence in sentences]
+        parsed = iter(self._parse_tagged([one for one, bad in zip(sentences, problems, strict=True) if bad is None]))
+        return [next(parsed) if problem is None else problem for problem in problems]
+
+    def _missing_tag(self, sentence: Sentence) -> DataError | None:
+        """The error of a sentence in which a word lacks the tag that its features are made of."""
+        column = self.vocabulary.tag_column
+        tags = getattr(sentence, column)
+        if UNKNOWN_TAG not in tags or UNKNOWN_TAG in self.vocabulary.tags:
+            return None
+        word = tags.index(UNKNOWN_TAG) + 1
+        name = column.upper()
+        return sentence.error(
+            f"word {word} has no {name}, without which this model cannot parse (let a model with a network fill {name} "
+            f"in: mh4 parse MODEL --predict {column}; or train one with --scorer bilstm)",
+            word,
+        )
+
+    def _parse_tagged(self, sentences: Sequence[Sentence]) -> list[Annotation]:
         if not sentences:
             return []
         room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
