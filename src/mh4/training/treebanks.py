@@ -1,6 +1,8 @@
 """Reading what is learnt from."""
 
 import logging
+from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,10 @@ from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.sentence import Sentence, share_strings
 
 log = logging.getLogger("mh4")
+
+# More different values than these, most of them of a single word, are ids: UD has 17 UPOS and no attribute with 30
+# values; XPOS may hold whole morphological analyses.
+MOST_VALUES = {"upos": 30, "xpos": 400, "feats": 30}
 
 
 def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "required") -> list[Sentence]:
@@ -32,3 +38,48 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
     if not sentences:
         raise DataError(f"{path}: holds no usable sentences")
     return sentences
+
+
+def without_ids(sentences: Sequence[Sentence], path: str | Path) -> list[Sentence]:
+    """The training sentences of a treebank without values that tell words apart instead of describing them.
+
+    Some treebanks keep ids of sentences or words in FEATS, UPOS or XPOS. Attributes of FEATS, and tags, with more
+    different values than `MOST_VALUES` and, on average, less than two words for each are left out, with a warning.
+    """
+    found = list(sentences)
+    for column in ("upos", "xpos"):
+        counts = Counter(tag for sentence in found for tag in getattr(sentence, column))
+        del counts["_"]
+        if _are_ids(counts, column):
+            _warn_of_ids(path, column, "", counts)
+            found = [sentence.replace(**{column: ["_"] * len(sentence)}) for sentence in found]
+    of_feats = Counter(feats for sentence in found for feats in sentence.feats)
+    values: dict[str, Counter[str]] = {}
+    for feats, count in of_feats.items():
+        for entry in feats.split("|"):
+            name, equals, value = entry.partition("=")
+            if equals:
+                values.setdefault(name, Counter())[value] += count
+    ids = {name for name, counts in values.items() if _are_ids(counts, "feats")}
+    for name in sorted(ids):
+        _warn_of_ids(path, "feats", name, values[name])
+    if not ids:
+        return found
+    kept = {feats: _without(feats, ids) for feats in of_feats}
+    return [sentence.replace(feats=[kept[feats] for feats in sentence.feats]) for sentence in found]
+
+
+def _are_ids(counts: Counter[str], column: str) -> bool:
+    return len(counts) > MOST_VALUES[column] and 2 * len(counts) > counts.total()
+
+
+def _without(feats: str, names: set[str]) -> str:
+    return "|".join(entry for entry in feats.split("|") if entry.partition("=")[0] not in names) or "_"
+
+
+def _warn_of_ids(path: str | Path, column: str, attribute: str, counts: Counter[str]) -> None:
+    name = f"{column.upper()}, attribute {attribute}," if attribute else column.upper()
+    log.warning(
+        "%s: %s has %d different values in %d words, such as %s: it looks like an id and is not learnt",
+        *(path, name, len(counts), counts.total(), ", ".join(map(repr, list(counts)[:3]))),
+    )

@@ -266,7 +266,7 @@ def test_unknown_words_and_long_sentences(sample):
     parser = fit(PerceptronConfig("arc-eager", iterations=1), sample[0][:50])
     assert parser.predict([]) == []
     for n in (1, 2, 300):
-        (prediction,) = parser.predict([Sentence.from_words(["?"] * n)])
+        (prediction,) = parser.predict([Sentence.from_words(["?"] * n).replace(upos=["?"] * n)])
         assert prediction.heads.shape == (n + 1,)
         assert prediction.heads[0] == -1
         assert prediction.heads[1:].min() == 0
