@@ -2,7 +2,8 @@
 
 import re
 import reprlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import fields
 from operator import index
 from typing import Any, TypeVar, get_type_hints
@@ -38,10 +39,17 @@ def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:
     ValueError: Where something is wrong, what, and what would be right.
     """
     adapter = TypeAdapter(kind)
-    try:
+    with problems_in_words(kind):
         if isinstance(data, Mapping):
             return adapter.validate_python(data)
         return adapter.validate_json(data, strict=True)
+
+
+@contextmanager
+def problems_in_words(kind: type[Any]) -> Iterator[None]:
+    """Values that a dataclass refuses inside the ``with`` block end in a ValueError of one line."""
+    try:
+        yield
     except ValidationError as error:
         errors = error.errors(include_url=False)
         raise ValueError("; ".join(_describe(kind, dict(one)) for one in errors)) from None

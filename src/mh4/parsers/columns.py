@@ -84,7 +84,12 @@ class Columns:
         features = sum(len(features) + 1 for features in self.attributes.values())
         cells = (len(self.upos) + self._xpos_classes[0] + features) * len(self.analyses)
         if max(cells, (len(self.upos) + 1) ** 2 * len(self.attributes)) > MOST_CELLS:
-            raise ValueError("analyses: too many values of too many attributes")
+            most = max(self.attributes, key=lambda name: len(self.attributes[name]), default=None)
+            culprit = f", attribute {most} alone {len(self.attributes[most])}" if most else ""
+            raise ValueError(
+                f"analyses: too many to be learnt: {len(self.upos)} UPOS, {len(self.xpos)} XPOS, {features} values of "
+                f"FEATS{culprit} (remove from the treebank what does not describe words)"
+            )
         for key in self.agreement:
             if key.count("\t") != 3 or key.rpartition("\t")[2] not in self.attributes:
                 raise ValueError(f"agreement: {key!r} is not of a relation, two UPOS and an attribute")

@@ -27,6 +27,7 @@ from mh4.models.devices import HostCopy, deterministic, torch_threads
 from mh4.models.host_settings import settings_put_aside
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.checking import problems_in_words
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, differing
 from mh4.parsers.folder import (
     CALIBRATION,
@@ -61,7 +62,7 @@ from .origin import noting_origin
 from .ownership import sole_owner
 from .schedule import Progress, Schedule
 from .segmenter import segmenter_beside
-from .treebanks import read_gold
+from .treebanks import read_gold, without_ids
 from .workers import Workers
 
 log = logging.getLogger("mh4")
@@ -397,8 +398,14 @@ def train(
         if exists and not (resume or overwrite):
             raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
         trees: Trees = "partial" if isinstance(config, ChartConfig) else "required"
-        sentences, dev_sentences = read_gold(train, errors, trees), read_gold(dev, errors)
-        vocabulary = Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates)
+        sentences, dev_sentences = without_ids(read_gold(train, errors, trees), train), read_gold(dev, errors)
+        try:
+            with problems_in_words(Vocabulary):
+                vocabulary = Vocabulary.from_sentences(
+                    sentences, config.training.min_word_count, config.network.annotates
+                )
+        except ValueError as error:
+            raise DataError(f"{train}: {error}") from None
         resume = resume and exists
         if resume:
             _check_definition(folder, config, vocabulary, train)
