@@ -206,7 +206,7 @@ def beam_width(search: str) -> int | None:
         return None
     if search == "greedy":
         return 1
-    form, _, digits = search.partition(":")
+    form, _, digits = search.partition(":") if isinstance(search, str) else ("", "", "")
     if form == "beam" and digits.isascii() and digits.isdigit() and int(digits) > 0:
         return int(digits)
     raise ValueError(f"unknown search {search!r}; known: {SEARCH_FORMS}")

@@ -53,9 +53,10 @@ def crossings(heads):
 
 
 def _as_array(heads: np.ndarray) -> np.ndarray:
-    """In the byte order that kernels are compiled for."""
+    """In the byte order that kernels are compiled for, and writable, as they are not compiled for read-only arrays."""
     heads = np.asarray(heads)
-    return heads if heads.dtype.isnative else heads.astype(heads.dtype.newbyteorder("="))
+    heads = heads if heads.dtype.isnative else heads.astype(heads.dtype.newbyteorder("="))
+    return heads if heads.flags.writeable else heads.copy()
 
 
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from mh4.api import compare as compare
     from mh4.api import draw as draw
     from mh4.api import evaluate as evaluate
+    from mh4.api import load as load
     from mh4.api import read_conllu as read_conllu
     from mh4.api import train as train
     from mh4.api import write_conllu as write_conllu
@@ -27,7 +28,7 @@ IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts
 
 # Where each public name lives. They are looked up when they are used: `import mh4.decoders` stays free of PyTorch.
 _HOMES = {
-    "mh4.api": ("Parser", "compare", "draw", "evaluate", "train"),
+    "mh4.api": ("Parser", "compare", "draw", "evaluate", "load", "train"),
     "mh4.data.conllu": ("read_conllu", "write_conllu"),
     "mh4.data.errors": ("DataError",),
     "mh4.data.document": ("Document",),
@@ -46,6 +47,7 @@ __all__ = [
     "compare",
     "draw",
     "evaluate",
+    "load",
     "read_conllu",
     "train",
     "write_conllu",

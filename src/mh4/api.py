@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Unpack
@@ -9,12 +10,15 @@ from typing import Any, Unpack
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.document import Document
 from mh4.data.drawing import Drawing
-from mh4.data.errors import ErrorPolicy
+from mh4.data.errors import ErrorPolicy, Errors
+from mh4.data.guesses import PARSER, Guided
 from mh4.data.sentence import Sentence
 from mh4.data.stream import Stream
+from mh4.models.devices import check_device
 from mh4.parsers.base import CalledWithWords, Count, TreebankParser
+from mh4.parsers.checking import check_flag, check_number
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
-from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.ensemble import EnsembleParser, check_combination
 from mh4.parsers.registry import load_parser
 from mh4.parsers.request import CallOptions, ParseOptions
 from mh4.parsers.sources import as_sentences, words_alone
@@ -25,12 +29,12 @@ from mh4.training.trainer import train as train_network
 from mh4.trees.evaluation import Evaluation, evaluate
 from mh4.trees.significance import compare
 
-__all__ = ["Parser", "compare", "configure", "draw", "evaluate", "read_conllu", "train", "write_conllu"]
+__all__ = ["Parser", "compare", "configure", "draw", "evaluate", "load", "read_conllu", "train", "write_conllu"]
 
 SCORERS = ("bilstm", "perceptron")
 
 
-class Parser(CalledWithWords):
+class Parser(Guided, CalledWithWords):
     """A trained parser: exact, greedy, perceptron or an ensemble; any number of threads may share it.
 
     Parameters
@@ -80,9 +84,9 @@ class Parser(CalledWithWords):
         for model in models:
             if not isinstance(model, str | Path | TreebankParser):
                 raise TypeError(
-                    f"a model is a folder; write mh4.Parser.load('A', 'B') for an ensemble of several, not {model!r}"
+                    f"a model is a folder; write mh4.load('A', 'B') for an ensemble of several, not {model!r}"
                 )
-        _check_threads(threads)
+        check_combination(combine)
         members = [
             model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
             for model in models
@@ -101,8 +105,14 @@ class Parser(CalledWithWords):
         """The same as ``Parser(…)``."""
         return cls(*models, device=device, search=search, threads=threads, combine=combine)
 
+    _guesses = PARSER
+
     def __repr__(self) -> str:
         return f"Parser({self.model!r})"
+
+    def _advice(self, name: str) -> str | None:
+        of_model = name != "model" and hasattr(self.model, name)
+        return super()._advice(name) or (f"parser.model.{name}" if of_model else None)
 
     def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         return self.model(words, **options)
@@ -165,6 +175,10 @@ class Parser(CalledWithWords):
         sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
         return evaluate(sentences, self.parse(words_alone(sentences, given)))
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write the model to another folder; see `mh4.parsers.base.TreebankParser.save`."""
+        self.model.save(folder, overwrite=overwrite)
+
     @property
     def can_keep_heads(self) -> bool:
         """Whether given heads can be kept and the others decoded around them."""
@@ -184,6 +198,17 @@ class Parser(CalledWithWords):
     def train(*arguments: Any, **options: Any) -> Parser:
         """See `mh4.train`."""
         return train(*arguments, **options)
+
+
+def load(
+    *models: str | Path,
+    device: str = "auto",
+    search: str = "exact",
+    threads: int | None = None,
+    combine: str = "votes",
+) -> Parser:
+    """A parser of a model folder, or an ensemble of several; see `Parser`."""
+    return Parser(*models, device=device, search=search, threads=threads, combine=combine)
 
 
 def configure(
@@ -207,15 +232,15 @@ def configure(
     if scorer not in SCORERS:
         raise ValueError(f"unknown scorer {scorer!r}; known: {', '.join(SCORERS)}")
     if system is None and (oracle is not None or scorer == "perceptron"):
-        raise ValueError("an oracle and the perceptron need a transition system; choose one with system (--system)")
+        raise ValueError('an oracle and the perceptron need a transition system; choose one, as in system="arc-eager"')
     if system is not None and decoder is not None:
-        raise ValueError("choose a decoder (--decoder, an exact parser) or a system (--system, a greedy one), not both")
+        raise ValueError("choose a decoder (for an exact parser) or a system (for a greedy one), not both")
     if scorer == "perceptron" and preset is not None:
-        raise ValueError("presets (--preset) are for networks; the perceptron has none")
+        raise ValueError("presets are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
-    if epochs is not None and epochs < 1:
-        raise ValueError(f"epochs (--epochs) must be at least 1; got {epochs}")
+    if epochs is not None:
+        epochs = check_number("epochs", epochs)
     perceptron = scorer == "perceptron"
     chosen = {
         "decoder": decoder,
@@ -229,11 +254,6 @@ def configure(
     if system is None:
         return make_config(ChartConfig, values)
     return make_config(PerceptronConfig if perceptron else GreedyConfig, values)
-
-
-def _check_threads(threads: int | None) -> None:
-    if threads is not None and threads < 1:
-        raise ValueError(f"threads must be at least 1; got {threads}")
 
 
 def draw(sentence: Sentence) -> Drawing:
@@ -295,8 +315,8 @@ def train(
     errors : {"raise", "skip"} or callable
         What becomes of sentences that are not valid.
     segmenter : bool or str
-        Also learn to cut text, beside the parser (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
-        are settings of UDPipe's tokenizer.
+        Also learn to cut text, beside a network (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
+        are settings of UDPipe's tokenizer. A perceptron never does: it needs tags, which text has not.
     on_step, on_evaluation : callable, optional
         See `mh4.training.trainer.train`.
     **settings
@@ -316,7 +336,15 @@ def train(
             raise TypeError(
                 f"a treebank is a file, not a {type(treebank).__name__}; mh4.write_conllu(sentences, path) makes one"
             )
-    _check_threads(threads)  # now, not when everything is trained
+    if not isinstance(output, str | Path):
+        raise TypeError(f"output is the folder for the model; got {reprlib.repr(output)}")
+    # Now, not when everything is trained.
+    check_flag("resume", resume)
+    check_flag("overwrite", overwrite)
+    check_device(device)
+    if threads is not None:
+        threads = check_number("threads", threads)
+    Errors(errors)
     config = configure(
         decoder=decoder,
         system=system,
@@ -327,10 +355,10 @@ def train(
         epochs=epochs,
         settings=settings,
     )
-    options = segmenter_options(segmenter)
+    options = segmenter_options(segmenter, isinstance(config, PerceptronConfig))
     if isinstance(config, PerceptronConfig):
         if resume:
-            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite")
+            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
         train_perceptron(
             train,
             dev,

@@ -16,6 +16,7 @@ from torch import Tensor
 
 from mh4.machine import available_threads
 
+DEVICES = ("auto", "cpu", "cuda")
 HOST = torch.device("cpu")
 
 SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no numbers
@@ -27,6 +28,12 @@ if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenM
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
+def check_device(device: str) -> None:
+    """ValueError unless it is the name of a device that parsers run on, here or elsewhere."""
+    if device not in DEVICES:
+        raise ValueError(f"unknown device {device!r}; known: {', '.join(DEVICES)}")
+
+
 def choose_device(device: str) -> torch.device:
     """``auto`` is CUDA when there is one, else the CPU.
 
@@ -35,12 +42,9 @@ def choose_device(device: str) -> torch.device:
     ValueError
         An unknown name, or CUDA where there is none.
     """
-    if device == SHAPES_ONLY:
-        return torch.device(device)
-    if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"unknown device {device!r}; known: auto, cpu, cuda")
+    check_device(device)
     if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("no CUDA device here; use --device cpu or auto")
+        raise ValueError('no CUDA device here; use device="cpu" or device="auto"')
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 

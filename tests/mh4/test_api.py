@@ -1,6 +1,9 @@
 """What a user would guess before looking anything up either works or says what to write."""
 
+import copy
+import json
 import os
+import pickle
 import re
 import shutil
 import tempfile
@@ -109,7 +112,7 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
     assert isinstance(parser, mh4.Parser)
     assert len(parser(FORMS)) == 4
     assert parser.meta["dev"]["las"] == pytest.approx(mh4.evaluate(dev, parser.parse(dev)).las, abs=0.01)
-    with pytest.raises(DataError, match="--overwrite"):
+    with pytest.raises(DataError, match="overwrite=True"):
         mh4.train(train, dev, tmp_path / "m", decoder="eisner", device="cpu")
 
 
@@ -231,7 +234,63 @@ def test_known_heads_are_kept(parser):
         (lambda parser: mh4.train("t", "d", "m", threads=0), "threads must be at least 1"),
         (lambda parser: mh4.train([parser(FORMS)], "d", "m"), r"not a list; mh4.write_conllu\(sentences, path\)"),
         (lambda parser: mh4.draw(FORMS), "a Sentence is drawn"),
-        (lambda parser: mh4.Document("A kutya"), "'A' is no sentence; see mh4.Sentence"),
+        (lambda parser: mh4.Document("A kutya"), r"not of 'A kutya'; write parser\(text\)"),
+        (lambda parser: mh4.Document(None), r"not of None; write .*from_conllu"),
+        (lambda parser: mh4.Document(mh4.Sentence(FORMS)), r"mh4.Document\(\[sentence\]\)"),
+        (lambda parser: mh4.Document([mh4.Sentence(FORMS), None]), "item 2 is None, not a sentence"),
+        (lambda parser: mh4.Document([FORMS]), "item 1 is .*, not a sentence"),
+        (lambda parser: mh4.Sentence(None), r"sequence of words such as \['A', 'kutya'\], not None"),
+        (lambda parser: mh4.Sentence(b"A"), "sequence of words such as .* not b'A'"),
+        (lambda parser: mh4.write_conllu(None, "p"), r"not None; write write_conllu\(sentences, path\)"),
+        (lambda parser: mh4.write_conllu([], None), r"not None; write write_conllu\(sentences, path\)"),
+        (lambda parser: mh4.read_conllu(None), "by its path, not None"),
+        (lambda parser: mh4.read_conllu([mh4.Sentence(FORMS)]), "by its path, not"),
+        (lambda parser: mh4.evaluate(parser, "gold"), r"not Parser.*write parser.evaluate\(gold\)"),
+        (lambda parser: mh4.evaluate([mh4.Sentence(FORMS)], parser), "not Parser"),
+        (lambda parser: mh4.evaluate([FORMS], [FORMS]), "is no sentence; see mh4.Sentence"),
+        (lambda parser: parser(FORMS, predict=5), 'as in predict="upos,lemmas"; got 5'),
+        (lambda parser: parser(FORMS, predict=["upos", 5]), "got 5"),
+        (lambda parser: parser(FORMS, predict="deprel"), 'predict="heads"'),
+        (lambda parser: parser(FORMS, predict="word"), "unknown column 'word'; known: "),
+        (lambda parser: parser(FORMS, unique=5), 'as in unique="nsubj,obj"; got 5'),
+        (lambda parser: parser(FORMS, among=3), "among goes with unique relations"),
+        (lambda parser: parser(FORMS, confidence="yes"), "True, False or \"all\"; got 'yes'"),
+        (lambda parser: parser(FORMS, overwrite="no"), "overwrite must be True or False; got 'no'"),
+        (lambda parser: parser(FORMS, keep_heads="no"), "keep_heads must be True or False; got 'no'"),
+        (lambda parser: parser(FORMS, keep_heads=None), "keep_heads must be True or False; got None"),
+        (lambda parser: parser(FORMS, batch_size=3), "no option 'batch_size'; it has: keep_heads, predict"),
+        (lambda parser: parser.k_best(FORMS, "2"), "k_best must be a whole number; got '2'"),
+        (lambda parser: parser.k_best(FORMS, 1.5), "k_best must be a whole number; got 1.5"),
+        (lambda parser: parser.k_best(FORMS, 0), "k_best must be at least 1; got 0"),
+        (lambda parser: parser.parse([FORMS], k_best=True), "k_best must be a whole number; got True"),
+        (lambda parser: parser.parse_file("in", "out", batch_words="5"), "batch_words must be a whole number; got '5'"),
+        (lambda parser: parser.parse([FORMS], errors="ignore"), 'errors must be "raise", "skip"'),
+        (lambda parser: parser.parse([FORMS], format="conll"), "unknown input format 'conll'; known"),
+        (lambda parser: mh4.load("m", threads=1.5), "threads must be a whole number; got 1.5"),
+        (lambda parser: mh4.load("m", threads="2"), "threads must be a whole number; got '2'"),
+        (lambda parser: mh4.load("m", search=None), "unknown search None; known: exact, greedy"),
+        (lambda parser: mh4.load("m", search="Exact"), "unknown search 'Exact'; known: exact, greedy"),
+        (lambda parser: mh4.load("m", device="meta"), "unknown device 'meta'; known: auto, cpu, cuda"),
+        (lambda parser: mh4.load("m", device=None), "unknown device None; known: auto, cpu, cuda"),
+        (lambda parser: mh4.load("m", combine="x"), "unknown combination 'x'; known: votes, scores"),
+        (lambda parser: mh4.load(""), "the model folder has no name"),
+        (lambda parser: mh4.train("t", "d", "m", overwrite="no"), "overwrite must be True or False; got 'no'"),
+        (lambda parser: mh4.train("t", "d", "m", resume=1), "resume must be True or False; got 1"),
+        (lambda parser: mh4.train("t", "d", "m", segmenter=None), "segmenter must be True, False or settings"),
+        (
+            lambda parser: mh4.train("t", "d", "m", segmenter="no"),
+            "setting 'no' .*segmenter=False trains none",
+        ),
+        (lambda parser: mh4.train("t", "d", "m", threads=1.5), "threads must be a whole number; got 1.5"),
+        (lambda parser: mh4.train("t", "d", "m", epochs="3"), "epochs must be a whole number; got '3'"),
+        (lambda parser: mh4.train("t", "d", "m", device="gpu"), "unknown device 'gpu'; known: auto, cpu, cuda"),
+        (lambda parser: mh4.train("t", "d", "m", errors="ignore"), 'errors must be "raise", "skip"'),
+        (lambda parser: mh4.train("t", "d", None), "output is the folder for the model; got None"),
+        (lambda parser: mh4.train("t", None, "m"), "a treebank is a file, not a NoneType"),
+        (lambda parser: parser.save(""), "the model folder has no name"),
+        (lambda parser: parser.save(__file__), "no model can be written here"),
+        (lambda parser: parser.save("m", overwrite="no"), "overwrite must be True or False; got 'no'"),
+        (lambda parser: mh4.Parser(parser.model, parser.model).save("m"), r"parser\.model\.members\[0\]"),
         (lambda parser: mh4.Sentence(FORMS)[4], "word 4 of 4: words are counted from 0"),
         (lambda parser: mh4.Sentence(FORMS)["A"], "integer, from 0, not 'A'"),
     ],
@@ -409,4 +468,136 @@ def test_public_names_are_looked_up_when_they_are_used():
     assert all(getattr(mh4, name) is not None for name in mh4.__all__)
     assert set(mh4.__all__) <= set(dir(mh4))
     with pytest.raises(AttributeError, match=r"it has .*Parser"):
-        _ = mh4.load
+        _ = mh4.Pipeline
+
+
+def test_a_loaded_model_is_saved_elsewhere(text_model, annotating_model, parser, tmp_path):
+    for folder in (text_model, annotating_model):
+        loaded = mh4.load(folder, device="cpu")
+        loaded.save(tmp_path / "new" / folder.name)
+        again = mh4.load(tmp_path / "new" / folder.name, device="cpu")
+        assert again(FORMS, confidence=True) == loaded(FORMS, confidence=True)
+        assert again(FORMS, confidence=True).confidence == loaded(FORMS, confidence=True).confidence
+        assert (again.meta, again.annotates) == (loaded.meta, loaded.annotates)
+        assert (again.model.segmenter is None) == (loaded.model.segmenter is None)
+        if loaded.model.segmenter is not None:
+            assert again("Zub ulv.") == loaded("Zub ulv.")
+    with pytest.raises(DataError, match=r"holds a model already \(replace it with overwrite=True\)"):
+        parser.save(tmp_path / "new" / text_model.name)
+    parser.save(tmp_path / "new" / text_model.name, overwrite=True)
+    assert mh4.load(tmp_path / "new" / text_model.name).model.segmenter is None
+
+
+def test_a_model_stays_until_the_new_one_is_whole(small_model, parser, tmp_path, monkeypatch):
+    parser.save(tmp_path / "m")
+    before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
+    monkeypatch.setattr("mh4.parsers.network.write_definition", lambda *_: [][0])
+    with pytest.raises(IndexError):
+        parser.save(tmp_path / "m", overwrite=True)
+    assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before
+
+
+def test_a_model_may_be_saved_over_itself(small_model, tmp_path):
+    shutil.copytree(small_model, tmp_path / "m")
+    parser = mh4.load(tmp_path / "m", device="cpu")
+    parser.save(tmp_path / "m", overwrite=True)
+    assert mh4.load(tmp_path / "m", device="cpu")(FORMS) == parser(FORMS)
+
+
+def test_a_perceptron_is_saved_too(small_treebanks, tmp_path):
+    parser = mh4.train(*small_treebanks, tmp_path / "m", system="arc-eager", scorer="perceptron", epochs=1)
+    parser.save(tmp_path / "n")
+    tagged = next(mh4.read_conllu(small_treebanks[1]))
+    assert mh4.load(tmp_path / "n")(tagged) == parser(tagged)
+
+
+@pytest.mark.parametrize("name", ["HEADS", "Heads", "HEAD", "heads", "HEAD,DEPREL", ["head", "relations"]])
+def test_columns_may_be_named_in_capitals(name, annotating_model):
+    annotating = mh4.Parser(annotating_model, device="cpu")
+    found = annotating(FORMS, predict=name)
+    assert found.root
+    assert set(found.upos) == {"_"}
+    assert set(annotating(FORMS, predict="UPOS,LEMMA").upos) != {"_"}
+
+
+def test_words_do_not_change(parser):
+    sentence = parser(FORMS)
+    word = sentence[0]
+    columns = {"upos": "upos", "head": "heads", "deprel": "relations", "lemma": "lemmas", "form": "forms"}
+    for name, column in {**columns, "text": "forms", "relation": "relations", "feats": "feats"}.items():
+        with pytest.raises(AttributeError, match=rf"a word does not change; write new = sentence.replace\({column}="):
+            setattr(word, name, "X")
+    with pytest.raises(AttributeError, match="a word does not change"):
+        word.colour = "red"
+    tagged = sentence.replace(feats=["Case=Nom"] * 4)[0]
+    with pytest.raises(TypeError):
+        tagged.feats["Case"] = "Acc"
+    assert tagged.to_dict()["feats"] == {"Case": "Nom"}
+    assert pickle.loads(pickle.dumps(word)) == copy.deepcopy(word) == copy.copy(word) == word
+
+
+@pytest.mark.parametrize(
+    "remade", [lambda one: one, copy.copy, copy.deepcopy, lambda one: pickle.loads(pickle.dumps(one))]
+)
+def test_arrays_of_a_sentence_are_read_only(parser, remade):
+    sentence = remade(parser(FORMS, confidence=True))
+    arrays = [sentence.heads, remade(mh4.Sentence(FORMS)).heads, remade(sentence.replace(heads=sentence.heads)).heads]
+    for array in (*arrays, sentence.confidence.margins, sentence.confidence.words):
+        with pytest.raises(ValueError, match="read-only"):
+            array[1] = 0
+    heads = sentence.heads.copy()
+    heads[1] = 0
+    assert sentence.replace(heads=heads).heads[1] == 0
+
+
+def test_what_users_of_other_libraries_write_works(text_parser, small_treebanks):
+    document = text_parser("Zub ulv. Zub ulv.")
+    assert document.sentences == tuple(document)
+    assert document.to_dict() == json.loads(document.to_json()) == [one.to_dict() for one in document.sentences]
+    assert mh4.Document.from_conllu(document.to_conllu()) == document
+    word = document.sentences[0].words[0]
+    assert (word.text, word.relation) == (word.form, word.deprel)
+    evaluation = mh4.evaluate(small_treebanks[1], text_parser.parse(small_treebanks[1]))
+    assert evaluation["LAS"] == evaluation.las
+    assert evaluation["UPOS"] == 100 * evaluation.scores["UPOS"].f1
+    assert dict(evaluation) == {name: 100 * score.f1 for name, score in evaluation.scores.items()}
+    with pytest.raises(KeyError, match=r"no metric 'las'; known: Tokens, .*LAS"):
+        evaluation["las"]
+
+
+@pytest.mark.parametrize(
+    ("what", "name", "advice"),
+    [
+        ("word", "pos_", "word.upos"),
+        ("word", "dep_", "word.deprel"),
+        ("word", "lemma_", "word.lemma"),
+        ("word", "i", "word.index"),
+        ("sentence", "deprel", "sentence.relations"),
+        ("sentence", "serialize", "sentence.to_conllu"),
+        ("document", "sents", "document.sentences"),
+        ("document", "heads", r"\[sentence.heads for sentence in document\]"),
+        ("document", "upos", r"\[sentence.upos for sentence in document\]"),
+        ("document", "to_disk", r"mh4.write_conllu\(document, path\)"),
+        ("document", "colour", "it has: .*sentences, .*to_conllu"),
+        ("parser", "predict", r"parser.model.predict|parser\(words\)"),
+        ("parser", "to_disk", r"parser.save\(folder\)"),
+        ("parser", "decoder", "parser.model.decoder"),
+        ("parser", "colour", "it has: .*parse_file"),
+        ("evaluation", "mlas", r'evaluation\["MLAS"\]'),
+        ("evaluation", "upos", r'evaluation\["UPOS"\]'),
+        ("evaluation", "f1", r'evaluation.scores\["LAS"\]'),
+    ],
+)
+def test_a_name_of_another_library_is_translated(what, name, advice, parser):
+    sentence = parser(FORMS)
+    objects = {
+        "word": sentence[0],
+        "sentence": sentence,
+        "document": mh4.Document([sentence]),
+        "parser": parser,
+        "evaluation": mh4.evaluate(sentence, sentence),
+    }
+    with pytest.raises(AttributeError, match=f"{name!r}; .*{advice}"):
+        getattr(objects[what], name)
+    assert not hasattr(objects[what], name)
+    assert not hasattr(objects[what], f"_{name}_")

@@ -27,7 +27,7 @@ from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
 from .compiling import announce_compiling, warm_up
 from .evaluation import evaluate
-from .options import discard, say
+from .options import discard, in_options, say
 from .parsing import parse
 from .samples import demo, sample
 from .training import train
@@ -158,7 +158,7 @@ def _report(error: Exception) -> str:
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {failure_reason(error)}"
     if isinstance(error, EXPECTED):
-        return str(error)
+        return in_options(str(error))
     if isinstance(error, MemoryError) or "out of memory" in str(error) or "not enough memory" in str(error):
         return f"out of memory: {str(error).partition(chr(10))[0]} (parse shorter sentences, or use a smaller model)"
     last = traceback.extract_tb(error.__traceback__)[-1]

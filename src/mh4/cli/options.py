@@ -1,6 +1,7 @@
 """What several commands share: options, the two consoles, messages."""
 
 import os
+import re
 import sys
 from enum import StrEnum
 from typing import Annotated, TextIO
@@ -17,6 +18,12 @@ from mh4.training import presets
 WIDE = 1000
 output = Console(markup=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
 messages = Console(stderr=True, markup=False)
+
+_ARGUMENT = re.compile(
+    r"(?<![\w=])(?P<name>among|decoder|device|format|keep_heads|overwrite|precision|predict|resume|segmenter|system|unique)"
+    r'=(?P<value>True|False|\d+|"[^"]*")'
+)
+_OPTION_NAMES = {"format": "input"}
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
@@ -75,6 +82,18 @@ def say(text: str, style: str | None = None) -> None:
 def discard(stream: TextIO) -> None:
     """Let what a standard stream still holds go nowhere when the process ends."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def in_options(message: str) -> str:
+    """A message about arguments of Python, such as ``overwrite=True``, in the words of the command line."""
+    return _ARGUMENT.sub(lambda found: _as_option(found["name"], found["value"]), message)
+
+
+def _as_option(name: str, value: str) -> str:
+    option = "--" + _OPTION_NAMES.get(name, name).replace("_", "-")
+    if value == "False":
+        return option.replace("--", "--no-", 1)
+    return option if value == "True" else option + " " + value.strip('"')
 
 
 def set_threads(threads: int | None) -> None:

@@ -162,7 +162,7 @@ def train(
         epochs=epochs,
         settings=limits | roots | losses | precisions | parse_settings(setting or []),
     )
-    options = segmenter_options(segmenter and (segmenter_settings or True))
+    options = segmenter_options(segmenter and (segmenter_settings or True), scorer is Scorer.perceptron)
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
     folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
     errors = error_policy(skip_bad)

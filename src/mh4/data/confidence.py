@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -37,6 +38,15 @@ class Confidence:
     words: np.ndarray | None = None
     tree: float | None = None
     losses: np.ndarray | None = None
+
+    def __post_init__(self) -> None:
+        for value in vars(self).values():
+            if isinstance(value, np.ndarray):
+                value.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # neither pickle nor copy keep arrays read-only
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Confidence):

@@ -10,6 +10,8 @@ blank lines after the last sentence are not kept: a sentence is handed on as soo
 pipe relies on.
 """
 
+import os
+import reprlib
 from collections.abc import Generator, Iterable, Sequence
 from pathlib import Path
 from typing import Literal, get_args
@@ -53,6 +55,8 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
     ValueError
         `trees` or `errors` is none of the above.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a CoNLL-U file is read by its path, not {reprlib.repr(path)}; see mh4.Document.from_conllu")
     if trees not in get_args(Trees):
         raise ValueError(f"trees must be one of {', '.join(get_args(Trees))}; not {trees!r}")
     return Stream(_read(path, trees, Errors.of(errors)))
@@ -96,6 +100,10 @@ def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
     """
     if isinstance(sentences, str | Path):
         raise TypeError("the sentences come first: write_conllu(sentences, path)")
+    if not isinstance(sentences, Iterable):
+        raise TypeError(f"sentences are written, not {reprlib.repr(sentences)}; write write_conllu(sentences, path)")
+    if not isinstance(path, str | os.PathLike):
+        raise TypeError(f"a path is expected, not {reprlib.repr(path)}; write write_conllu(sentences, path)")
     with atomic_output(path) as stream:
         for sentence in [sentences] if isinstance(sentences, Sentence) else sentences:
             if not isinstance(sentence, Sentence):

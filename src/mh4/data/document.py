@@ -3,24 +3,47 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Iterable, Sequence
 from html import escape
-from typing import overload
+from pathlib import Path
+from typing import Any, overload
 
 from .blocks import text_blocks
-from .errors import counted, quote
+from .errors import counted
+from .guesses import DOCUMENT, Guided
 from .sentence import Sentence
 
 DRAWN = 20  # sentences that a notebook shows
 
 
-class Document(Sequence[Sentence]):
-    """Sentences, in their order; documents are equal if their sentences are."""
+class Document(Guided, Sequence[Sentence]):
+    """Sentences, in their order; documents are equal if their sentences are.
+
+    Attributes
+    ----------
+    sentences : tuple of Sentence
+        Those that an iteration yields, too.
+    """
+
+    sentences: tuple[Sentence, ...]
+
+    _guesses = DOCUMENT
 
     def __init__(self, sentences: Iterable[Sentence]) -> None:
-        self._sentences = tuple(sentences)
-        if wrong := next((item for item in self._sentences if not isinstance(item, Sentence)), None):
-            raise TypeError(f"{quote(str(wrong))} is no sentence; see mh4.Sentence and Document.from_conllu")
+        if isinstance(sentences, str | bytes | Path) or not isinstance(sentences, Iterable):
+            raise TypeError(
+                f"a document is made of sentences, not of {reprlib.repr(sentences)}; write parser(text) for text, "
+                "mh4.Document(mh4.read_conllu(path)) for a file, mh4.Document.from_conllu(text) for CoNLL-U"
+            )
+        if isinstance(sentences, Sentence):
+            raise TypeError("a document is made of several sentences; write mh4.Document([sentence]) for one")
+        self.sentences = tuple(sentences)
+        for number, item in enumerate(self.sentences, start=1):
+            if not isinstance(item, Sentence):
+                raise TypeError(
+                    f"item {number} is {reprlib.repr(item)}, not a sentence; see mh4.Sentence and Document.from_conllu"
+                )
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Document:
@@ -29,7 +52,7 @@ class Document(Sequence[Sentence]):
         return cls(Sentence.from_block(block, source, number) for number, block in enumerate(found, start=1))
 
     def __len__(self) -> int:
-        return len(self._sentences)
+        return len(self.sentences)
 
     @overload
     def __getitem__(self, index: int) -> Sentence: ...
@@ -38,13 +61,13 @@ class Document(Sequence[Sentence]):
     def __getitem__(self, index: slice) -> Document: ...
 
     def __getitem__(self, index: int | slice) -> Sentence | Document:
-        return Document(self._sentences[index]) if isinstance(index, slice) else self._sentences[index]
+        return Document(self.sentences[index]) if isinstance(index, slice) else self.sentences[index]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Document) and self._sentences == other._sentences
+        return isinstance(other, Document) and self.sentences == other.sentences
 
     def __hash__(self) -> int:
-        return hash(self._sentences)
+        return hash(self.sentences)
 
     def __str__(self) -> str:
         return self.text
@@ -61,9 +84,17 @@ class Document(Sequence[Sentence]):
         """The sentences in the CoNLL-U format."""
         return "".join(sentence.to_conllu() for sentence in self)
 
+    def to_dict(self) -> list[dict[str, Any]]:
+        """The sentences, for JSON; see `Sentence.to_dict`."""
+        return [sentence.to_dict() for sentence in self]
+
     def to_json(self) -> str:
-        """The sentences as a JSON array; see `Sentence.to_dict`."""
-        return json.dumps([sentence.to_dict() for sentence in self], ensure_ascii=False, allow_nan=False)
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    def _advice(self, name: str) -> str | None:
+        of_sentences = name in {*dir(Sentence), *Sentence.__annotations__}
+        return super()._advice(name) or (f"[sentence.{name} for sentence in document]" if of_sentences else None)
 
     def _repr_html_(self) -> str:
         """The trees, in a notebook."""

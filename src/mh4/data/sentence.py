@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -20,6 +21,7 @@ from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
 from .edits import changed_comments, replace_column, replace_heads, with_comment, with_comments, with_multiword_tokens
 from .errors import DataError, counted, located, quote
+from .guesses import SENTENCE, Guided
 from .spaces import NO_SPACE, Spaced, spans_in_line, spans_in_text
 from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
@@ -106,11 +108,11 @@ class _Column:
         return values
 
 
-class Sentence(Sequence[Word]):
+class Sentence(Guided, Sequence[Word]):
     """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
 
-    A sentence does not change: `replace` and `with_comment` make new ones, and `heads` is not to be written into (copy
-    it). Sentences are equal if their lines are.
+    A sentence does not change: `replace` and `with_comment` make new ones, and `heads` is read-only. Sentences are
+    equal if their lines are.
 
     Attributes
     ----------
@@ -136,6 +138,7 @@ class Sentence(Sequence[Word]):
     layout: Layout
     _fields: list[str]
     _others: tuple[tuple[int, str], ...]
+    _guesses = SENTENCE
 
     def __init__(self, forms: Sequence[str], **columns: Any) -> None:
         """The words, every other column "_" unless it is given; see `from_words` and `replace`."""
@@ -152,10 +155,15 @@ class Sentence(Sequence[Word]):
         confidence: Confidence | None = None,
     ) -> Sentence:
         sentence = cls.__new__(cls)
+        heads.flags.writeable = False
         sentence.__dict__.update(
             _fields=fields, heads=heads, _others=others, layout=layout, score=score, confidence=confidence
         )
         return sentence
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.heads.flags.writeable = False  # which neither pickle nor copy keep
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
@@ -173,6 +181,9 @@ class Sentence(Sequence[Word]):
         """
         if isinstance(forms, str):
             raise TypeError(f"forms must be a sequence of words such as {forms.split()!r}, not one string")
+        if isinstance(forms, bytes) or not isinstance(forms, Iterable):
+            raise TypeError(f"forms must be a sequence of words such as ['A', 'kutya'], not {reprlib.repr(forms)}")
+        forms = list(forms)
         name = f"sentence {number}"
         if len(forms) == 0:
             raise DataError(f"{source}: {name}: holds no words")
@@ -269,6 +280,11 @@ class Sentence(Sequence[Word]):
         """``# text``, or, without it, the tokens with their spaces."""
         text = find_comment(self.comments, "text")
         return self._joined if text is None else text
+
+    @property
+    def words(self) -> tuple[Word, ...]:
+        """The words, which an iteration yields, too."""
+        return self[:]
 
     @property
     def _joined(self) -> str:

@@ -42,7 +42,9 @@ def surely_sound(values: Sequence[str], column: int | None = None) -> bool:
         return False
     if SPACE.search(together) is None:
         return "" not in values
-    return column in _MAY_HOLD_SPACE and all(value and value == value.strip() for value in values)
+    return (
+        column in _MAY_HOLD_SPACE and "\r" not in together and all(value and value == value.strip() for value in values)
+    )
 
 
 def is_unicode(text: str) -> bool:

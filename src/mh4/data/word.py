@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from .entries import read_dependencies, read_entries
+from .guesses import WORD, Guided
 
 
 class _Known:
@@ -21,31 +23,41 @@ class _Known:
         return None if value == "_" else value
 
 
-class Word:
-    """A word of a sentence.
+class Word(Guided):
+    """A word of a sentence. It does not change; `Sentence.replace` makes a sentence with another word.
 
     Attributes
     ----------
     sentence, id, index
         The sentence; place in it, from 1; the same from 0.
-    form
+    form, text
         The word as written.
-    lemma, upos, xpos, deprel
-        Base form, parts of speech, relation to the head; None where unknown ("_" in the file).
+    lemma, upos, xpos, deprel, relation
+        Base form, parts of speech, relation to the head (two names); None where unknown ("_" in the file).
     """
 
-    lemma, upos, xpos, deprel = _Known("lemmas"), _Known("upos"), _Known("xpos"), _Known("relations")
+    sentence: Any  # a `Sentence`; its module imports this one
+    id: int
+    index: int
+    form: str
+    lemma, upos, xpos = _Known("lemmas"), _Known("upos"), _Known("xpos")
+    deprel = relation = _Known("relations")
+    text: str = property(lambda self: self.form)  # type: ignore[assignment]
+
+    _guesses = WORD
 
     def __init__(self, sentence: Any, index: int) -> None:
-        self.sentence = sentence  # a `Sentence`; its module imports this one
-        self.index = index
-        self.id = index + 1
-        self.form = sentence.forms[index]
+        self.__dict__.update(sentence=sentence, index=index, id=index + 1, form=sentence.forms[index])
+
+    def __setattr__(self, name: str, value: object) -> None:
+        column = _COLUMNS.get(name)
+        how = "sentence.replace(…)" if column is None else f"new = sentence.replace({column}=[…])"
+        raise AttributeError(f"a word does not change; write {how}")
 
     @property
     def feats(self) -> Mapping[str, str | None]:
         """Morphological features; one without "=" has None."""
-        return read_entries(self.sentence.feats[self.index])
+        return MappingProxyType(read_entries(self.sentence.feats[self.index]))
 
     @property
     def head(self) -> int | None:
@@ -67,7 +79,7 @@ class Word:
     @property
     def misc(self) -> Mapping[str, str | None]:
         """What else is known; an entry without "=" has None."""
-        return read_entries(self.sentence.misc[self.index])
+        return MappingProxyType(read_entries(self.sentence.misc[self.index]))
 
     @property
     def parent(self) -> Word | None:
@@ -136,7 +148,8 @@ class Word:
         names += ("start", "end")
         if self.confidence is not None:
             names += ("confidence", "head_confidence")
-        return {name: getattr(self, name) for name in names}
+        values = ((name, getattr(self, name)) for name in names)
+        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Word) and (self.id, self.sentence) == (other.id, other.sentence)
@@ -164,3 +177,8 @@ class Token(NamedTuple):
     start: int = 0
     """Where it begins in the text, see `Word.start`."""
     end: int = 0
+
+
+_COLUMNS = {name: name for name in ("upos", "xpos", "feats", "deps", "misc")}  # of a sentence, by the word's names
+_COLUMNS |= {"form": "forms", "text": "forms", "lemma": "lemmas", "head": "heads", "parent": "heads"}
+_COLUMNS |= {"deprel": "relations", "relation": "relations"}

@@ -23,7 +23,11 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
 from mh4.data.writing import output_format, sentence_writer
+from mh4.decoders.search import beam_width
 
+from .checking import check_flag
+from .checksums import write_file
+from .folder import META, SEGMENTER, new_folder, write_json
 from .long_sentences import in_pieces
 from .relation_places import RelationPlaces
 from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
@@ -177,7 +181,7 @@ class TreebankParser(CalledWithWords):
         """ValueError unless the parser can say how sure it is, or what the next best trees are."""
         raise ValueError(
             "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree or which one is next best "
-            "(use a model that was trained with --decoder)"
+            "(use a model that was trained with a decoder)"
         )
 
     def _check_relations(self, unique: tuple[str, ...]) -> None:
@@ -386,6 +390,28 @@ class TreebankParser(CalledWithWords):
                     on_progress(count)
         return count
 
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a model folder, which ``mh4.load`` reads.
+
+        Raises
+        ------
+        DataError
+            The folder holds a model already, unless ``overwrite`` is True; or it cannot be written.
+        ValueError
+            An ensemble, whose models have folders of their own.
+        """
+        check_flag("overwrite", overwrite)
+        with new_folder(folder, overwrite) as place:
+            self.write(place)
+            if self.meta:
+                write_json(place / META, dict(self.meta))
+            if self.segmenter is not None:
+                write_file(place / SEGMENTER, self.segmenter.content)
+
+    def write(self, folder: Path) -> None:
+        """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
+        raise ValueError("an ensemble has no folder of its own; save its models, such as parser.model.members[0]")
+
     def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
         _check_one_tree(options)
         if isinstance(words, Path):
@@ -426,5 +452,6 @@ def _with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence
 
 def check_greedy(search: str) -> None:
     """ValueError for a way to search that no greedy parser has."""
+    beam_width(search)
     if search not in ("exact", "greedy"):
         raise ValueError(f"search {search!r} is for chart parsers; this is a greedy transition-based parser")

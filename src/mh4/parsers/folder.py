@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, TypeVar
@@ -13,11 +17,12 @@ from safetensors.torch import load, save
 from torch import Tensor
 
 from mh4.data.errors import DataError
+from mh4.data.files import failure_reason
 from mh4.data.segmenter import SegmenterModel
 from mh4.models.devices import HostCopy
 
 from .checking import checked
-from .checksums import read_file, write_file
+from .checksums import read_file, remove_files, write_file
 from .config import Config, as_dict, from_dict
 
 CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
@@ -117,6 +122,29 @@ def read_state(path: Path) -> dict[str, Any]:
     except (ValueError, RecursionError):
         state = None
     return state if isinstance(state, dict) else {}
+
+
+@contextmanager
+def new_folder(path: str | Path, overwrite: bool) -> Iterator[Path]:
+    """A place to write a model, which moves into its folder once it is whole; until then another model stays there.
+
+    DataError: The folder holds a model, and ``overwrite`` is False; or there can be no such folder.
+    """
+    folder = named_folder(path)
+    if (folder / CONFIG).exists() and not overwrite:
+        raise DataError(f"{folder}: holds a model already (replace it with overwrite=True)")
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=".mh4-", dir=folder))
+    except OSError as error:
+        raise DataError(f"{folder}: no model can be written here: {failure_reason(error)}") from None
+    try:
+        yield place
+        remove_files(folder, (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION))
+        for written in sorted(place.iterdir(), key=lambda written: written.name == CONFIG):  # where it is, is a model
+            os.replace(written, folder / written.name)
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
 
 
 def write_definition(folder: Path, config: Config, vocabulary: Any) -> None:

@@ -30,7 +30,17 @@ from .base import TreebankParser
 from .calibration import Calibration
 from .column_reader import ColumnReader
 from .config import NetworkParserConfig
-from .folder import CONFIG, WEIGHTS, misfit, named_folder, read_definition, read_meta, read_tensors
+from .folder import (
+    CONFIG,
+    WEIGHTS,
+    misfit,
+    named_folder,
+    read_definition,
+    read_meta,
+    read_tensors,
+    write_definition,
+    write_tensors,
+)
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
@@ -159,7 +169,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.config = config
         self.vocabulary = vocabulary
         self.spaced_words = vocabulary.spaced
-        self.device = choose_device(device)
+        self.device = torch.device(device) if device == SHAPES_ONLY else choose_device(device)
         self.threads: int | None = None
         self.calibration: Calibration | None = None
         self.calibration_problem: str | None = None
@@ -222,7 +232,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         ValueError
             A search that the parser does not have.
         """
-        folder = named_folder(folder)
+        folder, chosen = named_folder(folder), choose_device(device).type
         config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
         weights = read_tensors(folder / WEIGHTS)
         if not config.network.tagger_weight:  # taggers without a weight, which earlier versions made and saved
@@ -230,7 +240,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         wanted = cls(config, vocabulary, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
         if problem := misfit(weights, wanted):
             raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")
-        parser = cls(config, vocabulary, device, search)  # type: ignore[arg-type]
+        parser = cls(config, vocabulary, chosen, search)  # type: ignore[arg-type]
         parser.threads = threads
         parser.meta = read_meta(folder)
         try:
@@ -241,6 +251,12 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         parser.network.load_state_dict(weights)
         parser.network.eval()
         return parser
+
+    def write(self, folder: Path) -> None:
+        write_tensors(folder / WEIGHTS, self.network.state_dict())
+        if self.calibration is not None:
+            self.calibration.save(folder)
+        write_definition(folder, self.config, self.vocabulary)
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from mh4.decoders.search import beam_width
+from mh4.models.devices import check_device
+
 from .chart import ChartParser
+from .checking import check_number
 from .config import NetworkParserConfig
 from .folder import named_folder, read_config, read_segmenter
 from .greedy import GreedyParser
@@ -45,9 +49,13 @@ def load_parser(
     ------
     DataError
         Something in the folder is missing or damaged.
-    ValueError
-        A search that the model does not admit.
+    ValueError, TypeError
+        An unknown device or search, or one that the model does not admit; no number of threads.
     """
+    check_device(device)
+    beam_width(search)
+    if threads is not None:
+        threads = check_number("threads", threads)
     folder = named_folder(folder)
     parser = PARSERS[read_config(folder).kind].load(folder, device, search, threads)
     parser.segmenter = read_segmenter(folder)

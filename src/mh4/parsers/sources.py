@@ -56,8 +56,8 @@ def require_segmenter(segmenter: SegmenterModel | None) -> SegmenterModel:
     """The segmenter of a model; a ValueError if it has none."""
     if segmenter is None:
         raise ValueError(
-            "the model cannot cut text: it has no segmenter.udpipe (train one without --no-segmenter and with "
-            "mh4[text] installed, or give words: parser([…]), CoNLL-U, --input horizontal)"
+            "the model cannot cut text: it has no segmenter.udpipe (train one with mh4[text] installed, or give words: "
+            'parser([…]), CoNLL-U, format="horizontal")'
         )
     return segmenter
 

@@ -70,7 +70,7 @@ class Checkpoint:
         path = self.state
         tensors, header = read_tensors(path), read_state(path)
         if "treebanks" not in header:
-            raise DataError(f"{path}: holds no state of training (start again with --overwrite)")
+            raise DataError(f"{path}: holds no state of training (start again with overwrite=True)")
         treebanks = header.pop("treebanks")
         try:
             if unknown := header.keys() - vars(Progress()).keys():
@@ -78,7 +78,7 @@ class Checkpoint:
             progress = checked(Progress, json.dumps(header))
             check_progress(progress)
         except ValueError as error:
-            raise DataError(f"{path}: {error} (start again with --overwrite)") from None
+            raise DataError(f"{path}: {error} (start again with overwrite=True)") from None
         if treebanks != self.treebanks:
             raise DataError(f"{path}: was trained or evaluated on other sentences; resume with the same treebanks")
         sections: dict[str, dict[str, Tensor]] = defaultdict(dict)
@@ -86,11 +86,11 @@ class Checkpoint:
             part, _, name = name.rpartition("/")
             sections[part][name] = tensor
         if problem := self._problem(sections):
-            raise DataError(f"{path}: does not fit the model: {problem} (start again with --overwrite)")
+            raise DataError(f"{path}: does not fit the model: {problem} (start again with overwrite=True)")
         try:
             self.randomness.restore(sections["random"])
         except (RuntimeError, TypeError):
-            raise DataError(f"{path}: holds no state of random numbers (start again with --overwrite)") from None
+            raise DataError(f"{path}: holds no state of random numbers (start again with overwrite=True)") from None
         self.network.load_state_dict(sections["network"])
         for name, average in self.average.averages.items():
             average.copy_(sections["average"][name])

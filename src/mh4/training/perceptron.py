@@ -173,17 +173,17 @@ def train(
     folder = named_folder(output)
     with sole_owner(folder):
         if (folder / CONFIG).exists() and not overwrite:
-            raise DataError(f"{folder}: holds a model already (start again with --overwrite)")
+            raise DataError(f"{folder}: holds a model already (start again with overwrite=True)")
         sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
         place = ModelFolder(folder, OF_A_MODEL, wanted={SEGMENTER} if segmenter else (), goes_on=False)
         report_evaluation = noting_origin(folder, (train, sentences), (dev, dev_sentences), on_evaluation)
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
             if report["best"]:
-                place.save(lambda: parser.save(folder))
+                place.save(lambda: parser.write(folder))
             with (folder / LOG).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
             report_evaluation(report)
 
-        with place.noted(), segmenter_beside(folder, train, dev, segmenter):
+        with place.noted(), segmenter_beside(folder, (train, sentences), (dev, dev_sentences), segmenter):
             return fit(config, sentences, dev_sentences, on_epoch)

@@ -16,11 +16,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
-from mh4.data.conllu import read_conllu
+from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError, Errors, require
 from mh4.data.segmenter import EXTRA
 from mh4.parsers.checksums import write_file
 from mh4.parsers.folder import SEGMENTER
+
+from .origin import Treebank
 
 log = logging.getLogger("mh4")
 
@@ -36,18 +38,34 @@ _EPOCH = re.compile(r"Epoch (\d+),.*heldout tokens:.*/([\d.]+)%, sentences:.*/([
 _FAILED = "failed: "
 
 
-def segmenter_options(settings: bool | str) -> str | None:
+def segmenter_options(settings: bool | str, perceptron: bool = False) -> str | None:
     """What UDPipe is told: the defaults (True), changed by ``NAME=VALUE;…``; None for no segmenter (False).
 
-    ValueError: An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed.
+    A perceptron gets none: it needs the tags of its words, which text has not.
+
+    Raises
+    ------
+    ValueError
+        An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed, or for a
+        perceptron.
+    TypeError
+        Neither True nor False nor settings.
     """
-    if settings is False:
+    if not isinstance(settings, bool | str):
+        raise TypeError(f'segmenter must be True, False or settings such as "epochs=50"; got {settings!r}')
+    if perceptron and isinstance(settings, str):
+        raise ValueError(
+            "a perceptron cannot parse text, which has no tags; it gets no segmenter, and no settings of one"
+        )
+    if settings is False or perceptron:
         return None
     chosen = DEFAULTS.copy()
     for pair in filter(None, settings.split(";") if isinstance(settings, str) else ()):
         name, _, value = (part.strip() for part in pair.partition("="))
         if name not in NAMES:
-            raise ValueError(f"unknown setting {name!r} of the segmenter; known: {', '.join(NAMES)}")
+            raise ValueError(
+                f"unknown setting {name!r} of the segmenter; known: {', '.join(NAMES)} (segmenter=False trains none)"
+            )
         if not re.fullmatch(r"\d*\.?\d+", value):
             raise ValueError(f"{name} of the segmenter must be a number, not {value!r}")
         chosen[name] = value
@@ -62,17 +80,18 @@ def segmenter_options(settings: bool | str) -> str | None:
 
 
 @contextmanager
-def segmenter_beside(folder: Path, train: str | Path, dev: str | Path, options: str | None) -> Iterator[None]:
+def segmenter_beside(folder: Path, train: Treebank, dev: Treebank, options: str | None) -> Iterator[None]:
     """Train a segmenter while the block trains the parser, and write it into the folder when both are done.
 
     A failure of the segmenter is logged at once and leaves the model without one; when the block raises, it ends, too.
+    The treebanks are those of the parser, with the sentences that were read from them.
     """
     if options is None:
         yield
         return
-    program = [sys.executable, "-P", "-m", __name__, str(train), str(dev), options]
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with tempfile.TemporaryFile() as result:
+    with _readable(train) as train_file, _readable(dev) as dev_file, tempfile.TemporaryFile() as result:
+        program = [sys.executable, "-P", "-m", __name__, str(train_file), str(dev_file), options]
         process = subprocess.Popen(
             program, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE, env=environment
         )
@@ -92,6 +111,19 @@ def segmenter_beside(folder: Path, train: str | Path, dev: str | Path, options: 
         if process.returncode == 0:
             result.seek(0)
             write_file(folder / SEGMENTER, result.read())
+
+
+@contextmanager
+def _readable(treebank: Treebank) -> Iterator[str | Path]:
+    """A file that can be read once more: of standard input and of pipes, a copy of what came."""
+    path, sentences = treebank
+    if os.path.isfile(path):
+        yield path
+        return
+    with tempfile.TemporaryDirectory(prefix="mh4-") as folder:
+        copy = Path(folder) / "treebank.conllu"
+        write_conllu(sentences, copy)
+        yield copy
 
 
 def _follow(lines: IO[bytes]) -> None:

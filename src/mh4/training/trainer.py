@@ -127,7 +127,7 @@ class Trainer:
         if self.settings.precision == "fp32":
             return nullcontext
         if self.parser.device.type == "cpu":
-            raise ValueError("precision bf16 is for GPUs; train with fp32 (--precision fp32) on the CPU")
+            raise ValueError('precision bf16 is for GPUs; train with precision="fp32" on the CPU')
         return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
     def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
@@ -321,13 +321,13 @@ class Trainer:
         if self.progress.batch >= (count := len(self.batches(self.progress.epoch))):
             raise DataError(
                 f"{self.checkpoint.state}: batch {self.progress.batch} of an epoch that has {count} "
-                "(start again with --overwrite)"
+                "(start again with overwrite=True)"
             )
         self.progress.finished = self.schedule.is_over(self.progress)
         best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
         if problem := misfit(best, self.parser.network.state_dict()) if best else None:
             raise DataError(
-                f"{self.folder / WEIGHTS}: does not fit the model: {problem} (start again with --overwrite)"
+                f"{self.folder / WEIGHTS}: does not fit the model: {problem} (start again with overwrite=True)"
             )
         if self.settings.decay_from == "best":
             self.best = best
@@ -396,7 +396,9 @@ def train(
             stack.enter_context(sole_owner(folder))
         exists = (folder / CONFIG).exists()
         if exists and not (resume or overwrite):
-            raise DataError(f"{folder}: holds a model already (continue with --resume, start again with --overwrite)")
+            raise DataError(
+                f"{folder}: holds a model already (continue with resume=True, start again with overwrite=True)"
+            )
         trees: Trees = "partial" if isinstance(config, ChartConfig) else "required"
         sentences, dev_sentences = without_ids(read_gold(train, errors, trees), train), read_gold(dev, errors)
         try:
@@ -433,7 +435,7 @@ def train(
             trainer.resume()
             if workers.lead:
                 define()  # limits may be others now
-        with place.noted(), segmenter_beside(folder, train, dev, segmenter):
+        with place.noted(), segmenter_beside(folder, (train, sentences), (dev, dev_sentences), segmenter):
             progress = trainer.run()
             if workers.lead:
                 calibrate_best(parser, dev_sentences, folder)

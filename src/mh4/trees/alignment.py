@@ -10,6 +10,7 @@ shared tasks on parsing Universal Dependencies (Zeman et al. 2017 and 2018, sect
   of their forms, upper and lower case being the same.
 """
 
+import reprlib
 import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
@@ -79,6 +80,11 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     DataError
         The file cannot be read or holds no sentence; a head is missing while others are there, or they form a cycle.
     """
+    if isinstance(source, bytes) or not isinstance(source, str | Path | Iterable):
+        raise TypeError(
+            f"an evaluation compares CoNLL-U files or sentences, not {reprlib.repr(source)}; write "
+            "parser.evaluate(gold) to score a parser"
+        )
     analysis = Analysis()
     texts: list[str] = []
     end = 0
@@ -86,6 +92,8 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     if isinstance(source, Sentence):
         source = [source]
     for sentence in read_conllu(source) if isinstance(source, (str, Path)) else source:
+        if not isinstance(sentence, Sentence):
+            raise TypeError(f"{reprlib.repr(sentence)} is no sentence; see mh4.Sentence and mh4.read_conllu")
         start, source, name = end, sentence.source, sentence.name
         for line, form, words in _tokens(sentence):
             place = f"{source}:{line}: {name}"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, KeysView
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from mh4.data.guesses import EVALUATION, Guided
 
 __all__ = ["CROSSING", "LENGTH_BINS", "METRICS", "Counts", "Evaluation", "Score", "length_row"]
 
@@ -115,7 +118,7 @@ class Counts:
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Guided):
     """All scores of one system file.
 
     Attributes
@@ -142,21 +145,36 @@ class Evaluation:
     by_length: dict[str, Score]
     missing: tuple[str, ...] = ()
     copied: tuple[str, ...] = ()
+    _guesses = EVALUATION
 
     @property
     def uas(self) -> float:
         """F1 of unlabelled attachment, in percent."""
-        return self._percent("UAS")
+        return self["UAS"]
 
     @property
     def las(self) -> float:
         """F1 of labelled attachment, without relation subtypes, in percent."""
-        return self._percent("LAS")
+        return self["LAS"]
 
-    def _percent(self, name: str) -> float:
-        if name not in self.scores:
+    def __getitem__(self, name: str) -> float:
+        """F1 of a metric, in percent."""
+        if name in self.scores:
+            return 100 * self.scores[name].f1
+        if name in METRICS:
             raise ValueError(f"there is no {name}: a file has no trees")
-        return 100 * self.scores[name].f1
+        raise KeyError(f"no metric {name!r}; known: {', '.join(self.scores)}")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.scores)
+
+    def keys(self) -> KeysView[str]:
+        """The metrics: ``dict(evaluation)`` maps them to their F1, in percent."""
+        return self.scores.keys()
+
+    def _advice(self, name: str) -> str | None:
+        metric = next((metric for metric in METRICS if metric.lower() == name.lower()), None)
+        return f'evaluation["{metric}"]' if metric else super()._advice(name)
 
     @property
     def rows(self) -> dict[str, Score]:

@@ -18,6 +18,7 @@ from typer.testing import CliRunner
 
 import mh4
 from mh4.cli import app
+from mh4.cli.options import in_options
 from mh4.data.conllu import read_conllu
 from mh4.decoders import decoder_names
 
@@ -32,6 +33,25 @@ def commands(group, *path):
         yield (*path, name), bool(command.help)
         if hasattr(command, "commands"):
             yield from commands(command, *path, name)
+
+
+@pytest.mark.parametrize(
+    ("message", "shown"),
+    [
+        (
+            "m: holds a model (continue with resume=True, or overwrite=True)",
+            "m: holds a model (continue with --resume, or --overwrite)",
+        ),
+        ('use device="cpu" or device="auto"', "use --device cpu or --device auto"),
+        ('as in unique="nsubj,obj", among=10', "as in --unique nsubj,obj, --among 10"),
+        ('words: format="horizontal" (with keep_heads=True)', "words: --input horizontal (with --keep-heads)"),
+        ("segmenter=False trains none", "--no-segmenter trains none"),
+        ("a.conllu:3: FEATS 'Foo_resume=True' is bad", "a.conllu:3: FEATS 'Foo_resume=True' is bad"),
+        ("learning_rate=1 is out of range", "learning_rate=1 is out of range"),
+    ],
+)
+def test_messages_about_arguments_speak_of_options(message, shown):
+    assert in_options(message) == shown
 
 
 def test_every_command_has_help():

@@ -280,6 +280,7 @@ ENTRIES = st.dictionaries(
 @given(ENTRIES, st.sampled_from(["feats", "misc"]))
 @example({"Gloss": ""}, "misc")
 @example({"Gloss": None}, "misc")
+@example({"a\rb": None}, "misc")
 @example({"_": None}, "misc")
 @example({"_": None, "a": "_"}, "misc")
 def test_mappings_read_back_as_they_were_or_are_refused(entries, column):

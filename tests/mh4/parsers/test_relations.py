@@ -201,8 +201,8 @@ def test_impossible_limits_are_errors():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"k_best": 0}, "at least 1"),
-        ({"among": 3}, "goes with unique"),
+        ({"k_best": 0}, "k_best must be at least 1"),
+        ({"among": 3}, "unique="),
         ({"confidence": True, "k_best": 2}, "not for both"),
         ({"confidence": "no"}, 'confidence is True, False or "all"'),
         ({"unique": "nsubj:pass"}, "without subtypes"),

@@ -1,8 +1,10 @@
 """A segmenter is trained beside the parser, in a process of its own."""
 
 import logging
+import os
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -10,23 +12,49 @@ import pytest
 from small import small_config
 
 import mh4
-from mh4.parsers.config import PerceptronConfig
-from mh4.training import perceptron, trainer
+from mh4.training import trainer
 from mh4.training.segmenter import segmenter_beside, segmenter_options
 
 QUICK = "epochs=1;dimension=16;segment_size=20"
 
 
-def test_network_and_perceptron_get_one(small_treebanks, tmp_path, caplog):
+def test_a_network_gets_one(small_treebanks, tmp_path, caplog):
     caplog.set_level(logging.INFO, "mh4")
     trainer.train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=QUICK)
-    perceptron.train(*small_treebanks, tmp_path / "p", PerceptronConfig(iterations=1), segmenter=QUICK)
     assert [line for line in caplog.messages if line.startswith("segmenter: epoch 1 of 1, dev tokens ")]
-    models = [(tmp_path / name / "segmenter.udpipe").read_bytes() for name in "np"]
-    assert models[0] == models[1]  # equal treebanks, equal segmenters
-    document = mh4.Parser(tmp_path / "p")("Zub ulv. Tor teg.")
+    document = mh4.Parser(tmp_path / "n", device="cpu")("Zub ulv. Tor teg.")
     assert document.text.split() == ["Zub", "ulv.", "Tor", "teg."]
     assert all(len(sentence.roots) == 1 for sentence in document)
+
+
+def test_a_perceptron_gets_none_as_text_has_no_tags(small_treebanks, tmp_path):
+    options = {"system": "arc-eager", "scorer": "perceptron", "epochs": 1}
+    parser = mh4.train(*small_treebanks, tmp_path / "p", **options)
+    assert parser.model.segmenter is None
+    assert not (tmp_path / "p" / "segmenter.udpipe").exists()
+    with pytest.raises(ValueError, match="a perceptron cannot parse text"):
+        mh4.train(*small_treebanks, tmp_path / "q", segmenter="epochs=3", **options)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_treebanks_that_can_be_read_only_once_teach_a_segmenter_too(small_treebanks, tmp_path):
+    """Standard input and the shell's <(…) are empty when they are read again."""
+    pipes = [tmp_path / "train.pipe", tmp_path / "dev.pipe"]
+    for pipe in pipes:
+        os.mkfifo(pipe)
+
+    def write():
+        for pipe, treebank in zip(pipes, small_treebanks, strict=True):
+            pipe.write_bytes(treebank.read_bytes())
+
+    writer = threading.Thread(target=write, daemon=True)
+    writer.start()
+    config = small_config(max_steps=2)
+    trainer.train(*pipes, tmp_path / "piped", config, device="cpu", segmenter=QUICK)
+    writer.join()
+    trainer.train(*small_treebanks, tmp_path / "files", config, device="cpu", segmenter=QUICK)
+    models = [(tmp_path / name / "segmenter.udpipe").read_bytes() for name in ("piped", "files")]
+    assert models[0] == models[1]
 
 
 def test_a_model_that_is_replaced_loses_its_segmenter(text_model, small_treebanks, tmp_path):
@@ -39,7 +67,7 @@ def test_a_model_that_is_replaced_loses_its_segmenter(text_model, small_treebank
 
 
 def test_a_segmenter_that_fails_is_reported_and_the_parser_trained(small_treebanks, tmp_path, caplog):
-    with segmenter_beside(tmp_path, *small_treebanks, "epochs=many"):
+    with segmenter_beside(tmp_path, *((path, ()) for path in small_treebanks), "epochs=many"):
         pass
     assert "the model will not cut text: training the segmenter failed" in caplog.text
     assert "many" in caplog.text
@@ -47,7 +75,7 @@ def test_a_segmenter_that_fails_is_reported_and_the_parser_trained(small_treeban
 
 
 def test_a_parser_that_fails_ends_the_segmenter(small_treebanks, tmp_path):
-    with pytest.raises(KeyError), segmenter_beside(tmp_path, *small_treebanks, "epochs=1000"):
+    with pytest.raises(KeyError), segmenter_beside(tmp_path, *((path, ()) for path in small_treebanks), "epochs=1000"):
         raise KeyError
     assert not list(tmp_path.iterdir())
 
@@ -60,6 +88,10 @@ def test_settings_are_checked(monkeypatch, caplog):
         segmenter_options("epoch=3")
     with pytest.raises(ValueError, match="must be a number"):
         segmenter_options("epochs=many")
+    assert segmenter_options(True, perceptron=True) is None
+    for nothing in (None, 1, "off"):
+        with pytest.raises((TypeError, ValueError), match="False"):
+            segmenter_options(nothing)
     monkeypatch.setitem(__import__("sys").modules, "ufal.udpipe", None)
     assert segmenter_options(True) is None
     assert r"pip install 'mh4[text]'" in caplog.text
@@ -71,7 +103,8 @@ KILLED = """
 import os, signal, sys
 from pathlib import Path
 from mh4.training.segmenter import segmenter_beside
-with segmenter_beside(Path(sys.argv[1]), sys.argv[2], sys.argv[3], "epochs=100000;dimension=16;segment_size=20"):
+train, dev = ((path, ()) for path in sys.argv[2:])
+with segmenter_beside(Path(sys.argv[1]), train, dev, "epochs=100000;dimension=16;segment_size=20"):
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
     print(children, flush=True)
     sys.stdin.read()

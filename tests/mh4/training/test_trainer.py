@@ -201,7 +201,7 @@ def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_tree
 
 
 def test_folder_is_not_overwritten_by_accident(small_treebanks, small_model):
-    with pytest.raises(DataError, match="--resume"):
+    with pytest.raises(DataError, match="resume=True"):
         train(*small_treebanks, small_model, small_config(), device="cpu")
     with pytest.raises(DataError, match=r"other settings: seed=\d+ \(resume"):
         train(*small_treebanks, small_model, small_config(seed=9), device="cpu", resume=True)

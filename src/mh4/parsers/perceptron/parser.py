@@ -97,9 +97,7 @@ class PerceptronParser(TreebankParser):
         parser.meta = read_meta(folder)
         return parser
 
-    def save(self, folder: str | Path) -> None:
-        """Write the model folder, each file as a whole, the weights last."""
-        folder = named_folder(folder)
+    def write(self, folder: Path) -> None:
         write_definition(folder, self.config, self.vocabulary)
         write_tensors(
             folder / WEIGHTS,
