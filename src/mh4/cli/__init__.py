@@ -19,7 +19,7 @@ from typing import Annotated, BinaryIO
 import typer
 
 from mh4 import __version__
-from mh4.data.errors import DataError
+from mh4.data.errors import LONGEST_PATH, DataError, shortened
 from mh4.data.files import STDOUT_NAME, failure_reason
 from mh4.machine import Terminated
 
@@ -35,6 +35,7 @@ from .trees import coverage, draw, oracle, transform
 
 __all__ = ["app", "main"]
 
+LONGEST = 4000  # characters of a message; some list everything that is known
 EXPECTED = (ValueError, OSError)  # DataError, InfeasibleError, unknown options and names; files and folders
 
 app = typer.Typer(
@@ -156,9 +157,9 @@ def _is_of_output(error: OSError) -> bool:
 def _report(error: Exception) -> str:
     """One line about an error; of one that nobody expected, where it came up as well."""
     if isinstance(error, OSError) and error.filename is not None:
-        return f"{error.filename}: {failure_reason(error)}"
+        return f"{shortened(str(error.filename), LONGEST_PATH)}: {failure_reason(error)}"
     if isinstance(error, EXPECTED):
-        return in_options(str(error))
+        return shortened(in_options(str(error)), LONGEST)
     if isinstance(error, MemoryError) or "out of memory" in str(error) or "not enough memory" in str(error):
         return f"out of memory: {str(error).partition(chr(10))[0]} (parse shorter sentences, or use a smaller model)"
     last = traceback.extract_tb(error.__traceback__)[-1]

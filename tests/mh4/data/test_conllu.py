@@ -173,6 +173,7 @@ def test_columns_agree_with_the_conllu_library():
         pytest.param(word(1, " a\u3000") + word(2, "\u00a0b c ") + "\n", id="white space around forms"),
         pytest.param(word(1, "#") + "\n", id="number sign"),
         pytest.param(word(1) + "# between\n" + word(2) + "\n", id="comment between words"),
+        pytest.param(word(1) + word("1.1") + word("1.2") + word(2) + word("2.1") + "\n", id="empty nodes of two words"),
         pytest.param("0.1" + word(1)[1:] + word(1) + "\n", id="empty node before the first word"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mh4 import cli
 from mh4.data.errors import DataError, Errors, require
 
 FIRST, SECOND = DataError("a.conllu:1: sentence 1: is odd"), DataError("a.conllu:7: sentence 3: is odd")
@@ -69,3 +70,14 @@ def test_what_an_extra_installs(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="not_there"):
         require("half_installed", "more")
+
+
+def test_what_the_command_line_says_is_not_endless():
+    long = "x" * 100_000
+    for error in (
+        OSError(36, "File name too long", long),
+        ValueError(long),
+        FileNotFoundError(2, "No such file", long),
+    ):
+        assert 20 < len(cli._report(error)) <= 4000
+    assert cli._report(OSError(2, "No such file", "a.conllu")) == "a.conllu: no such file"
