@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from mh4.training.trainer import Recent
 
 T = TypeVar("T")
+_PREPARED = 100  # sentences between two looks at how far the preparation is
 _REFRESHES = 4  # per second: drawing takes time from what is measured
 
 
@@ -103,12 +104,19 @@ class TrainingDisplay:
 
     def __enter__(self) -> TrainingDisplay:
         self._bar = _bar(SpinnerColumn(), TaskProgressColumn(), TextColumn("{task.description}"))
-        self._task = self._bar.add_task("compiling the decoder", total=None)
+        self._task = self._bar.add_task("reading the treebanks", total=None)
         self._bar.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
+
+    def on_preparation(self, done: int, total: int) -> None:
+        """Show how much of the treebank is ready to be learnt from."""
+        Terminated.check()
+        if messages.is_terminal and (done % _PREPARED == 0 or done == total):
+            line = "compiling the decoder" if done == total else "preparing the treebank"
+            self._bar.update(self._task, description=line, completed=done, total=total)
 
     def on_step(self, progress: Progress, recent: Recent) -> None:
         """Show how a minibatch left things."""

@@ -185,6 +185,7 @@ def train(
             segmenter=options,
             on_step=display.on_step,
             on_evaluation=display.on_evaluation,
+            on_preparation=display.on_preparation,
         )
     say(
         f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}; "

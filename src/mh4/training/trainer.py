@@ -90,6 +90,7 @@ class Trainer:
         on_evaluation: Callable[[dict[str, Any]], None] | None = None,
         workers: Workers | None = None,
         place: ModelFolder | None = None,
+        on_preparation: Callable[[int, int], None] | None = None,
     ) -> None:
         self.parser = parser
         self.workers = workers or Workers()
@@ -105,7 +106,7 @@ class Trainer:
         self.objective = make_objective(parser)
         loss = BatchLoss(parser.network, self.objective, parser.config.network, self._precision())
         self.batch_loss = self.workers.together(loss)
-        self.examples = self._examples(train)
+        self.examples = self._examples(train, on_preparation or (lambda done, total: None))
         self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
             parser.network.parameter_groups(),
@@ -130,12 +131,16 @@ class Trainer:
             raise ValueError('precision bf16 is for GPUs; train with precision="fp32" on the CPU')
         return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
-    def _examples(self, sentences: Sequence[Sentence]) -> list[Example]:
+    def _examples(self, sentences: Sequence[Sentence], on_preparation: Callable[[int, int], None]) -> list[Example]:
         vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
         examples, replaced = [], 0
-        trees = [self.objective.training_tree(sentence) if len(sentence) <= LONGEST else None for sentence in sentences]
+        trees = []
+        for done, sentence in enumerate(sentences):
+            on_preparation(done, 2 * len(sentences))
+            trees.append(self.objective.training_tree(sentence) if len(sentence) <= LONGEST else None)
         left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
         for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
+            on_preparation(len(sentences) + i + 1, 2 * len(sentences))
             if heads is None or i in left_out:
                 continue
             replaced += bool((heads != sentence.heads).any())
@@ -353,6 +358,7 @@ def train(
     segmenter: str | None = None,
     on_step: Callable[[Progress, Recent], None] | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
+    on_preparation: Callable[[int, int], None] | None = None,
 ) -> Progress:
     """Train a parser and leave the model that was best on ``dev`` in the folder ``output``.
 
@@ -380,6 +386,8 @@ def train(
     on_step, on_evaluation
         Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
         with the line that goes to log.jsonl.
+    on_preparation
+        Called for every sentence before the first step, with how much is prepared, and of how much.
 
     Raises
     ------
@@ -419,7 +427,7 @@ def train(
             treebanks = (train, sentences), (dev, dev_sentences)
             on_evaluation = noting_origin(folder, *treebanks, on_evaluation)
         else:
-            on_step = on_evaluation = None
+            on_step = on_evaluation = on_preparation = None
         define = partial(write_definition, folder, config, vocabulary)
         if not workers.lead or (resume and (folder / SEGMENTER).exists()):
             segmenter = None
@@ -429,7 +437,9 @@ def train(
             place = ModelFolder(folder, wanted=wanted)
         else:
             place = ModelFolder(folder, (STATE, LOG) if resume else OF_A_MODEL, define, wanted)
-        trainer = Trainer(parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers, place)
+        trainer = Trainer(
+            parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers, place, on_preparation
+        )
         workers.gather(None)  # all have looked at the folder before it is written to
         if continues:
             trainer.resume()

@@ -67,3 +67,14 @@ def test_training_shows_the_least_time_left(screen):
     assert ("step 30  loss 0.500" in drawn) == screen.terminal
     assert ("75%" in drawn) == screen.terminal
     assert ("at least 0:00:20 left" in drawn) == screen.terminal
+
+
+def test_the_preparation_of_a_treebank_is_shown(screen):
+    with progress.TrainingDisplay() as display:
+        for done in range(0, 401, 100):
+            display.on_preparation(done, 400)
+            if done == 300:
+                display._bar.refresh()
+    assert ("preparing the treebank" in screen.getvalue()) == screen.terminal
+    assert ("75%" in screen.getvalue()) == screen.terminal
+    assert ("compiling the decoder" in screen.getvalue()) == screen.terminal

@@ -207,3 +207,11 @@ def test_folder_is_not_overwritten_by_accident(small_treebanks, small_model):
         train(*small_treebanks, small_model, small_config(seed=9), device="cpu", resume=True)
     with pytest.raises(DataError, match="another treebank"):
         train(small_treebanks[1], small_treebanks[1], small_model, small_config(), device="cpu", resume=True)
+
+
+def test_preparation_reports_every_sentence(small_treebanks, tmp_path):
+    told = []
+    config = small_config("mst", max_steps=1)
+    train(*small_treebanks, tmp_path, config, device="cpu", on_preparation=lambda *now: told.append(now))
+    assert [total for _, total in told] == [80] * 80
+    assert [done for done, _ in told] == [*range(40), *range(41, 81)]
