@@ -43,8 +43,8 @@ def undisturbed() -> Iterator[None]:
     came: list[tuple[int, object]] = []
     handlers = {}
     if in_main:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            handlers[number] = signal.signal(number, lambda *signalled: came.append(signalled))
+        for held in (signal.SIGINT, signal.SIGTERM):
+            handlers[held] = signal.signal(held, lambda *signalled: came.append(signalled))
     blocks = hasattr(signal, "pthread_sigmask")
     before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT}) if blocks else set()
     try:
@@ -52,8 +52,8 @@ def undisturbed() -> Iterator[None]:
     finally:
         if blocks:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waited comes now
-        for number, handler in handlers.items():
-            signal.signal(number, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
+        for held, handler in handlers.items():
+            signal.signal(held, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
     for number, _ in came:
         signal.raise_signal(number)
 

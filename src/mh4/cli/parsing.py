@@ -152,7 +152,6 @@ def parse(
         "unique": unique,
         "among": among,
     }
-    common = {"errors": errors, "min_confidence": min_confidence, **options}
     if cluster is not None:
         if ensemble or target == "-":
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
@@ -163,8 +162,20 @@ def parse(
         silence_dask()
         ready = time.perf_counter()
         with words_bar(sources, form.value) as on_progress:
-            load = {"device": device.value, "search": search, "threads": threads, "form": form.value}
-            count = parse_files(folders[0], sources, target, cluster, on_progress=on_progress, **load, **common)
+            count = parse_files(
+                folders[0],
+                sources,
+                target,
+                cluster,
+                device=device.value,
+                search=search,
+                threads=threads,
+                errors=errors,
+                form=form.value,
+                min_confidence=min_confidence,
+                on_progress=on_progress,
+                **options,
+            )
     else:
         pairs = _pairs(sources, target, form.value)
         if form is InputFormat.conllu and not skip_bad:
@@ -176,7 +187,16 @@ def parse(
         parser = Parser(*folders, device=device.value, search=search, threads=threads)
         ready = time.perf_counter()
         with words_bar([str(source) for source, _ in pairs], form.value) as on_progress:
-            count = _parse_all(parser, pairs, on_progress, format=form.value, batch_words=batch_words, **common)
+            count = _parse_all(
+                parser,
+                pairs,
+                on_progress,
+                format=form.value,
+                batch_words=batch_words,
+                errors=errors,
+                min_confidence=min_confidence,
+                **options,
+            )
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(

@@ -96,7 +96,7 @@ def open_unread(path: str | Path) -> Iterator[BinaryIO]:
     DataError: The file is missing, is a folder or may not be read.
     """
     if is_standard_input(path):
-        yield cast(BinaryIO, _opened(sys.stdin, STDIN_NAME).buffer)
+        yield _opened(sys.stdin, STDIN_NAME).buffer
         return
     try:
         opened = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)

@@ -115,7 +115,8 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
     gone = [name for name in (*ANNOTATED, "relations", "deps") if name not in stays]
     for sentence in sentences:
         n = len(sentence)
-        yield sentence.replace(heads=[-1] * (n + 1), **{name: ["_"] * n for name in gone})
+        columns: dict[str, Any] = {name: ["_"] * n for name in gone}
+        yield sentence.replace(heads=[-1] * (n + 1), **columns)
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:

@@ -4,6 +4,7 @@ import logging
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -52,7 +53,7 @@ def without_ids(sentences: Sequence[Sentence], path: str | Path) -> list[Sentenc
         del counts["_"]
         if _are_ids(counts, column):
             _warn_of_ids(path, column, "", counts)
-            found = [sentence.replace(**{column: ["_"] * len(sentence)}) for sentence in found]
+            found = [_blanked(sentence, column) for sentence in found]
     of_feats = Counter(feats for sentence in found for feats in sentence.feats)
     values: dict[str, Counter[str]] = {}
     for feats, count in of_feats.items():
@@ -67,6 +68,11 @@ def without_ids(sentences: Sequence[Sentence], path: str | Path) -> list[Sentenc
         return found
     kept = {feats: _without(feats, ids) for feats in of_feats}
     return [sentence.replace(feats=[kept[feats] for feats in sentence.feats]) for sentence in found]
+
+
+def _blanked(sentence: Sentence, column: str) -> Sentence:
+    unknown: dict[str, Any] = {column: ["_"] * len(sentence)}
+    return sentence.replace(**unknown)
 
 
 def _are_ids(counts: Counter[str], column: str) -> bool:
