@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -176,6 +176,25 @@ def test_confidence_that_cannot_be_had_is_told_before_any_work(small_model, inpu
 def test_columns_that_are_not_predicted_are_told_before_any_work(small_model, inputs, tmp_path, caplog):
     with pytest.raises(ValueError, match="does not predict LEMMAS"):
         parse(small_model, inputs, tmp_path / "out", "tcp://127.0.0.1:1", predict="lemmas")
+
+
+def test_what_is_asked_for_reaches_the_workers(small_model, inputs, tmp_path, monkeypatch):
+    jobs = []
+
+    def noted(client, job, tasks):
+        jobs.append(job)
+        yield from (None for task in tasks if task is None)
+
+    monkeypatch.setattr(cluster, "connect", lambda *_: nullcontext())
+    monkeypatch.setattr(cluster, "_in_order", noted)
+    parse(small_model, inputs, tmp_path / "out", "nobody", search="beam:3", threads=2, keep_heads=True, errors="skip")
+    (job,) = jobs
+    assert (job.device, job.search, job.threads, job.skip) == ("cpu", "beam:3", 2, True)
+    assert job.request.keep_heads
+    threads = torch.get_num_threads()
+    parser = _load(job)
+    torch.set_num_threads(threads)
+    assert (parser.decoder.width, parser.threads, parser.device.type) == (3, 2, "cpu")
 
 
 def test_a_worker_process_loads_the_model_once(small_model, inputs, local_cluster, tmp_path):
