@@ -1,0 +1,24 @@
+"""The two losses of the annotator have each their own weight."""
+
+import numpy as np
+import pytest
+import torch
+
+from mh4.models.annotator import Analyses, Annotator, Classes
+from mh4.models.network_config import NetworkConfig
+
+
+def test_losses_are_weighted_each_by_its_own():
+    analyses = Analyses(np.array([0, 1]), np.array([0, 0]), np.array([0, 0]), np.eye(2, dtype=np.float32))
+    classes = Classes(2, 0, 0, 3, analyses)
+    config = NetworkConfig(mlp=4, mlp_dropout=0.0, analysis_weight=1.0, lemma_weight=1.0)
+    annotator = Annotator(config, 5, classes).eval()
+    words, targets = torch.ones(2, 5), torch.tensor([[0, 0, 0, 2], [1, 0, 0, 1]])
+    values = {}
+    for weights in ((1.0, 0.0), (0.0, 1.0), (0.25, 3.0)):
+        annotator.analysis_weight, annotator.lemma_weight = weights
+        values[weights] = annotator.loss(words, targets).item()
+    analysis, lemma = values[1.0, 0.0], values[0.0, 1.0]
+    assert min(analysis, lemma) > 0.1
+    assert abs(analysis - lemma) > 0.01
+    assert values[0.25, 3.0] == pytest.approx(0.25 * analysis + 3.0 * lemma, rel=1e-5)
