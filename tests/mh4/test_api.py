@@ -601,3 +601,11 @@ def test_a_name_of_another_library_is_translated(what, name, advice, parser):
         getattr(objects[what], name)
     assert not hasattr(objects[what], name)
     assert not hasattr(objects[what], f"_{name}_")
+
+
+@pytest.mark.parametrize("load", [mh4.load, mh4.Parser.load, mh4.Parser])
+def test_options_of_loading_reach_every_model(load, small_model):
+    parser = load(small_model, small_model, device="cpu", search="beam:3", threads=2, combine="scores")
+    assert parser.model.combine == "scores"
+    for member in parser.model.members:
+        assert (member.decoder.width, member.threads, member.device.type) == (3, 2, "cpu")
