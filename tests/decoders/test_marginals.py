@@ -9,7 +9,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_certainty import kinds, problem
 
-from mh4.decoders import InfeasibleError, UnsupportedError, decoder_names, get_decoder, mh4_sums, mst_sums
+from mh4.decoders import (
+    ChartTooLargeError,
+    InfeasibleError,
+    UnsupportedError,
+    decoder_names,
+    get_decoder,
+    mh4_sums,
+    mst_sums,
+)
 from mh4.decoders.mh4_log_sums import LogSums
 from mh4.decoders.trees import is_tree
 
@@ -344,6 +352,32 @@ def test_what_is_not_a_sum():
         decoder.sample(scores, -1)
     with pytest.raises(UnsupportedError, match="mh3, mh4-hybrid, mh4-two, mst"):
         get_decoder("1ec").marginals(np.zeros((4, 5, 5)))
+
+
+@every_summing_decoder
+def test_no_room_for_probabilities(name):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 20, 0)
+    decoder.memory_limit = decoder.sums_bytes(20) - 1
+    assert decoder.fits(20)
+    asked = (decoder.part_marginals, decoder.marginals, decoder.log_partition, lambda *own: decoder.sample(*own[:1], 1))
+    for ask in asked:
+        with pytest.raises(ChartTooLargeError, match="probabilities of 20 words take"):
+            ask(scores, bonus)
+    decoder.memory_limit += 1
+    assert np.isfinite(decoder.log_partition(scores, bonus))
+
+
+@every_summing_decoder
+def test_a_batch_is_summed_at_its_temperature(name):
+    decoder = get_decoder(name)
+    scores, bonus = problem(name, 6, 1)
+    found = decoder.part_marginals_batch(np.stack([scores] * 2), [6, 4], np.stack([bonus] * 2), 3.0, threads=2)
+    for n, own in zip((6, 4), found, strict=True):
+        alone = decoder.part_marginals(scores[:, : n + 2, : n + 2], bonus[: n + 2, : n + 2], 3.0)
+        assert own.log_partition == alone.log_partition
+        np.testing.assert_array_equal(own.parts, alone.parts)
+        np.testing.assert_array_equal(own.arcs, alone.arcs)
 
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])

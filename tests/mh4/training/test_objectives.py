@@ -59,6 +59,16 @@ def test_losses_over_all_trees_need_a_decoder_that_sums():
         make_config(ChartConfig, {"decoder": "1ec", "loss": "crf"})
 
 
+@pytest.mark.parametrize("loss", ["crf", "softmax-margin"])
+def test_losses_over_all_trees_leave_out_sentences_whose_sums_do_not_fit(loss):
+    sentences = [Sentence.from_words(["a"] * n).replace(heads=[-1, 0, *range(1, n)]) for n in (4, 5)]
+    parser = ChartParser(replace(small_config("mh4-two"), loss=loss), Vocabulary.from_sentences(sentences), "cpu")
+    parser.decoder.memory_limit = parser.decoder.sums_bytes(5) - 1
+    assert parser.decoder.fits(5)
+    found = [make_objective(parser).training_tree(sentence) for sentence in sentences]
+    assert [tree is None for tree in found] == [False, True]
+
+
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, 1e36])
 def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     sentence = Sentence.from_words(["a", "b"])
