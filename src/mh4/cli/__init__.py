@@ -36,6 +36,7 @@ from .trees import coverage, draw, oracle, transform
 __all__ = ["app", "main"]
 
 LONGEST = 4000  # characters of a message; some list everything that is known
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # of the Click that Typer brings or imports
 EXPECTED = (ValueError, OSError)  # DataError, InfeasibleError, unknown options and names; files and folders
 
 app = typer.Typer(
@@ -111,9 +112,13 @@ def main() -> None:
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
         try:
-            app()
+            if "" in sys.argv[1:]:
+                raise ValueError("an argument is empty (a variable of the shell without a value?)")
+            status = app(standalone_mode=False)
         finally:
             sys.stdout.flush()
+    except _UsageError as error:
+        status = _report_usage(error)
     except BrokenPipeError:  # the reader of our output went away
         discard(sys.stdout)
         raise SystemExit(1) from None
@@ -125,6 +130,20 @@ def main() -> None:
             raise
         say(f"mh4: {_report(error)}", style="red")
         raise SystemExit(2 if isinstance(error, EXPECTED) else 1) from None
+    raise SystemExit(status or 0)
+
+
+def _report_usage(error: Exception) -> int:
+    """Say in one line what is wrong with a command, or, where it is incomplete, what there is; returns the status."""
+    context = getattr(error, "ctx", None)
+    if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
+        typer.echo(context.get_help(), nl=False)
+        return 2
+    command = context.command_path if context is not None else "mh4"
+    problem = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    problem = problem.replace("Input should", "must").replace("Value error, ", "")
+    say(f"{command}: {problem[:1].lower()}{problem[1:]} (see {command} --help)", style="red")
+    return 2
 
 
 class _Closed(io.TextIOBase):
@@ -156,6 +175,8 @@ def _is_of_output(error: OSError) -> bool:
 
 def _report(error: Exception) -> str:
     """One line about an error; of one that nobody expected, where it came up as well."""
+    if isinstance(error, FileExistsError) and error.filename is not None:
+        return f"{shortened(str(error.filename), LONGEST_PATH)}: is a file, not a folder (choose another name)"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{shortened(str(error.filename), LONGEST_PATH)}: {failure_reason(error)}"
     if isinstance(error, EXPECTED):

@@ -16,6 +16,7 @@ from .options import (
     DeviceOption,
     SkipBadOption,
     ThreadsOption,
+    check_conllu,
     error_policy,
     output,
     report_skipped,
@@ -71,6 +72,8 @@ def uncertain(
 
     set_threads(threads)
     errors = error_policy(skip_bad)
+    if not skip_bad:
+        check_conllu(Path(source), "for text, take what mh4 parse --text writes")
     parser = Parser(model, device=device.value, threads=threads)
     parsed = parser.parse(source, keep_heads=keep_heads, predict="heads", errors=errors, confidence=True)
     words = least_certain(parsed, count)

@@ -1,15 +1,18 @@
 """What several commands share: options, the two consoles, messages."""
 
+import codecs
 import os
 import re
 import sys
 from enum import StrEnum
+from pathlib import Path
 from typing import Annotated, TextIO
 
 import typer
 from rich.console import Console
 
-from mh4.data.errors import Errors
+from mh4.data.errors import DataError, Errors
+from mh4.data.files import is_standard_input, open_input
 from mh4.decoders import decoder_names
 from mh4.machine import available_threads
 from mh4.training import presets
@@ -24,6 +27,9 @@ _ARGUMENT = re.compile(
     r'=(?P<value>True|False|\d+|"[^"]*")'
 )
 _OPTION_NAMES = {"format": "input"}
+
+_COLUMNS = 10  # of CoNLL-U
+_LINE = 1 << 16  # bytes of a line that are looked at
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
@@ -101,6 +107,19 @@ def set_threads(threads: int | None) -> None:
     import torch
 
     torch.set_num_threads(threads or min(torch.get_num_threads(), available_threads()))
+
+
+def check_conllu(path: Path, advice: str) -> None:
+    """DataError, with advice, for a regular file that begins like text, which CoNLL-U does not; others are not read."""
+    if is_standard_input(path) or (os.path.exists(path) and not os.path.isfile(path)):
+        return
+    with open_input(path) as stream:
+        for number, line in enumerate(iter(lambda: stream.readline(_LINE), b""), start=1):
+            content = line.removeprefix(codecs.BOM_UTF8)
+            if content.strip() and not content.startswith(b"#"):
+                if b"\t" not in content and len(content.split()) != _COLUMNS:
+                    raise DataError(f"{path}:{number}: is not CoNLL-U ({advice})")
+                return
 
 
 def error_policy(skip_bad: bool) -> Errors:

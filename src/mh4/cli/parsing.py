@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
+import os
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mh4 import IMPORTED_AT
-from mh4.data.errors import DataError
-from mh4.data.files import check_output, is_standard_input, open_input
+from mh4.data.files import check_output
 from mh4.data.folders import is_folder_name, pair_files
 from mh4.data.writing import output_format
 
@@ -22,6 +21,7 @@ from .options import (
     DeviceOption,
     SkipBadOption,
     ThreadsOption,
+    check_conllu,
     error_policy,
     report_skipped,
     say,
@@ -34,8 +34,7 @@ if TYPE_CHECKING:
     from mh4.parsers.base import Count
     from mh4.parsers.request import ParseOptions
 
-_COLUMNS = 10  # of CoNLL-U
-_LINE = 1 << 16  # bytes of a line that are looked at
+MOST_TREES = 10_000  # of a sentence
 
 
 class InputFormat(StrEnum):
@@ -52,7 +51,7 @@ def parse(
         list[str],
         typer.Argument(
             help="Model folder, and the file to parse, or several, or folders of files; - is standard input.",
-            metavar="MODEL [INPUT]...",
+            metavar="MODEL [INPUT]",
         ),
     ],
     target: Annotated[
@@ -99,7 +98,9 @@ def parse(
         float | None,
         typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_)."),
     ] = None,
-    k_best: Annotated[int, typer.Option(min=1, help="Write each sentence with its K best trees.", metavar="K")] = 1,
+    k_best: Annotated[
+        int, typer.Option(min=1, max=MOST_TREES, help="Write each sentence with its K best trees.", metavar="K")
+    ] = 1,
     unique: Annotated[
         str | None,
         typer.Option(
@@ -110,7 +111,10 @@ def parse(
     among: Annotated[
         int,
         typer.Option(
-            min=1, metavar="K", help="With --unique: look among the K best trees for the best one with its relations."
+            min=1,
+            max=MOST_TREES,
+            metavar="K",
+            help="With --unique: look among the K best trees for the best one with its relations.",
         ),
     ] = 1,
     search: Annotated[
@@ -140,6 +144,8 @@ def parse(
 ) -> None:
     """Parse CoNLL-U or text. Predicts HEAD and DEPREL, and UPOS, XPOS, FEATS and LEMMA where they are missing ("_")."""
     if text is not None:
+        if form not in (InputFormat.conllu, InputFormat.text):
+            raise ValueError(f"--text is for raw text; name the file of --input {form.value} without it")
         form, paths = InputFormat.text, [*paths, text]
     folders, sources = _split(paths, ensemble)
     errors = error_policy(skip_bad)
@@ -152,6 +158,9 @@ def parse(
         "unique": unique,
         "among": among,
     }
+    from mh4.parsers.request import Request
+
+    Request.of(**options)  # an error, if they do not go together, before anything is loaded
     if cluster is not None:
         if ensemble or target == "-":
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
@@ -180,7 +189,11 @@ def parse(
         pairs = _pairs(sources, target, form.value)
         if form is InputFormat.conllu and not skip_bad:
             for source, _ in pairs:
-                _check_conllu(source)
+                check_conllu(
+                    source,
+                    f"--text {source} parses text; --input horizontal or --input vertical parses words, a sentence or "
+                    "a word in each line",
+                )
         from mh4.api import Parser
 
         set_threads(threads)
@@ -209,45 +222,28 @@ def _split(paths: list[str], ensemble: bool) -> tuple[list[str], list[str]]:
     """Model folders, and inputs."""
     models = 1
     if ensemble:
-        models = next((i for i, path in enumerate(paths) if not Path(path).is_dir()), len(paths))
+        models = next((i for i, path in enumerate(paths) if not os.path.isdir(path)), len(paths))
         if models == 0:
             raise ValueError(f"{paths[0]}: is not a folder (--ensemble takes model folders, then the input)")
     folders, sources = paths[:models], paths[models:] or ["-"]
-    if ensemble and len(sources) > 1 and not Path(sources[0]).exists():
+    if ensemble and len(sources) > 1 and not os.path.exists(sources[0]):
         raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then the input)")
-    if "" in paths:
-        raise ValueError("a path is empty (check the command)")
     return folders, sources
 
 
 def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str | Path]]:
     """Inputs and outputs; everything that is wrong with them is found before a model is loaded."""
+    if model := next((path for path in sources if os.path.isfile(os.path.join(path, "config.json"))), None):
+        raise ValueError(f"{model}: is a model folder, not an input (the model comes first; for several, --ensemble)")
     if is_folder_name(target):
         return [(source, output) for source, output in pair_files(sources, target, form)]
-    if len(sources) > 1 or Path(sources[0]).is_dir():
+    if len(sources) > 1 or os.path.isdir(sources[0]):
         what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
         if output_format(target)[0] == "-":
             raise ValueError(f"{what}: parsed files need a folder (--output FOLDER)")
         return [(source, output) for source, output in pair_files(sources, target, form)]
     check_output(output_format(target)[0])
     return [(Path(sources[0]), target)]
-
-
-def _check_conllu(path: Path) -> None:
-    """DataError for a regular file that begins like text, which CoNLL-U does not."""
-    if is_standard_input(path) or (path.exists() and not path.is_file()):
-        return
-    with open_input(path) as stream:
-        for number, line in enumerate(iter(lambda: stream.readline(_LINE), b""), start=1):
-            content = line.removeprefix(codecs.BOM_UTF8)
-            if not content.strip() or content.startswith(b"#"):
-                continue
-            if b"\t" not in content and len(content.split()) != _COLUMNS:
-                raise DataError(
-                    f"{path}:{number}: is not CoNLL-U (--text {path} parses text; --input horizontal or --input "
-                    "vertical parses words, a sentence or a word in each line)"
-                )
-            return
 
 
 def _parse_all(

@@ -142,6 +142,10 @@ def train(
     from mh4.training.segmenter import segmenter_options
     from mh4.training.trainer import train as run
 
+    if resume and overwrite:
+        raise ValueError("--resume continues what --overwrite would replace; choose one")
+    if segmenter_settings and not segmenter:
+        raise ValueError("--segmenter-settings cannot be used with --no-segmenter")
     if system is not None and many_roots:
         raise ValueError("--many-roots cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):

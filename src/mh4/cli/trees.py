@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from mh4.data.files import check_input
+
 from .options import DecodingThreadsOption, SkipBadOption, TreeClass, error_policy, output, report_skipped, say
 
 
@@ -58,6 +60,8 @@ def coverage(
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
 
     errors = error_policy(skip_bad)
+    for path in treebanks:
+        check_input(path)  # not when those before it were measured
     if per_sentence:
         if not as_json:
             typer.echo("\t".join(("treebank", "sentence", "words", *TREE_CLASSES)))

@@ -28,6 +28,7 @@ __all__ = [
     "STDIN_NAME",
     "STDOUT_NAME",
     "atomic_output",
+    "check_input",
     "check_output",
     "failure_reason",
     "is_descriptor",
@@ -121,6 +122,13 @@ def open_input(path: str | Path, name: str | None = None) -> Iterator[BinaryIO]:
     name = name or source_name(path)
     with open_unread(path) as opened, _naming(name), _unpacked(opened, name) as stream:
         yield stream
+
+
+def check_input(path: str | Path) -> None:
+    """`DataError`, long before the input is read, if `open_input` would refuse it; a pipe is not opened."""
+    if not is_standard_input(path) and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
+        with open_input(path):
+            pass
 
 
 @contextmanager

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from .errors import DataError
-from .files import check_output, is_descriptor, is_standard_input, open_input
+from .files import check_input, check_output, is_descriptor, is_standard_input
 
 __all__ = ["FilePair", "is_folder_name", "pair_files"]
 
@@ -69,10 +69,8 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
         name = "standard input" if is_standard_input(path) else str(path)
         raise DataError(f"{name}: has no name of its own for a file in a folder (parse it alone)")
     path = Path(path)
-    if not path.is_dir():
-        if not path.is_fifo():  # opening a pipe would end its writer
-            with open_input(path):
-                pass
+    if not os.path.isdir(path):
+        check_input(path)
         yield path, Path(path.name)
         return
     ending = ".conllu" if form == "conllu" else ".txt"

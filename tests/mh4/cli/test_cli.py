@@ -376,7 +376,6 @@ def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path,
     fails_with_one_line(run(*parse, "my file.conllu"), "mh4: my file.conllu: no such file (check the path)")
     fails_with_one_line(run(*parse, twin, "none.conllu", "-o", tmp_path / "out"), "none.conllu: no such file")
     fails_with_one_line(run(*parse, twin.parent, "-o", tmp_path / "out", "--input", "text"), "that end in .txt")
-    fails_with_one_line(run(*parse, "", "-o", tmp_path / "out"), "a path is empty")
     fails_with_one_line(run("transform", "--to", "mh4", twin, "-o", f"{tmp_path}/out/"), "is the name of a folder")
     assert not (tmp_path / "out").exists()
 
@@ -438,8 +437,87 @@ def test_an_interrupted_cluster_leaves_nothing_and_says_nothing(small_model, sma
     assert list(out.iterdir()) == list(scratch.glob("mh4-*")) == []
 
 
+@pytest.mark.parametrize(
+    ("command", "said"),
+    [
+        ("parse", "mh4 parse: missing argument 'MODEL [INPUT]' (see mh4 parse --help)"),
+        ("parse m x --threads 0", "mh4 parse: invalid value for '--threads'"),
+        ("parse m x --k-best 99999999999999999999", "mh4 parse: invalid value for '--k-best'"),
+        ("parse m x --unique nsubj --among 99999999", "mh4 parse: invalid value for '--among'"),
+        ("parse m x --min-confidence nan", "mh4 parse: invalid value for '--min-confidence'"),
+        ("parse m x --device meta", "is not one of 'auto', 'cpu', 'cuda' (see mh4 parse --help)"),
+        ("parse m x --text", "option '--text' requires an argument"),
+        ("parse m x --keephead", "mh4 parse: no such option: --keephead"),
+        ("train x", "mh4 train: missing option '--dev' (see mh4 train --help)"),
+        ("bench nothing", "mh4 bench: no such command 'nothing' (see mh4 bench --help)"),
+        ("nothing", "mh4: no such command 'nothing' (see mh4 --help)"),
+        ("--nothing", "mh4: no such option: --nothing (see mh4 --help)"),
+    ],
+)
+def test_a_wrong_command_is_one_line(command, said, run):
+    line = fails_with_one_line(run(*command.split()), said)
+    assert line.count("mh4") == 1 + line.count("(see mh4")
+    assert "Input should" not in line
+    assert "Value error" not in line
+
+
+@pytest.mark.parametrize("command", [(), ("bench",)])
+def test_an_incomplete_command_shows_what_there_is(command, run):
+    result = run(*command)
+    assert (result.returncode, result.stderr) == (2, b"")
+    assert b"Usage: " in result.stdout
+
+
+@pytest.mark.parametrize(
+    "command",
+    ["parse m ?", "parse m x -o ?", "parse ? x", "train ? --dev x", "eval x --model ?", "sample ?", "train x -o ?"],
+)
+def test_an_empty_argument_is_not_the_working_folder(command, run, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fails_with_one_line(run(*("" if word == "?" else word for word in command.split())), "an argument is empty")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_does_not_go_together_is_found_before_anything_is_loaded(run, small_model, small_treebanks, monkeypatch):
+    monkeypatch.setattr("mh4.api.Parser", None)
+    parse = ("parse", small_model, small_treebanks[1])
+    fails_with_one_line(run(*parse, "--text", "-", "--input", "vertical"), "--text is for raw text")
+    fails_with_one_line(run(*parse, "--predict", "heads,stem"), "unknown column 'stem'")
+    fails_with_one_line(run(*parse, "--among", "3"), "--unique")
+    fails_with_one_line(run(*parse, "--confidence", "--k-best", "2"), "not for both")
+    fails_with_one_line(run("parse", small_treebanks[1], small_model), "is a model folder, not an input")
+    fails_with_one_line(run("parse", small_model, small_model, "-o", "folder/"), "is a model folder, not an input")
+    fails_with_one_line(run("uncertain", small_model, "nothing.conllu"), "nothing.conllu: no such file")
+
+
+def test_every_input_is_looked_at_before_the_first_one_is_measured(run, small_treebanks, small_model, tmp_path):
+    listed = run("coverage", small_treebanks[1], tmp_path / "nothing.conllu", "--per-sentence")
+    fails_with_one_line(listed, "nothing.conllu: no such file")
+    assert listed.stdout == b""
+    fails_with_one_line(run("bench", "all", "-o", tmp_path, tmp_path), "config.json: no such file")
+    fails_with_one_line(run("bench", "all", "-o", tmp_path, small_model, tmp_path / "nothing"), "nothing: no such file")
+    fails_with_one_line(run("sample", small_treebanks[1]), "dev.conllu: is a file, not a folder (choose another name)")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_very_long_names_are_errors_like_others(run, small_model, small_treebanks):
+    long = "x" * 5000
+    for command in (
+        ("parse", small_model, long),
+        ("parse", long, small_treebanks[1]),
+        ("parse", small_model, small_treebanks[1], long, "-o", "folder/"),
+        ("parse", small_model, small_treebanks[1], "-o", long),
+        ("parse", "--ensemble", small_model, long),
+        ("eval", long, long),
+        ("coverage", long),
+    ):
+        assert len(fails_with_one_line(run(*command), "file name too long")) < 1100
+
+
 def test_options_that_do_not_go_together(run, small_treebanks):
     train = ("train", small_treebanks[0], "--dev", small_treebanks[1])
+    fails_with_one_line(run(*train, "--resume", "--overwrite"), "choose one")
+    fails_with_one_line(run(*train, "--no-segmenter", "--segmenter-settings", "epochs=2"), "--no-segmenter")
     fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
     fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")

@@ -101,7 +101,7 @@ def test_debug_shows_the_traceback(tmp_path):
 
 
 def test_running_out_of_memory_is_said(monkeypatch, capsys):
-    def greedy():
+    def greedy(**_):
         raise MemoryError("Unable to allocate 3 TiB")
 
     monkeypatch.setattr(cli, "app", greedy)

@@ -49,7 +49,7 @@ def test_files_do_not_become_standard_streams(tmp_path):
 
 
 def test_other_failures_are_not_those_of_standard_output(monkeypatch, capsys):
-    def broken():
+    def broken(**_):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(cli, "app", broken)

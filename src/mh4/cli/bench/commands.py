@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from mh4.data.files import check_input
 from mh4.decoders import decoder_names
 from mh4.training.presets import PRESETS
 
@@ -204,8 +205,14 @@ def bench_all(
     threads: ThreadsOption = None,
 ) -> None:
     """Run every benchmark in its own process; write benchmark.json, decoders.svg and performance.md. Takes minutes."""
+    from mh4.parsers.folder import read_config
+
     from .report import run_all
 
+    if model is not None:
+        read_config(model)  # an error, if it is none, before all other benchmarks have run
+    if treebank is not None:
+        check_input(treebank)
     common = ["--decoder", decoder.value, "--device", device.value]
     if threads is not None:
         common += ["--threads", str(threads)]
