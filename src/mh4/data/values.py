@@ -32,6 +32,12 @@ def value_problem(value: str, column: int) -> str | None:
     return None if is_unicode(value) else "is not valid Unicode"
 
 
+def sound(value: str, column: int) -> str:
+    """A value of a model of an earlier version, which learnt padded and blank ones, too, as it may be written."""
+    stripped = value.strip()
+    return stripped if value_problem(stripped, column) is None else "_"
+
+
 def surely_sound(values: Sequence[str], column: int | None = None) -> bool:
     """Whether values are sound, in a column or in any, told from all at once: fast, as nearly all are.
 

@@ -4,9 +4,9 @@ import re
 import reprlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from operator import index
-from typing import Any, TypeVar, get_type_hints
+from typing import Any, TypeVar, get_args, get_type_hints
 
 import numpy as np
 from pydantic import TypeAdapter, ValidationError
@@ -58,9 +58,12 @@ def problems_in_words(kind: type[Any]) -> Iterator[None]:
 def _describe(kind: type[Any], error: Mapping[str, Any]) -> str:
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         for place in error["loc"][:-1]:
-            kind = get_type_hints(kind)[place]
+            hint = get_type_hints(kind)[place]
+            kind = next(one for one in (hint, *get_args(hint)) if is_dataclass(one))  # of "Columns | None", too
         known = ", ".join(field.name for field in fields(kind))
         message = f"unknown option; known: {known}"
+    elif error["type"] == "missing":
+        message = "is missing"
     elif error["type"] == "value_error":
         message = str(error["ctx"]["error"])
     elif error["type"] == "json_invalid":

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
+from mh4.data.values import FEATS, LEMMA, UPOS, XPOS, sound
 from mh4.models.annotator import Annotator, ColumnScores
 from mh4.models.devices import send
 
@@ -73,9 +74,11 @@ class ColumnReader:
         self._known_forms = {key[0] for key in keys}
         self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
         self._cut = torch.tensor([rule.cut for rule in columns.rules], dtype=torch.int64, device=device)
-        self._upos = np.array([*columns.upos, UNKNOWN], dtype=object)
+        self._lexicon = {key: lemma for key, lemma in columns.lexicon.items() if sound(lemma, LEMMA) == lemma}
+        self._upos = np.array([*(sound(tag, UPOS) for tag in columns.upos), UNKNOWN], dtype=object)
         self._xpos, self._feats = (
-            np.array([analysis[column] or UNKNOWN for analysis in columns.analyses], dtype=object) for column in (1, 2)
+            np.array([sound(analysis[place], column) for analysis in columns.analyses], dtype=object)
+            for place, column in ((1, XPOS), (2, FEATS))
         )
 
     def choose(
@@ -217,7 +220,7 @@ class ColumnReader:
 
     def _lemma(self, form: str, tag: str, features: str, rules: tuple[list[int], list[float]]) -> str:
         """Of the lexicon, or of the best rule; rules come with their scores, best first."""
-        lexicon, key = self.columns.lexicon, f"{form}\t{tag}"
+        lexicon, key = self._lexicon, f"{form}\t{tag}"
         found = lexicon.get(key)
         if found is None:
             found = lexicon.get(f"{key}\t{features}")
@@ -231,7 +234,7 @@ class ColumnReader:
             if score + _KNOWN <= best:
                 break
             lemma = self.columns.rules[rule].apply(form)
-            if lemma is not None and lemma == lemma.strip():  # forms may hold white space inside
+            if lemma and lemma == lemma.strip():  # forms may hold white space inside
                 score += _KNOWN * ((tag, lemma) in self._known_lemmas)
                 if score > best:
                     best, found = score, lemma

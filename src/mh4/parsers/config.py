@@ -1,6 +1,7 @@
 """Settings of models and of their training: checked when they are made, saved beside the weights as config.json."""
 
 import json
+import reprlib
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from functools import reduce
@@ -278,15 +279,15 @@ def from_dict(data: Mapping[str, Any]) -> Config:
     """
     values = dict(data)
     found = values.pop("format", None)
+    if isinstance(found, bool) or not isinstance(found, int) or found not in (1, 2, FORMAT):
+        raise ValueError(f"model format {reprlib.repr(found)}; this version reads formats 1 to {FORMAT}")
     if found == 1:
         kind = "greedy" if "transitions" in values else "chart"
         kind = "perceptron" if values.pop("scorer", None) == "perceptron" else kind
-    elif found in (2, FORMAT):
-        kind = values.pop("kind", None)
     else:
-        raise ValueError(f"model format {found!r}; this version reads formats 1 to {FORMAT}")
+        kind = values.pop("kind", None)
     if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"unknown kind of model {kind!r}; known: {', '.join(KINDS)}")
+        raise ValueError(f"unknown kind of model {reprlib.repr(kind)}; known: {', '.join(KINDS)}")
     if found == 2 and isinstance(network := values.get("network"), dict):
         values["network"] = _with_analysis_weight(network)
     return checked(KINDS[kind], json.dumps(values))

@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
+from mh4.data.values import DEPREL, sound
 from mh4.models.devices import HostCopy
 
 from .relation_places import RelationPlaces
@@ -70,7 +71,7 @@ class RelationReader:
     """
 
     def __init__(self, names: Sequence[str], places: RelationPlaces) -> None:
-        self._names = np.array(names, dtype=object)
+        self._names = np.array([sound(name, DEPREL) for name in names], dtype=object)
         self._allowed = places.allowed(names)
 
     def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:

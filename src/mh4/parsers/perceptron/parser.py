@@ -10,6 +10,7 @@ import torch
 
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
+from mh4.data.values import DEPREL, sound
 
 from ..base import TreebankParser, check_greedy
 from ..config import PerceptronConfig
@@ -142,7 +143,7 @@ class PerceptronParser(TreebankParser):
             heads,
             relations,
         )
-        names = self.vocabulary.relations
+        names = [sound(name, DEPREL) for name in self.vocabulary.relations]
         return [
             Annotation(heads[start:stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
             for start, stop in zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True)
