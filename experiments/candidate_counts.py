@@ -66,7 +66,7 @@ def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -
         return np.empty(0, np.int64), np.empty(0, np.int32)
     system = get_system(parser.config.system)
     templates = system.compiled_templates()
-    actions = Actions.of(system, len(parser.vocabulary.relations), parser.vocabulary.forced_root)
+    actions = Actions.of(system, parser.vocabulary.places.allowed(parser.vocabulary.relations))
     room = new_room(system, templates, actions, max(map(len, sentences)))
     text = parser.vocabulary.text(sentences)
     counts = _count(system.code, from_lists(*parser.lists), templates, actions, text, room)

@@ -107,7 +107,7 @@ def test_the_command_asks_for_a_gpu(small_treebanks, tmp_path):
 
 def test_the_cpu_has_no_bf16(small_treebanks, tmp_path):
     train(*small_treebanks, tmp_path, small_config(max_steps=4), device="cpu")
-    with pytest.raises(ValueError, match="precision bf16 is for GPUs; train with fp32"):
+    with pytest.raises(ValueError, match='precision bf16 is for GPUs; train with precision="fp32" on the CPU'):
         train(*small_treebanks, tmp_path, short(small_config()), device="cpu", overwrite=True)
     assert json.loads((tmp_path / "config.json").read_text())["training"]["precision"] == "fp32"
     assert log_of(tmp_path)
