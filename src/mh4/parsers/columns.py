@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
+from itertools import product
+from math import prod
 from typing import Annotated, Literal, Self
 
 import numpy as np
@@ -20,12 +22,14 @@ UNKNOWN = "_"
 MOST_XPOS = 400  # with more tags, each is told from others by its characters
 MOST_XPOS_CLASSES = 4000  # with more of those, XPOS is the commonest one that goes with UPOS and FEATS
 UNSEEN = 5.0  # see `Columns.relation_probabilities`
+LIKELY = 0.05  # a sentence without FEATS has none if that is as likely, else they are not known
 MOST_CELLS = 10**7  # of tables with a column for each analysis
 
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 Cut = Annotated[int, Field(ge=0, lt=2**31)]
 Analysis = tuple[str, str, str]
+Given = tuple[str | None, str | None, str | None]  # an analysis of a training word, None where it is not known
 Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
 
 
@@ -53,18 +57,21 @@ def _canonical(feats: str) -> str:
 class Columns:
     """What training sentences have in the columns UPOS, XPOS, FEATS and LEMMA.
 
-    A column that is "_" in all of them is none that the model knows.
+    A column that is "_" in all of them is not one that the model knows. In others "_" is an unknown UPOS, XPOS or
+    LEMMA; in FEATS it is an empty value, unless the whole sentence has none and words like its words usually have some.
 
     Attributes
     ----------
     analyses
-        UPOS, XPOS and FEATS of words, the most frequent ones first.
+        UPOS, XPOS and FEATS of words, the most frequent ones first; "_" in what is unknown only if no other analysis
+        has the rest.
     lemma_rules
         See `LemmaRule`.
     lexicon
         The lemma of a form, a tab and its UPOS or, where there are several lemmas, of these, another tab and FEATS.
     seen
-        Of each form, the indices of its analyses, each followed by how often it had it.
+        Of each form, the indices of its analyses, each followed by how often it had it. What is not known, and may be
+        one of several, is not counted.
     by_relation
         The same of each relation: of its dependents.
     agreement
@@ -102,32 +109,35 @@ class Columns:
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
         """All that training sentences hold."""
-        analyses: Counter[Analysis] = Counter()
+        analyses = _Analyses(sentences)
         of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
         of_relation: dict[str, Counter[Analysis]] = defaultdict(Counter)
         agreement: dict[str, list[int]] = defaultdict(lambda: [0, 0])
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
-        for sentence in sentences:
-            tags = list(zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), strict=True))
-            analyses.update(tags)
+        for sentence, given in zip(sentences, analyses.given, strict=True):
+            tags = [analyses.only[analysis] for analysis in given]
             for form, analysis in zip(sentence.forms, tags, strict=True):
-                of_form[form][analysis] += 1
+                if analysis is not None:
+                    of_form[form][analysis] += 1
             for head, relation, analysis in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True):
-                if head < 0 or relation == UNKNOWN:
+                if head < 0 or relation == UNKNOWN or analysis is None:
                     continue
                 of_relation[relation][analysis] += 1
-                if head:
-                    of_head = _by_attribute(tags[head - 1][2])
+                if head and (head_analysis := tags[head - 1]) is not None:
+                    of_head = _by_attribute(head_analysis[2])
                     for attribute, feature in _by_attribute(analysis[2]).items():
                         if attribute in of_head:
-                            key = f"{relation}\t{analysis[0]}\t{tags[head - 1][0]}\t{attribute}"
+                            key = f"{relation}\t{analysis[0]}\t{head_analysis[0]}\t{attribute}"
                             agreement[key][feature != of_head[attribute]] += 1
-            for form, lemma, (upos, _, feats) in zip(sentence.forms, sentence.lemmas, tags, strict=True):
+            for form, lemma, upos, (_, _, feats) in zip(
+                sentence.forms, sentence.lemmas, sentence.upos, given, strict=True
+            ):
                 if lemma != UNKNOWN:
                     pairs[form, lemma] += 1
                     lemmas[f"{form}\t{upos}"].add(lemma)
-                    lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
+                    if feats is not None:
+                        lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
         rules: Counter[LemmaRule] = Counter()
         for (form, lemma), count in pairs.items():
             rules[lemma_rule(form, lemma)] += count
@@ -135,7 +145,7 @@ class Columns:
         for key, found in lemmas.items():
             if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
                 (lexicon[key],) = found
-        ordered = _by_frequency(analyses)
+        ordered = _by_frequency(analyses.counts)
         index = {analysis: k for k, analysis in enumerate(ordered)}
         seen, by_relation = (
             {
@@ -299,17 +309,108 @@ class Columns:
                 gains[(*places, j)] = np.log(share / chance)
         return gains
 
+    @cached_property
+    def _featureless(self) -> dict[str, float]:
+        return _shares_without_features(dict(zip(self.analyses, self.occurrences()[1].tolist(), strict=True)))
+
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
 
-        What is "_", other than FEATS, is `IGNORED`.
+        What is not known is `IGNORED`.
         """
         rules = [
             IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
             for form, lemma in zip(sentence.forms, sentence.lemmas, strict=True)
         ]
-        analyses = map(self._indices, sentence.upos, sentence.xpos, sentence.feats)
-        return np.array([(*analysis, rule) for analysis, rule in zip(analyses, rules, strict=True)], np.int64)
+        known = not self.attributes or not _lacks_features(sentence, self._featureless)
+        words = zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), rules, strict=True)
+        return np.array(
+            [(*self._target(upos, xpos, feats, known), rule) for upos, xpos, feats, rule in words], np.int64
+        )
+
+    def _target(self, upos: str, xpos: str, feats: str, known: bool) -> tuple[int, int, int]:
+        """Indices of an analysis of a training word; `IGNORED` where it is not known."""
+        return (
+            self.upos_index.get(upos, IGNORED),
+            self._xpos_index.get(xpos, IGNORED),
+            self._feats_index.get(feats, IGNORED) if known else IGNORED,
+        )
+
+
+class _Analyses:
+    """The analyses of the words of training sentences.
+
+    Attributes
+    ----------
+    given
+        Of each sentence, what is known of the analysis of each word.
+    counts
+        How often there are those that are whole, and those that no other one completes, with "_" in what is not known.
+    only
+        Of each one that is given, the only analysis that has what is known; None if there are several.
+    """
+
+    def __init__(self, sentences: Sequence[Sentence]) -> None:
+        self.given: list[Sequence[Given]] = [
+            list(zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), strict=True))
+            for sentence in sentences
+        ]
+        without = [_is_without_features(sentence) for sentence in sentences]
+        if not all(without):
+            counts = Counter(a for own, none in zip(self.given, without, strict=True) if not none for a in own)
+            shares = _shares_without_features(counts)  # type: ignore[arg-type]
+            for i in np.flatnonzero(without).tolist():
+                if _lacks_features(sentences[i], shares):
+                    self.given[i] = [(upos, xpos, None) for upos, xpos, _ in self.given[i]]
+        for column in (0, 1):
+            self._forget_empty(column)
+        known = Counter(analysis for own in self.given for analysis in own)
+        self.counts: Counter[Analysis] = Counter()
+        self._having: dict[Given, list[Analysis]] = defaultdict(list)
+        for analysis in sorted(known, key=lambda analysis: analysis.count(None)):
+            if None not in analysis or analysis not in self._having:
+                self._add(analysis, known[analysis])
+        self.only = {
+            analysis: self._having[analysis][0] if len(self._having[analysis]) == 1 else None for analysis in known
+        }
+
+    def _forget_empty(self, column: int) -> None:
+        """Where others have a value, "_" is unknown."""
+        empty = [any(analysis[column] == UNKNOWN for analysis in own) for own in self.given]
+        if any(analysis[column] != UNKNOWN for own in self.given for analysis in own):
+            for i in np.flatnonzero(empty).tolist():
+                self.given[i] = [
+                    (*a[:column], None if a[column] == UNKNOWN else a[column], *a[column + 1 :])  # type: ignore[misc]
+                    for a in self.given[i]
+                ]
+
+    def _add(self, given: Given, count: int) -> None:
+        upos, xpos, feats = (UNKNOWN if value is None else value for value in given)
+        self.counts[upos, xpos, feats] += count
+        for part in product((upos, None), (xpos, None), (feats, None)):
+            self._having[part].append((upos, xpos, feats))
+
+
+def _is_without_features(sentence: Sentence) -> bool:
+    return set(sentence.feats) <= {"", UNKNOWN}
+
+
+def _shares_without_features(counts: Mapping[Analysis, float]) -> dict[str, float]:
+    """For each UPOS the share of its words that have no features, and as that of "" the share of all words."""
+    totals: Counter[str] = Counter()
+    without: Counter[str] = Counter()
+    for (upos, _, feats), count in counts.items():
+        for name in (upos, ""):
+            totals[name] += count
+            without[name] += count * (feats in ("", UNKNOWN))
+    return {name: without[name] / total for name, total in totals.items() if total}
+
+
+def _lacks_features(sentence: Sentence, shares: Mapping[str, float]) -> bool:
+    """Whether FEATS are not known: the sentence has none, and that is not likely by `_shares_without_features`."""
+    return (
+        _is_without_features(sentence) and prod(shares.get(upos, shares.get("", 1)) for upos in sentence.upos) < LIKELY
+    )
 
 
 def _indices_and_counts(pairs: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

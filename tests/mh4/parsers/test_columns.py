@@ -109,13 +109,90 @@ def test_columns_that_the_treebank_does_not_have():
     assert columns.targets(sentence)[:, 1:].tolist() == [[IGNORED, 0, IGNORED], [IGNORED, 0, 0], [IGNORED, 0, IGNORED]]
 
 
+FULL = rows("dogs dog NOUN N Number=Plur", "see see VERB V Tense=Pres", "us we PRON P Case=Acc", ". . PUNCT . _")
+
+
+def hidden(sentence, **columns):
+    """The sentence without some columns, or values of them."""
+    return sentence.replace(**{name: value or ["_"] * len(sentence) for name, value in columns.items()})
+
+
+@pytest.mark.parametrize("column", ["feats", "xpos", "upos"])
+def test_what_whole_sentences_lack_is_not_known(column):
+    """Neither as an analysis, nor of a form, nor of a relation, nor as what is to be learnt."""
+    without = hidden(FULL, **{column: None})
+    columns = Columns.from_sentences([FULL, without])
+    full = Columns.from_sentences([FULL])
+    assert columns.analyses == full.analyses
+    assert columns.lexicon.items() >= full.lexicon.items()
+    assert {form: pairs[::2] for form, pairs in columns.seen.items()} == {
+        form: pairs[::2] for form, pairs in full.seen.items()
+    }
+    targets = columns.targets(without)
+    at = ("upos", "xpos", "feats").index(column)
+    assert (targets[:, at] == IGNORED).all()
+    others = [k for k in range(4) if k != at]
+    assert (targets[:, others] == columns.targets(FULL)[:, others]).all()
+
+
+def test_a_sentence_without_features_has_none_if_that_is_likely():
+    short = rows("oh oh INTJ I _", ". . PUNCT . _")
+    nouns = [rows(*["x x NOUN N Number=Sing"] * 9, "y y NOUN N _"), rows(*["z z NOUN N _"] * 2)]
+    for sentence, known in ((short, True), (nouns[1], False), (rows("z z NOUN N _"), True)):
+        columns = Columns.from_sentences([FULL, rows("oh oh INTJ I _", "x x NOUN N Number=Sing"), nouns[0], sentence])
+        assert (columns.targets(sentence)[:, 2] != IGNORED).all() == known
+        assert ("NOUN", "N", "_") in columns.analyses  # of nouns, 1 in 12 has no features
+        assert ("z" in columns.seen) == (known and "z" in sentence.forms)
+    assert len(Columns.from_sentences([short, short]).targets(short)) == 2  # no sentence has features
+    assert (Columns.from_sentences([short, short]).targets(short)[:, 2] == 0).all()
+
+
+def test_what_goes_with_one_analysis_alone_counts_as_that():
+    one = rows("us we PRON _ _", "dogs dog NOUN _ _")
+    more = rows("ox ox NOUN N Number=Sing", "me I PRON P Case=Acc")
+    columns = Columns.from_sentences([FULL, more, one])
+    assert columns.seen["us"] == (columns.analyses.index(("PRON", "P", "Case=Acc")), 2)
+    assert columns.seen["dogs"] == (columns.analyses.index(("NOUN", "N", "Number=Plur")), 1)  # it may be singular
+    assert sum(columns.by_relation["dep"][1::2]) == 4  # without that of the last sentence
+    assert sum(columns.by_relation["root"][1::2]) == 3
+
+
+def test_lemmas_of_words_whose_features_are_not_known_are_told_apart_by_known_ones_alone():
+    without = rows("dogs doggy NOUN N _", "see see VERB V _", "us we PRON P _")
+    lexicon = Columns.from_sentences([FULL, without]).lexicon
+    assert {key: lemma for key, lemma in lexicon.items() if key.startswith("dogs")} == {
+        "dogs\tNOUN\tNumber=Plur": "dog"
+    }
+
+
+def test_without_tags_all_words_say_whether_a_sentence_is_likely_to_have_features():
+    """Of the words of the first sentence, three in four have some."""
+    first, short, long = (
+        rows(*(f"{form} x _ _ {feats}" for form, feats in words))
+        for words in (
+            [("a", "Case=Nom"), ("b", "Case=Acc"), ("c", "Case=Gen"), ("d", "_")],
+            [("d", "_"), ("e", "_")],
+            [("d", "_"), ("e", "_"), ("f", "_")],
+        )
+    )
+    columns = Columns.from_sentences([first, short, long])
+    assert (columns.targets(short)[:, 2] != IGNORED).all()
+    assert (columns.targets(long)[:, 2] == IGNORED).all()
+
+
+def test_analyses_that_nothing_completes_stay():
+    columns = Columns.from_sentences([FULL, rows("hm hm INTJ _ _", "dogs dog NOUN _ _")])
+    assert set(columns.analyses) == {*Columns.from_sentences([FULL]).analyses, ("INTJ", "_", "_")}
+    assert columns.targets(rows("hm hm INTJ _ _", ". . PUNCT . _"))[:, :3].tolist()[0][1] == IGNORED
+
+
 def test_many_xpos_are_told_apart_by_their_characters(monkeypatch):
     monkeypatch.setattr(columns_module, "MOST_XPOS", 3)
-    columns = Columns.from_sentences([rows(*(f"w w NOUN {tag} _" for tag in ("ab", "abc", "bb", "b", "_")))])
+    columns = Columns.from_sentences([rows(*(f"w w NOUN {tag} _" for tag in ("ab", "abc", "bb", "b")), "w w ADP _ _")])
     assert columns.known == {"upos", "xpos", "lemmas"}
     parts = columns.classes.analyses.parts
-    assert len(parts) == 1 + columns.classes.xpos == 1 + 7  # a, b; b, the end; c, the end; the end
-    of_tag = {xpos: set(np.flatnonzero(parts[1:, k])) for k, (_, xpos, _) in enumerate(columns.analyses)}
+    assert len(parts) == 2 + columns.classes.xpos == 2 + 7  # a, b; b, the end; c, the end; the end
+    of_tag = {xpos: set(np.flatnonzero(parts[2:, k])) for k, (_, xpos, _) in enumerate(columns.analyses)}
     assert {tag: len(own) for tag, own in of_tag.items()} == {"ab": 3, "abc": 4, "bb": 3, "b": 2, "_": 0}
     assert len(of_tag["ab"] & of_tag["abc"]) == 2
     assert len(of_tag["ab"] & of_tag["bb"]) == 2
