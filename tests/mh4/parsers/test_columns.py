@@ -171,8 +171,8 @@ def test_without_tags_all_words_say_whether_a_sentence_is_likely_to_have_feature
         rows(*(f"{form} x _ _ {feats}" for form, feats in words))
         for words in (
             [("a", "Case=Nom"), ("b", "Case=Acc"), ("c", "Case=Gen"), ("d", "_")],
-            [("d", "_"), ("e", "_")],
-            [("d", "_"), ("e", "_"), ("f", "_")],
+            [("d", "_")],
+            [("d", "_"), ("e", "_"), ("f", "_"), ("g", "_")],
         )
     )
     columns = Columns.from_sentences([first, short, long])
