@@ -29,7 +29,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from .decoder import check_numbers
-from .lanes import add, broadcast, fold, gather, lane_max, load, splat, store, vmax
+from .lanes import REGISTER, add, broadcast, fold, gather, lane_max, load, splat, store, vmax
 from .mh4_chart import (
     NEG,
     SHIFT,
@@ -45,7 +45,8 @@ from .mh4_chart import (
 )
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 
-HALF = W // 2
+V = REGISTER  # lanes of the way back, which keeps too many vectors for two registers each
+HALF = V // 2
 # What is known about each i and W neighbouring k.
 AROUND, ARC, BY_HEAD, KNOWN = range(4)
 
@@ -115,7 +116,7 @@ def _outside_shapes(n):
     square = (N, pitch)
     known = ((N + W - 1) // W, (N | 1) * KNOWN * W)
     whole_groups = ((N + W - 1) // W * W, pitch)
-    return known, square, (1, pitch), whole_groups, square, square, square, (1, 2 * pitch), (N * (N - 1) // 2, W)
+    return known, square, (1, pitch), whole_groups, square, square, square, (1, 2 * pitch), (N * (N - 1) // 2, V)
 
 
 def outside_floats(n: int) -> int:
@@ -190,16 +191,16 @@ def _begin(l, n, shift, C3, o):
 
 @njit(nogil=True, forceinline=True)
 def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
-    """What a pair (j, l) knows about each of W neighbouring k, `OPEN` … `KEEP_S1`, and then ra, la, la1 and la2."""
-    at = k * SLOTS
-    ra = load(A, (row_of_ra, at + RA * W), W) + load(B, (l, at + RA * W), W)
-    la = load(A, (j, at + LA * W), W) + load(B, (l, at + LA * W), W)
-    la1 = load(A, (j, at + LA1 * W), W) + load(B, (l, at + LA1 * W), W)
-    la2 = load(A, (j, at + LA2 * W), W) + load(B, (l, at + LA2 * W), W) + splat(arc[l, j], W)
-    opened = load(A, (j, at + SHIFT * W), W) + load(C2, (l, k), W) + below_l
-    closed = gather(C3l, (k, j), C3l.shape[1], W) + below_l
-    to_s0 = load(A, (j, at + RA2 * W), W) + load(B, (l, at + RA2 * W), W)
-    to_s1 = load(A, (j, at + RA1 * W), W) + load(B, (l, at + RA1 * W), W)
+    """What a pair (j, l) knows about each of V neighbouring k, `OPEN` … `KEEP_S1`, and then ra, la, la1 and la2."""
+    at = k // W * (SLOTS * W) + k % W
+    ra = load(A, (row_of_ra, at + RA * W), V) + load(B, (l, at + RA * W), V)
+    la = load(A, (j, at + LA * W), V) + load(B, (l, at + LA * W), V)
+    la1 = load(A, (j, at + LA1 * W), V) + load(B, (l, at + LA1 * W), V)
+    la2 = load(A, (j, at + LA2 * W), V) + load(B, (l, at + LA2 * W), V) + splat(arc[l, j], V)
+    opened = load(A, (j, at + SHIFT * W), V) + load(C2, (l, k), V) + below_l
+    closed = gather(C3l, (k, j), C3l.shape[1], V) + below_l
+    to_s0 = load(A, (j, at + RA2 * W), V) + load(B, (l, at + RA2 * W), V)
+    to_s1 = load(A, (j, at + RA1 * W), V) + load(B, (l, at + RA1 * W), V)
     return opened, closed, to_s0, vmax(ra, la), to_s1, vmax(la1, la2), ra, la, la1, la2
 
 
@@ -209,37 +210,38 @@ def _pull(j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to
 
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
-    to_right = to_item = s0_gone = s1_gone = splat(NEG, W)
+    to_right = to_item = s0_gone = s1_gone = splat(NEG, V)
     pair = _pair(0, j)
-    row, of_k = k // W, 0
-    row_j, lane_j = j // W, j % W
+    row, of_k = k // W, k % W
+    row_j, of_j = j // W, j % W
     for i in range(j):
-        e = broadcast(E_to, (j, i), W)
-        item = load(blocks, at, W)
+        e = broadcast(E_to, (j, i), V)
+        item = load(blocks, at, V)
         v = vmax(add(item, opened, one), add(e, closed, one))
-        around_j, around_k = broadcast(known, (row_j, of_k + lane_j), W), load(known, (row, of_k), W)
-        arc_k = add(load(known, (row, of_k + ARC * W), W), to_s0, one)
-        arc_j = add(broadcast(arc_to, (j, i), W), to_s1, one)
+        around_j, around_k = broadcast(known, (row_j, of_j), V), load(known, (row, of_k), V)
+        arc_k = add(load(known, (row, of_k + ARC * W), V), to_s0, one)
+        arc_j = add(broadcast(arc_to, (j, i), V), to_s1, one)
         o = vmax(add(around_j, vmax(arc_k, keep_s0), one), add(around_k, vmax(arc_j, keep_s1), one))
-        store(blocks, at + W, vmax(load(blocks, at + W, W), add(o, opened, one)))
+        store(blocks, at + W, vmax(load(blocks, at + W, V), add(o, opened, one)))
         to_right = vmax(to_right, add(o, item, one))
         to_item = vmax(to_item, add(o, e, one))
         x, y = add(v, around_j, one), add(v, around_k, one)
         s0_gone = vmax(s0_gone, x)
         s1_gone = vmax(s1_gone, y)
-        arrived = load(known, (row, of_k + BY_HEAD * W), W)
+        arrived = load(known, (row, of_k + BY_HEAD * W), V)
         store(known, (row, of_k + BY_HEAD * W), vmax(arrived, add(x, arc_k, one)))
         of_pair = fold(add(o, closed, one), add(y, arc_j, one))
-        store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), W), of_pair))
+        store(pairs, (pair, 0), vmax(load(pairs, (pair, 0), V), of_pair))
         at += 2 * W
         of_k += KNOWN * W
+        of_j += KNOWN * W
         pair += 1
     return to_right, to_item, s0_gone, s1_gone
 
 
 @njit(nogil=True, forceinline=True)
 def _raise(matrix, at, v):
-    store(matrix, at, vmax(load(matrix, at, W), v))
+    store(matrix, at, vmax(load(matrix, at, V), v))
 
 
 @njit(nogil=True, forceinline=True)
@@ -247,31 +249,31 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
     """Hand on from all items, the longest first."""
     A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
     known, O2, O2l, C3l, E_to, arc_to, by_dependent, limit, pairs = o
-    one = splat(unit, W)
+    one = splat(unit, V)
     pitch = limit.shape[1] // 2
     limit[0, :pitch] = 0
     for l in range(n + 1, 1, -1):
         _begin(l, n, shift, charts.C3, o)
         for j in range(l - 1):
             row_of_ra = row_of_root_move(A, j, l)
-            around = splat(O2l[0, j], W)
-            by_l = splat(NEG, W)
-            for k in range(_first(j), l, W):
-                below_l = load(limit, (0, pitch + k - l), W)
+            around = splat(O2l[0, j], V)
+            by_l = splat(NEG, V)
+            for k in range((j + 1) // V * V, l, V):
+                below_l = load(limit, (0, pitch + k - l), V)
                 opened, closed, to_s0, keep_s0, to_s1, keep_s1, ra, la, la1, la2 = _links(
                     j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l
                 )
-                from_link = load(known, _at(AROUND, j, k), W)
-                at = _block(starts[j], j, k)
+                from_link = load(known, _at(AROUND, j, k), V)
+                at = _block(starts[j], j, k // W * W) + k % W
                 to_right, to_item, s0_gone, s1_gone = _pull(
                     j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one
                 )
                 s0_gone = vmax(s0_gone, around + closed)
                 outside = vmax(vmax(from_link, to_item), around + keep_s0)
                 store(known, _at(AROUND, j, k), outside)
-                to_right = vmax(to_right + load(shift, (j, k), W), outside + load(E_of, (j, k), W))
+                to_right = vmax(to_right + load(shift, (j, k), V), outside + load(E_of, (j, k), V))
                 _raise(O2l, (0, k), to_right)
-                _raise(O2, (j, k), outside + load(C2, (l, k), W))
+                _raise(O2, (j, k), outside + load(C2, (l, k), V))
                 _raise(known, _at(BY_HEAD, j, k), s0_gone + ra)
                 _raise(known, _at(BY_HEAD, l, k), s0_gone + la)
                 _raise(by_dependent, (j, k), s1_gone + la1)
