@@ -1,5 +1,7 @@
 """The two losses of the annotator have each their own weight."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -16,8 +18,10 @@ def test_losses_are_weighted_each_by_its_own():
     words, targets = torch.ones(2, 5), torch.tensor([[0, 0, 0, 2], [1, 0, 0, 1]])
     values = {}
     for weights in ((1.0, 0.0), (0.0, 1.0), (0.25, 3.0)):
-        annotator.analysis_weight, annotator.lemma_weight = weights
-        values[weights] = annotator.loss(words, targets).item()
+        weighted = Annotator(replace(config, analysis_weight=weights[0], lemma_weight=weights[1]), 5, classes).eval()
+        for name in ("upos", "xpos", "feats", "lemmas"):
+            setattr(weighted, name, getattr(annotator, name))
+        values[weights] = weighted.loss(words, targets).item()
     analysis, lemma = values[1.0, 0.0], values[0.0, 1.0]
     assert min(analysis, lemma) > 0.1
     assert abs(analysis - lemma) > 0.01

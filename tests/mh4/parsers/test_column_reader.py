@@ -1,0 +1,105 @@
+"""What is added up for a word's analyses and lemma, with scores that are made by hand."""
+
+import numpy as np
+import pytest
+import torch
+from small import ANNOTATING_NETWORK
+
+from mh4.data.lemma_rules import lemma_rule
+from mh4.data.sentence import Sentence
+from mh4.models.annotator import Annotator, ColumnScores
+from mh4.parsers import column_reader
+from mh4.parsers.column_reader import ColumnReader
+from mh4.parsers.columns import Columns
+from mh4.parsers.request import Request
+
+RELATIONS = ["root", "dep"]
+
+
+def sentence(*words):
+    """Words "form lemma upos xpos feats", all children of the first."""
+    columns = list(zip(*(word.split() for word in words), strict=True))
+    return Sentence(
+        columns[0],
+        heads=[-1, 0, *[1] * (len(words) - 1)],
+        relations=["root", *["dep"] * (len(words) - 1)],
+        **dict(zip(("lemmas", "upos", "xpos", "feats"), columns[1:], strict=True)),
+    )
+
+
+def reader_of(*sentences):
+    columns = Columns.from_sentences(sentences)
+    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    return ColumnReader(columns, annotator, torch.device("cpu"), RELATIONS)
+
+
+def scores_of(reader, words, analyses=None, rules=None):
+    """Scores of so many words: 0, but for some analyses and rules."""
+    found = ColumnScores(
+        torch.zeros(words, len(reader.columns.analyses)), torch.zeros(words, len(reader.columns.rules))
+    )
+    for (word, k), score in (analyses or {}).items():
+        found.analyses[word, k] = score
+    for (word, k), score in (rules or {}).items():
+        found.lemmas[word, k] = score
+    return found
+
+
+def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_spread_over_all():
+    reader = reader_of(
+        sentence("saw saw X N _", "saw see X V _", "saw saw X N _"),
+        sentence("dog dog X N _", "see see X V _", "the the X D _"),
+    )
+    columns = reader.columns
+    words = Sentence(["saw", "new", "the"])
+    _, candidates, scores, *_ = reader.choose(scores_of(reader, 3), [words], True)
+    total = {}
+    for word in range(3):
+        for k, score in zip(candidates[word].tolist(), scores[word].tolist(), strict=True):
+            total[word, columns.analyses[k][1]] = score - reader._commonest_first[k].item()
+    share = {"N": 3 / 6, "V": 2 / 6, "D": 1 / 6}
+    counts = {0: {"N": 2, "V": 1}, 2: {"D": 1}}
+    for (word, tag), score in total.items():
+        expected = 0.0  # of a form that training does not have, nothing is known
+        if word in counts:
+            expected = column_reader._SEEN * np.log(counts[word].get(tag, 0) + column_reader._UNSEEN * share[tag])
+        assert score == pytest.approx(expected, abs=1e-5), (word, tag)
+    assert len(total) == 9
+
+
+@pytest.mark.parametrize(("form", "fits"), [("s", False), ("xs", True)])
+def test_a_rule_that_would_leave_nothing_is_not_taken(form, fits):
+    reader = reader_of(sentence("dogs dog NOUN N _", "of of ADP P _"))
+    cuts = reader.columns.rules.index(lemma_rule("dogs", "dog"))
+    scores = scores_of(reader, 1, rules={(0, cuts): 9.0})
+    classes, *_ = reader.choose(scores, [Sentence([form])], False)
+    assert (int(classes[0, 2]) == cuts) == fits
+
+
+def test_given_features_choose_the_lemma_unless_they_are_overwritten():
+    training = sentence("saw saw NOUN N Number=Sing", "saw sawe NOUN N Case=Gen", "of of ADP P _")
+    reader = reader_of(training)
+    given = sentence("saw _ NOUN N Number=Sing")
+    other = next(k for k, (_, _, feats) in enumerate(reader.columns.analyses) if feats == "Case=Gen")
+    scores = scores_of(reader, 1, analyses={(0, other): 9.0})
+    for columns, lemma in (("lemmas", "saw"), ("feats,lemmas", "sawe")):
+        choices = reader.choose(scores, [given], False)
+        (values,) = reader.read(choices, [given], Request.of(columns, overwrite=True))
+        assert values["lemmas"] == (lemma,)
+
+
+def test_dependents_agree_with_their_own_heads():
+    agreeing = [
+        sentence(f"n n NOUN N Case={case}", f"a a ADJ A Case={case}") for case in ("Nom", "Acc") for _ in range(8)
+    ]
+    reader = reader_of(*agreeing, sentence("v v VERB V _", *["b b ADJ A Case=Acc"] * 4))
+    analyses = {(upos, feats): k for k, (upos, _, feats) in enumerate(reader.columns.analyses)}
+    words = Sentence(["x", "y", "z"], upos=["VERB", "NOUN", "ADJ"])
+    sure = {(0, analyses["VERB", "_"]): 9.0, (1, analyses["NOUN", "Case=Nom"]): 9.0}
+    choices = reader.choose(scores_of(reader, 3, analyses=sure), [words], False)
+    found = {}
+    for head in (1, 2):  # the adjective's
+        heads = np.array([-1, 0, 1, head], np.int32)
+        (values,) = reader.read(choices, [words], Request.of("feats"), [(heads, np.array([0, 1, 1]))])
+        found[head] = values["feats"][2]
+    assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the commoner one, and that of the noun
