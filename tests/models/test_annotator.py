@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from mh4.models.annotator import Analyses, Annotator, Classes
+from mh4.models.annotator import IGNORED, Analyses, Annotator, Classes
 from mh4.models.network_config import NetworkConfig
 
 
@@ -22,6 +22,9 @@ def test_losses_are_weighted_each_by_its_own():
         for name in ("upos", "xpos", "feats", "lemmas"):
             setattr(weighted, name, getattr(annotator, name))
         values[weights] = weighted.loss(words, targets).item()
+        without_lemmas = targets.clone()
+        without_lemmas[:, 3] = IGNORED
+        assert (weighted.loss(words, without_lemmas).item() == values[weights]) == (weights == (1.0, 0.0))
     analysis, lemma = values[1.0, 0.0], values[0.0, 1.0]
     assert min(analysis, lemma) > 0.1
     assert abs(analysis - lemma) > 0.01
