@@ -116,6 +116,17 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
         mh4.train(train, dev, tmp_path / "m", decoder="eisner", device="cpu")
 
 
+def test_every_option_of_training_arrives(small_treebanks, tmp_path, monkeypatch):
+    given, loaded = {}, {}
+    monkeypatch.setattr("mh4.api.train_network", lambda *paths, **options: given.update(paths=paths[:3], **options))
+    monkeypatch.setattr("mh4.api.Parser", lambda folder, **options: loaded.update(folder=folder, **options))
+    functions = {"errors": print, "on_step": len, "on_evaluation": repr}
+    options = {"device": "cpu", "threads": 3, "resume": True, "overwrite": True}
+    mh4.train(*small_treebanks, tmp_path / "m", **options, segmenter="epochs=2", **functions)
+    assert given == {"paths": (*small_treebanks, tmp_path / "m"), "segmenter": "epochs=2", **options, **functions}
+    assert loaded == {"folder": tmp_path / "m", "device": "cpu", "threads": 3}
+
+
 def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings():
     balanced = configure().training
     assert (balanced.learning_rate, balanced.patience, balanced.seed, balanced.max_epochs) == (0.004, 20, 1, 0)

@@ -104,6 +104,44 @@ def test_the_k_best_trees_are_those_of_the_decoder(parser, dev):
     assert len(parser.k_best(["a"], 3)) == 1
 
 
+def test_the_k_best_trees_keep_given_heads(parser, dev):
+    sentence = next(one for one in dev if len(one) > 4)
+    best = parser(sentence).heads.tolist()
+    other = next(h for h in range(1, len(sentence) + 1) if h not in (2, best[2]) and best[h] != 2)
+    given = sentence.replace(heads=[-1, -1, other, *[-1] * (len(sentence) - 2)])
+    trees = parser.k_best(given, 4, keep_heads=True)
+    assert len(trees) == 4
+    assert {int(tree.heads[2]) for tree in trees} == {other}
+    assert parser.k_best(given, 1)[0].heads.tolist() == best
+
+
+def test_given_heads_stay_in_files_however_uncertain(parser, dev, tmp_path):
+    given = dev[0].replace(heads=[-1, *dev[0].heads[1:3], *[-1] * (len(dev[0]) - 2)])
+    parser.parse_file([given], tmp_path / "out.conllu", keep_heads=True, min_confidence=1.0)
+    (written,) = read_conllu(tmp_path / "out.conllu")
+    assert written.heads.tolist()[:3] == given.heads.tolist()[:3]
+    assert written.relations[:2] == given.relations[:2]
+    parser.parse_file([given], tmp_path / "out.conllu", min_confidence=1.0)
+    (written,) = read_conllu(tmp_path / "out.conllu")
+    assert -1 in written.heads.tolist()[1:3]
+
+
+@pytest.mark.parametrize("likely", [0, 1, 2])
+def test_among_several_trees_relations_decide_with_the_scores(likely, parser, dev, monkeypatch):
+    """The logarithms of the relations' probabilities are made by hand: those of one tree are far larger."""
+    sentence = next(one for one in dev if len(one) > 4)
+    trees = [tree.heads.tolist() for tree in parser.k_best(sentence, 3)]
+    read = type(parser.relations).read
+
+    def with_logs(self, relations, arcs, heads, *others):
+        found = read(self, relations, arcs, heads, *others)
+        return found._replace(logs=np.full(len(heads) - 1, 0.0 if heads.tolist() == trees[likely] else -1e4))
+
+    monkeypatch.setattr(type(parser.relations), "read", with_logs)
+    (found,) = parser.parse([sentence], unique="obj", among=3)
+    assert found.heads.tolist() == trees[likely]
+
+
 def test_files_of_several_trees_have_unique_ids_and_count_sentences_once(parser, dev, tmp_path):
     path = tmp_path / "out.conllu"
     count = parser.parse_file([*dev[:3], dev[0]], path, k_best=3)
