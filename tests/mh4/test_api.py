@@ -123,7 +123,8 @@ def test_every_option_of_training_arrives(small_treebanks, tmp_path, monkeypatch
     functions = {"errors": print, "on_step": len, "on_evaluation": repr}
     options = {"device": "cpu", "threads": 3, "resume": True, "overwrite": True}
     mh4.train(*small_treebanks, tmp_path / "m", **options, segmenter="epochs=2", **functions)
-    assert given == {"paths": (*small_treebanks, tmp_path / "m"), "segmenter": "epochs=2", **options, **functions}
+    assert given.pop("segmenter").startswith("epochs=2")
+    assert given == {"paths": (*small_treebanks, tmp_path / "m"), **options, **functions}
     assert loaded == {"folder": tmp_path / "m", "device": "cpu", "threads": 3}
 
 
