@@ -121,6 +121,8 @@ def test_given_heads_stay_in_files_however_uncertain(parser, dev, tmp_path):
     (written,) = read_conllu(tmp_path / "out.conllu")
     assert written.heads.tolist()[:3] == given.heads.tolist()[:3]
     assert written.relations[:2] == given.relations[:2]
+    assert written.heads[3] == -1
+    assert written.relations[2] == given.relations[2] == dev[0].relations[2]  # given without a head
     parser.parse_file([given], tmp_path / "out.conllu", min_confidence=1.0)
     (written,) = read_conllu(tmp_path / "out.conllu")
     assert -1 in written.heads.tolist()[1:3]
