@@ -24,6 +24,13 @@ SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no number
 _taken = Lock()
 _ALIGNED = 16  # bytes that the place of a tensor in a block is a multiple of
 
+# Of the functions that PyTorch leaves to MKL, the first call decides which of MKL's kernels is taken. Made by several
+# threads at once, that call can be of low accuracy for one of them, and equal seeds give different models
+# (https://github.com/pytorch/pytorch/issues/188792). So it is made here, by one thread.
+VECTOR_FUNCTIONS = (torch.erf, torch.exp, torch.expm1, torch.log, torch.log1p, torch.sqrt, torch.tanh)
+for _function in VECTOR_FUNCTIONS:
+    _function(torch.ones(1, dtype=torch.float32, device="cpu"))
+
 if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenMP's threads, which it does not have
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
