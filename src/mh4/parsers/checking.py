@@ -59,7 +59,8 @@ def _describe(kind: type[Any], error: Mapping[str, Any]) -> str:
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         for place in error["loc"][:-1]:
             hint = get_type_hints(kind)[place]
-            kind = next(one for one in (hint, *get_args(hint)) if is_dataclass(one))  # of "Columns | None", too
+            # Of "Columns | None", too.
+            kind = next(one for one in (hint, *get_args(hint)) if isinstance(one, type) and is_dataclass(one))
         known = ", ".join(field.name for field in fields(kind))
         message = f"unknown option; known: {known}"
     elif error["type"] == "missing":

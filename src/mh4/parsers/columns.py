@@ -397,8 +397,8 @@ def _is_without_features(sentence: Sentence) -> bool:
 
 def _shares_without_features(counts: Mapping[Analysis, float]) -> dict[str, float]:
     """For each UPOS the share of its words that have no features, and as that of "" the share of all words."""
-    totals: Counter[str] = Counter()
-    without: Counter[str] = Counter()
+    totals: dict[str, float] = defaultdict(float)
+    without: dict[str, float] = defaultdict(float)
     for (upos, _, feats), count in counts.items():
         for name in (upos, ""):
             totals[name] += count
