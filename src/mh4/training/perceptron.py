@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -67,20 +68,23 @@ class PerceptronTrainer:
         order = generator.permutation(len(self._text.offsets) - 1)
         random = generator.integers(1, 2**63, dtype=np.uint64)
         before = self.decisions
-        self._weights, self.decisions, wrong = train_epoch(
-            self._system.code,
-            ORACLE_NAMES.index(self.config.oracle),
-            self._weights,
-            self._templates,
-            self._actions,
-            self._text,
-            self._gold,
-            order,
-            self.config.exploration_at(self.epoch),
-            random,
-            self.decisions,
-            self._room,
-        )
+        # In a thread, where no signal arrives: Numba crashes when Ctrl-C interrupts it while it returns a tuple.
+        with ThreadPoolExecutor(1) as thread:
+            self._weights, self.decisions, wrong = thread.submit(
+                train_epoch,
+                self._system.code,
+                ORACLE_NAMES.index(self.config.oracle),
+                self._weights,
+                self._templates,
+                self._actions,
+                self._text,
+                self._gold,
+                order,
+                self.config.exploration_at(self.epoch),
+                random,
+                self.decisions,
+                self._room,
+            ).result()
         self.epoch += 1
         return wrong / max(self.decisions - before, 1)
 

@@ -1,4 +1,6 @@
 import json
+import subprocess
+import sys
 from dataclasses import asdict
 
 import numpy as np
@@ -288,3 +290,31 @@ def test_vocabulary(sample):
     trees[0][root], trees[0][1 if root != 1 else 2] = 1 if root != 1 else 2, 0
     relations = vocabulary.gold(sample[0][:1], trees).relations
     assert relations[root] == -1
+
+
+def test_an_interrupt_within_an_epoch_is_a_keyboard_interrupt(small_treebanks):
+    """Numba crashed when it handed back what the epoch had learnt with an interruption pending."""
+    script = """
+import signal, sys, time
+from mh4.parsers.config import PerceptronConfig
+from mh4.training.perceptron import PerceptronTrainer
+from mh4.training.treebanks import read_gold
+trainer = PerceptronTrainer(PerceptronConfig("arc-eager"), read_gold(sys.argv[1], "raise"))
+trainer.train_epoch()
+began = time.perf_counter()
+trainer.train_epoch()
+seconds = time.perf_counter() - began
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+interrupted = 0
+for share in (0.2, 0.4, 0.6, 0.8):
+    signal.setitimer(signal.ITIMER_REAL, share * seconds)
+    try:
+        trainer.train_epoch()
+        time.sleep(seconds)
+    except KeyboardInterrupt:
+        interrupted += 1
+assert trainer.train_epoch() < 1
+print(interrupted)
+"""
+    run = subprocess.run([sys.executable, "-c", script, small_treebanks[0]], capture_output=True, text=True)
+    assert (run.returncode, run.stdout) == (0, "4\n"), run.stderr
