@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from difflib import SequenceMatcher
+from functools import lru_cache
 from typing import NamedTuple
 
 
@@ -54,6 +55,7 @@ class LemmaRule(NamedTuple):
         return -1 if self.casing == ABSOLUTE else self.cut_before + self.cut_after
 
 
+@lru_cache(1 << 17)  # a treebank asks again for most of its words
 def lemma_rule(form: str, lemma: str) -> LemmaRule:
     """The rule with which a form and its lemma have most in common: ``lemma_rule(f, l).apply(f) == l`` for all strings.
 

@@ -110,34 +110,41 @@ class Columns:
     def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
         """All that training sentences hold."""
         analyses = _Analyses(sentences)
+        words: Counter[tuple[str, str, str, str | None]] = Counter()
+        tagged: Counter[tuple[str, Analysis]] = Counter()
+        arcs: Counter[tuple[str, Analysis, Analysis | None]] = Counter()
+        for sentence, given in zip(sentences, analyses.given, strict=True):
+            words.update(zip(sentence.forms, sentence.lemmas, sentence.upos, (a[2] for a in given), strict=True))
+            tags = [analyses.only[analysis] for analysis in given]
+            tagged.update((form, tag) for form, tag in zip(sentence.forms, tags, strict=True) if tag is not None)
+            of_heads = [None, *tags]
+            arcs.update(
+                (relation, tag, of_heads[head])
+                for head, relation, tag in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True)
+                if head >= 0 and relation != UNKNOWN and tag is not None
+            )
         of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
+        for (form, analysis), count in tagged.items():
+            of_form[form][analysis] += count
         of_relation: dict[str, Counter[Analysis]] = defaultdict(Counter)
         agreement: dict[str, list[int]] = defaultdict(lambda: [0, 0])
+        by_attribute = {feats: _by_attribute(feats) for _, _, feats in analyses.counts}
+        for (relation, analysis, of_head), count in arcs.items():
+            of_relation[relation][analysis] += count
+            if of_head is not None:
+                features_of_head = by_attribute[of_head[2]]
+                for attribute, feature in by_attribute[analysis[2]].items():
+                    if attribute in features_of_head:
+                        key = f"{relation}\t{analysis[0]}\t{of_head[0]}\t{attribute}"
+                        agreement[key][feature != features_of_head[attribute]] += count
         pairs: Counter[tuple[str, str]] = Counter()
         lemmas: dict[str, set[str]] = defaultdict(set)
-        for sentence, given in zip(sentences, analyses.given, strict=True):
-            tags = [analyses.only[analysis] for analysis in given]
-            for form, analysis in zip(sentence.forms, tags, strict=True):
-                if analysis is not None:
-                    of_form[form][analysis] += 1
-            for head, relation, analysis in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True):
-                if head < 0 or relation == UNKNOWN or analysis is None:
-                    continue
-                of_relation[relation][analysis] += 1
-                if head and (head_analysis := tags[head - 1]) is not None:
-                    of_head = _by_attribute(head_analysis[2])
-                    for attribute, feature in _by_attribute(analysis[2]).items():
-                        if attribute in of_head:
-                            key = f"{relation}\t{analysis[0]}\t{head_analysis[0]}\t{attribute}"
-                            agreement[key][feature != of_head[attribute]] += 1
-            for form, lemma, upos, (_, _, feats) in zip(
-                sentence.forms, sentence.lemmas, sentence.upos, given, strict=True
-            ):
-                if lemma != UNKNOWN:
-                    pairs[form, lemma] += 1
-                    lemmas[f"{form}\t{upos}"].add(lemma)
-                    if feats is not None:
-                        lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
+        for (form, lemma, upos, feats), count in words.items():
+            if lemma != UNKNOWN:
+                pairs[form, lemma] += count
+                lemmas[f"{form}\t{upos}"].add(lemma)
+                if feats is not None:
+                    lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
         rules: Counter[LemmaRule] = Counter()
         for (form, lemma), count in pairs.items():
             rules[lemma_rule(form, lemma)] += count
