@@ -118,9 +118,26 @@ def test_relative_imports_are_resolved(tmp_path):
     assert expected <= set(imported(file, "mh4.decoders.probe", False))
 
 
+def loaded_by(program):
+    """Modules that a Python program loads."""
+    program += "; import sys; print(*sys.modules, file=sys.stderr)"
+    ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return ended.stderr.split()
+
+
 def test_decoders_import_without_torch():
-    program = "import sys, mh4.decoders; print(*sys.modules)"
-    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
+    loaded = loaded_by("import mh4.decoders as d; [d.get_decoder(name) for name in d.decoder_names()]; d.Derivation")
     assert "mh4.decoders.mst" in loaded
     assert "torch" not in loaded
     assert not [name for name in loaded if name.startswith("mh4.") and room_of(name) not in ("machine", "decoders")]
+
+
+def test_sentences_are_read_without_numba():
+    names = [name for name in modules() if room_of(name) == "data"]
+    assert not {"numba", "torch"} & set(loaded_by(f"import {', '.join(names)}"))
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["parse", "--help"]])
+def test_help_loads_nothing_heavy(arguments):
+    program = f"import sys; sys.argv = ['mh4', *{arguments}]; from mh4.cli import app; app(standalone_mode=False)"
+    assert not {"numba", "numpy", "torch"} & set(loaded_by(program))

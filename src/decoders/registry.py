@@ -1,27 +1,31 @@
 """Decoders by name."""
 
-from .decoder import DEFAULT_MEMORY_LIMIT, Decoder
-from .eisner import Eisner
-from .mh3 import MH3
-from .mh4 import MH4Hybrid, MH4Two
-from .mst import MST
-from .one_endpoint_crossing.first_order import OneEndpointCrossingFirstOrder
-from .one_endpoint_crossing.third_order import OneEndpointCrossing
-from .search import BeamSearch, beam_width
+from __future__ import annotations
 
-_DECODERS: dict[str, type[Decoder]] = {
-    d.name: d for d in (MST, Eisner, MH3, MH4Two, MH4Hybrid, OneEndpointCrossing, OneEndpointCrossingFirstOrder)
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .decoder import Decoder
+
+# Where each class is. Names are known without Numba, which a class needs.
+_HOMES = {
+    "mst": ("mst", "MST"),
+    "eisner": ("eisner", "Eisner"),
+    "mh3": ("mh3", "MH3"),
+    "mh4-two": ("mh4", "MH4Two"),
+    "mh4-hybrid": ("mh4", "MH4Hybrid"),
+    "1ec": ("one_endpoint_crossing.third_order", "OneEndpointCrossing"),
+    "1ec-first-order": ("one_endpoint_crossing.first_order", "OneEndpointCrossingFirstOrder"),
 }
 
 
 def decoder_names() -> tuple[str, ...]:
     """Names that `get_decoder` knows."""
-    return tuple(_DECODERS)
+    return tuple(_HOMES)
 
 
-def get_decoder(
-    name: str, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT, search: str = "exact"
-) -> Decoder:
+def get_decoder(name: str, single_root: bool = True, memory_limit: int | None = None, search: str = "exact") -> Decoder:
     """The decoder called ``name``.
 
     Parameters
@@ -30,8 +34,8 @@ def get_decoder(
         One of `decoder_names`.
     single_root : bool
         Exactly one word is attached to the root, or at least one.
-    memory_limit : int
-        Largest chart (or beam), in bytes, that one sentence may take.
+    memory_limit : int, optional
+        Largest chart (or beam), in bytes, that one sentence may take; by default 2 GiB.
     search : str
         "exact"; or "greedy" or "beam:K" for an approximate search with the scores of mh3, mh4-two or mh4-hybrid.
 
@@ -40,9 +44,15 @@ def get_decoder(
     ValueError
         An unknown name or search, the message listing the known ones; approximate search for another decoder.
     """
-    if name not in _DECODERS:
-        raise ValueError(f"unknown decoder {name!r}; known: {', '.join(_DECODERS)}")
+    if name not in _HOMES:
+        raise ValueError(f"unknown decoder {name!r}; known: {', '.join(_HOMES)}")
+    from .decoder import DEFAULT_MEMORY_LIMIT
+    from .search import BeamSearch, beam_width
+
+    module, class_name = _HOMES[name]
+    decoder: type[Decoder] = getattr(import_module(f".{module}", __package__), class_name)
+    limit = DEFAULT_MEMORY_LIMIT if memory_limit is None else memory_limit
     width = beam_width(search)
     if width is None:
-        return _DECODERS[name](single_root=single_root, memory_limit=memory_limit)
-    return BeamSearch(_DECODERS[name], width, single_root=single_root, memory_limit=memory_limit)
+        return decoder(single_root=single_root, memory_limit=limit)
+    return BeamSearch(decoder, width, single_root=single_root, memory_limit=limit)

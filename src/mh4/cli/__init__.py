@@ -25,9 +25,9 @@ from mh4.machine import Terminated
 
 from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
-from .compiling import announce_compiling, warm_up
+from .compiling import warm_up
 from .evaluation import evaluate
-from .options import discard, in_options, say
+from .options import Commands, discard, in_options, say
 from .parsing import parse
 from .samples import demo, sample
 from .training import train
@@ -39,7 +39,7 @@ LONGEST = 4000  # characters of a message; some list everything that is known
 _UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # of the Click that Typer brings or imports
 EXPECTED = (ValueError, OSError)  # DataError, InfeasibleError, unknown options and names; files and folders
 
-app = typer.Typer(
+app = Commands(
     name="mh4",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -84,6 +84,12 @@ app.command(name="warm-up")(warm_up)
 app.add_typer(bench_app, name="bench")
 
 
+def _announce_compiling() -> None:
+    from .announcing import announce_compiling
+
+    announce_compiling()
+
+
 class _ConsoleHandler(logging.Handler):
     """Log messages as plain lines that stay clear of the progress display."""
 
@@ -103,7 +109,6 @@ def _show_messages() -> None:
 def main() -> None:
     """Entry point: an error that the user can fix is one line on stderr and exit status 2, without a traceback."""
     _show_messages()
-    announce_compiling()
     Terminated.asked = None
     signal.signal(signal.SIGTERM, _terminate)
     signal.signal(signal.SIGINT, _interrupt)
@@ -114,7 +119,7 @@ def main() -> None:
         try:
             if "" in sys.argv[1:]:
                 raise ValueError("an argument is empty (a variable of the shell without a value?)")
-            status = app(standalone_mode=False)
+            status = app(standalone_mode=False, obj=_announce_compiling)
         finally:
             sys.stdout.flush()
     except _UsageError as error:

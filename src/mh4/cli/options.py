@@ -6,10 +6,11 @@ import re
 import sys
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, TextIO
+from typing import Annotated, Any, TextIO
 
 import typer
 from rich.console import Console
+from typer.core import TyperCommand
 
 from mh4.data.errors import DataError, Errors
 from mh4.data.files import is_standard_input, open_input
@@ -36,6 +37,20 @@ DEFAULT_DECODER = DecoderName("mh4-hybrid")
 Preset = StrEnum("Preset", {name: name for name in presets.PRESETS})  # type: ignore[misc]
 DEFAULT_PRESET = Preset(presets.DEFAULT_PRESET)
 PAPER = Preset("paper")
+
+
+class _Command(TyperCommand):
+    def invoke(self, ctx: Any) -> Any:
+        if ctx.obj is not None:
+            ctx.obj()
+        return super().invoke(ctx)
+
+
+class Commands(typer.Typer):
+    """Commands that first call the ``obj`` that the program was started with, unless only their help is printed."""
+
+    def command(self, name: str | None = None, **options: Any) -> Any:
+        return super().command(name, cls=_Command, **options)
 
 
 class Device(StrEnum):

@@ -14,8 +14,6 @@ from xml.sax.saxutils import escape, quoteattr
 import numpy as np
 from rich.cells import cell_len
 
-from mh4.decoders.trees import crossed_arcs
-
 from .confidence import Confidence
 from .doubts import LEGEND, NOTE_SIZE, SURE, doubts, noted, strength, svg_below
 
@@ -352,6 +350,8 @@ def _checked(
     forms: Sequence[str], heads: np.ndarray | Sequence[int], relations: Sequence[str] | None
 ) -> tuple[np.ndarray, np.ndarray]:
     """The heads as an array and which arcs are crossed."""
+    from mh4.decoders.trees import crossed_arcs  # loads Numba
+
     heads = np.asarray(heads, np.int32)
     if not forms or heads.shape != (len(forms) + 1,):
         raise ValueError(

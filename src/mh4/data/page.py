@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from html import escape
 
-from mh4.decoders.trees import is_tree
-
 from .drawing import draw_svg, printable
 from .sentence import Sentence
 
@@ -29,6 +27,8 @@ p {{ margin: 0.3rem 0 0.6rem; }}
 
 def draw_page(sentences: Iterable[Sentence], title: str) -> Iterator[str]:
     """The page in HTML, piece by piece: of each sentence its ID, its text, and its tree, if its heads are one."""
+    from mh4.decoders.trees import is_tree  # loads Numba
+
     yield _HEAD.format(title=escape(printable(title)))
     for place, sentence in enumerate(sentences, start=1):
         text, label = escape(printable(sentence.text)), escape(printable(sentence.label))

@@ -14,8 +14,6 @@ import numpy as np
 from conllu import TokenList
 from conllu import parse as parse_conllu
 
-from mh4.decoders.trees import is_projective, is_tree
-
 from .blocks import STRIDE, Block, find_comment, read_block, sentence_name, text_blocks
 from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
@@ -344,6 +342,8 @@ class Sentence(Guided, Sequence[Word]):
     @property
     def is_projective(self) -> bool:
         """Whether no two arcs cross, the arc from the root included; a ValueError if the heads are not a tree."""
+        from mh4.decoders.trees import is_projective  # loads Numba
+
         return is_projective(self.heads)
 
     # Where it stands.
@@ -480,6 +480,8 @@ class Sentence(Guided, Sequence[Word]):
 
     def _repr_svg_(self) -> str | None:
         """The tree in a notebook."""
+        from mh4.decoders.trees import is_tree  # loads Numba
+
         return draw_svg(self.forms, self.heads, self.relations, self.confidence) if is_tree(self.heads) else None
 
 

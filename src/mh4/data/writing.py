@@ -6,9 +6,10 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import BinaryIO, Literal
+from typing import TYPE_CHECKING, BinaryIO, Literal
 
-from .sentence import Sentence
+if TYPE_CHECKING:
+    from .sentence import Sentence
 
 OutputFormat = Literal["conllu", "json", "jsonl"]
 _PACKED = re.compile(r"\.(gz|xz|bz2)$")

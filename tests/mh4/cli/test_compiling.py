@@ -7,8 +7,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from mh4.cli import compiling
-from mh4.cli.compiling import _Announcer
+from mh4.cli import announcing
+from mh4.cli.announcing import Announcer
 
 
 def compiled(module):
@@ -17,8 +17,8 @@ def compiled(module):
 
 def test_the_first_kernel_of_ours_is_announced_and_no_other(monkeypatch):
     said = []
-    monkeypatch.setattr(compiling, "say", said.append)
-    announcer = _Announcer()
+    monkeypatch.setattr(announcing, "say", said.append)
+    announcer = Announcer()
     announcer.on_start(compiled("numba.cpython.hashing"))
     assert not said
     for _ in range(2):

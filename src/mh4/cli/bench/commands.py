@@ -15,6 +15,7 @@ from ..options import (
     DEFAULT_DECODER,
     PAPER,
     PRESET_HELP,
+    Commands,
     DecoderName,
     Device,
     DeviceOption,
@@ -26,9 +27,7 @@ from ..options import (
     set_threads,
 )
 
-bench_app = typer.Typer(
-    help="Measure time and memory of decoding, reading, training and parsing.", no_args_is_help=True
-)
+bench_app = Commands(help="Measure time and memory of decoding, reading, training and parsing.", no_args_is_help=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RepeatsOption = Annotated[int, typer.Option(min=3, help="Most decodes to time per sentence length.")]
