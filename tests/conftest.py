@@ -4,7 +4,6 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
-from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -15,7 +14,7 @@ import pytest
 import torch
 from hypothesis import settings
 from pretend_gpu import PretendGPU
-from small import ANNOTATING_NETWORK, small_config
+from small import ANNOTATING, changed, small_config
 
 from mh4.data.sample import read_sample
 from mh4.training.segmenter import train_segmenter
@@ -96,5 +95,5 @@ def annotating_model(small_treebanks: tuple[Path, Path], tmp_path_factory: pytes
     """A model folder, briefly trained with eisner, UPOS, XPOS, FEATS and lemmas."""
     folder = tmp_path_factory.mktemp("model") / "columns"
     config = small_config("eisner", max_steps=200, evaluation_steps=200, learning_rate=0.02)
-    train(*small_treebanks, folder, replace(config, network=ANNOTATING_NETWORK), device="cpu")
+    train(*small_treebanks, folder, changed(config, **ANNOTATING), device="cpu")
     return folder

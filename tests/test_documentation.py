@@ -3,12 +3,11 @@
 import ast
 import re
 import shlex
-from dataclasses import replace
 
 import pytest
 import typer
 from paths import ROOT
-from small import small_config
+from small import changed, small_config
 
 from mh4.cli import app
 from mh4.decoders import decoder_names
@@ -48,7 +47,7 @@ def workplace(tmp_path_factory):
         folder / "train.conllu",
         folder / "dev.conllu",
         folder / "models" / "hu",
-        replace(config, network=replace(config.network, analysis_weight=1.0, lemma_weight=1.0)),
+        changed(config, analysis_weight=1.0, lemma_weight=1.0),
         device="cpu",
         segmenter="epochs=1;dimension=16;segment_size=20",
     )

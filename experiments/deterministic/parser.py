@@ -40,8 +40,9 @@ from deterministic.states import (
 from deterministic.step_classifier import HIDDEN, StepClassifier
 from deterministic.word_vectors import WordVectors
 from mh4.data.sentence import Annotation, Sentence
+from mh4.models.word_vocabulary import normalise
 from mh4.parsers.relation_places import ROOT_RELATION
-from mh4.parsers.vocabulary import Vocabulary, normalise
+from mh4.parsers.vocabulary import Vocabulary
 from mh4.transitions.arc_eager import LABELS
 from mh4.transitions.registry import system_name
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mh4.data.errors import require
-from mh4.parsers.vocabulary import normalise
+from mh4.models.word_vocabulary import normalise
 
 EPOCHS = 20
 MIN_COUNT = 2

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 
 from .layers import Classifier
-from .network_config import NetworkConfig
+from .network_config import LossWeights, ScorerConfig
 
 IGNORED = -100  # class of a word without one
 INCOMPLETE = -20.0  # score of an analysis without a UPOS or XPOS where others have one
@@ -73,10 +73,9 @@ class Annotator(nn.Module):
         Of the vectors of words.
     """
 
-    def __init__(self, config: NetworkConfig, size: int, classes: Classes) -> None:
+    def __init__(self, config: ScorerConfig, weights: LossWeights, size: int, classes: Classes) -> None:
         super().__init__()
-        self.analysis_weight, self.lemma_weight = config.analysis_weight, config.lemma_weight
-
+        self.analysis_weight, self.lemma_weight = weights.analysis_weight, weights.lemma_weight
         counts = (classes.upos, classes.xpos, classes.feats), (classes.lemmas,)
         (self.upos, self.xpos, self.feats), (self.lemmas,) = (
             [Classifier(size, config.mlp, count, config.mlp_dropout) if count and weight else None for count in group]

@@ -2,33 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
+from .bilstm_config import BiLSTMConfig
+from .checked import as_json, checked
 from .devices import HOST, send, send_together
-from .encoder import Encoder, States
+from .encoder import Encoder, FileError, States, Words
 from .layers import SMALL, BiLSTM, Linear, room
-from .network_config import NetworkConfig
 from .randomness import Random
 from .rows import Rearranged, take_rows
 from .word_memory import WordMemory
+from .word_vocabulary import UNKNOWN, WordIds, WordVocabulary
 
-UNKNOWN = 0  # index of the unknown word and of the unknown character
-BEGIN, END = 1, 2  # characters around every word
-
-
-class WordIds(NamedTuple):
-    """The words of a sentence as a `WordEncoder` sees them."""
-
-    forms: Sequence[str]
-    words: np.ndarray  # int64 (n,): vocabulary index of each word, `UNKNOWN` for unknown words
-    characters: np.ndarray  # int64 (M,): those of the words one after the other, `BEGIN` and `END` included
-    character_lengths: np.ndarray  # int64 (n,), of sum M
+VOCABULARY = "words.json"  # file of the words and characters of the training text
 
 
 @dataclass(frozen=True)
@@ -92,7 +83,7 @@ class WordEncoder(nn.Module, Random):
     probability ``spelling_dropout``; and whole vectors are dropped with probability ``block_dropout``.
     """
 
-    def __init__(self, config: NetworkConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
+    def __init__(self, config: BiLSTMConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
         super().__init__()
         self.spells_all = config.characters == "all"
         self.block_dropout = config.block_dropout
@@ -176,7 +167,7 @@ class SentenceEncoder(nn.Module):
     The states of two of its layers are what others build on: of the last one, and of ``tagger_layer``, counted from 1.
     """
 
-    def __init__(self, config: NetworkConfig) -> None:
+    def __init__(self, config: BiLSTMConfig) -> None:
         super().__init__()
         self.tagger_layer = config.tagger_layer or config.layers
         self.root = nn.Parameter(room(config.word_size).uniform_(-SMALL, SMALL))
@@ -199,14 +190,32 @@ class SentenceEncoder(nn.Module):
         return states, Rearranged.apply(layers[self.tagger_layer - 1], rows, places).view_as(states)
 
 
-class BiLSTMEncoder(Encoder):
+class BiLSTMEncoder(Encoder[WordIds, WordBatch]):
     """`WordEncoder` and `SentenceEncoder`; the published model."""
 
-    def __init__(self, config: NetworkConfig, word_unknown: Tensor, character_unknown: Tensor) -> None:
-        super().__init__()
+    config_type = BiLSTMConfig
+
+    def __init__(self, config: BiLSTMConfig, files: Mapping[str, bytes]) -> None:
+        super().__init__(config, files)
         self.size, self.word_size = config.hidden, config.word_size
-        self.words = WordEncoder(config, word_unknown, character_unknown)
+        try:
+            self.vocabulary = vocabulary = checked(WordVocabulary, files[VOCABULARY])
+        except ValueError as error:
+            raise FileError(VOCABULARY, str(error)) from None
+        unknown = vocabulary.word_unknown(config.word_unknown), vocabulary.character_unknown(config.character_unknown)
+        self.words = WordEncoder(config, *unknown)
         self.sentence = SentenceEncoder(config)
+
+    @classmethod
+    def learn(cls, config: BiLSTMConfig, sentences: Iterable[Words]) -> dict[str, bytes]:
+        forms = (form for sentence in sentences for form in sentence.forms)
+        return {VOCABULARY: as_json(asdict(WordVocabulary.of(forms, config.min_word_count)))}
+
+    def files(self) -> dict[str, bytes]:
+        return {VOCABULARY: as_json(asdict(self.vocabulary))}
+
+    def prepare(self, sentence: Words) -> WordIds:
+        return self.vocabulary.ids(sentence.forms)
 
     def collate(self, sentences: Sequence[WordIds]) -> WordBatch:
         return WordBatch.of(sentences)

@@ -1,11 +1,30 @@
 """What an encoder is: it makes context vectors of words, from which everything else is predicted."""
 
+from __future__ import annotations
+
+import sys
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, NamedTuple, Protocol, Self
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import torch
+from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
+
+from .checked import STRICT
+
+P = TypeVar("P")
+B = TypeVar("B", bound="Batch")
+
+
+class Words(Protocol):
+    """A sentence, as encoders know it."""
+
+    @property
+    def forms(self) -> Sequence[str]:
+        """Its words."""
+
+    def __len__(self) -> int: ...
 
 
 class Batch(Protocol):
@@ -19,6 +38,14 @@ class Batch(Protocol):
         """The same batch, to be encoded on ``device``."""
 
 
+class FileError(ValueError):
+    """A file of an encoder, named by its name in `Encoder.files`, that does not hold what it should."""
+
+    def __init__(self, name: str, problem: str) -> None:
+        super().__init__(f"{name}: {problem}")
+        self.name, self.problem = name, problem
+
+
 class States(NamedTuple):
     """What an encoder makes of B sentences of up to T words; position 0 is the root."""
 
@@ -27,27 +54,65 @@ class States(NamedTuple):
     words: Tensor | None = None  # (B, T, word_size), vectors of the words alone, if it has such
 
 
-class Encoder(nn.Module, ABC):
+@dataclass(frozen=True, config=STRICT)
+class EncoderConfig:
+    """Settings of an encoder of some kind; those of each kind are a subclass, with a default for ``kind``."""
+
+    kind: str
+
+
+class Encoder(nn.Module, ABC, Generic[P, B]):
     """From words to one context vector per position.
+
+    Made of its settings and of its files, whether it is to be trained or has been: `learn` makes the files of a new
+    one, a model folder holds those that `files` returns. Parameters that do not learn (``requires_grad`` is False) are
+    not among the weights of the model, and so have to come from the files.
 
     Attributes
     ----------
+    config_type : subclass of EncoderConfig
     size : int
         Of the context vectors.
     word_size : int
         Of the vectors of words alone; 0 without.
+    longest : int
+        Words of the longest sentence that it takes; longer ones are parsed in pieces.
     """
 
+    config_type: ClassVar[type[EncoderConfig]]
     size: int
     word_size: int = 0
+    longest: int = sys.maxsize
 
     @abstractmethod
-    def collate(self, sentences: Sequence[Any]) -> Batch:
-        """A batch of sentences, each given by what the vocabulary makes of it once, such as the ids of its words."""
+    def __init__(self, config: Any, files: Mapping[str, bytes]) -> None:
+        """FileError: A file does not hold what it should."""
+        super().__init__()
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, config: Any, sentences: Iterable[Words]) -> dict[str, bytes]:
+        """The files of a new encoder, from its settings and training sentences."""
 
     @abstractmethod
-    def forward(self, batch: Any) -> States:
+    def files(self) -> dict[str, bytes]:
+        """What it adds to the model folder, by name: all that it needs beside its settings and the learnt weights."""
+
+    @abstractmethod
+    def prepare(self, sentence: Words) -> P:
+        """What it sees of a sentence, such as ids of words; `collate` makes batches of that."""
+
+    @abstractmethod
+    def collate(self, sentences: Sequence[P]) -> B:
+        """A batch of some sentences."""
+
+    @abstractmethod
+    def forward(self, batch: B) -> States:
         """Vectors of all positions."""
+
+    def cost(self, sentence: Words) -> int:
+        """How much of a batch a sentence takes, in words of the usual length."""
+        return len(sentence)
 
     def forget(self) -> None:
         """Drop what is kept of words seen before to save time, if anything is; results stay the same."""

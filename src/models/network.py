@@ -12,7 +12,7 @@ from .annotator import Annotator, Classes
 from .dropout import Dropout
 from .encoder import Batch, Encoder
 from .layers import Classifier
-from .network_config import NetworkConfig
+from .network_config import LossWeights, ScorerConfig
 from .randomness import Random, Randomness
 from .rows import take_cells
 from .scorer import ChannelScorer
@@ -37,8 +37,9 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     Parameters
     ----------
-    config : NetworkConfig
     encoder : Encoder
+    config : ScorerConfig
+    weights : LossWeights
     make_scorer : called with the size of context vectors, makes the scorer of a decoder's channels or of transitions
     relations, tags, tag_pairs : int
         Number of relations, of UPOS tags and of UPOS|XPOS pairs; tags are auxiliary, and predicted if their loss has a
@@ -51,8 +52,9 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     def __init__(
         self,
-        config: NetworkConfig,
-        encoder: Encoder,
+        encoder: Encoder[Any, Any],
+        config: ScorerConfig,
+        weights: LossWeights,
         make_scorer: Callable[[int], S],
         relations: int,
         tags: int,
@@ -66,12 +68,14 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.labeler = Classifier(2 * encoder.size, config.mlp, relations, config.mlp_dropout)
         self.taggers = nn.ModuleList(
             Classifier(encoder.size, config.mlp, classes, config.mlp_dropout)
-            for classes in ((tags, tag_pairs) if config.tagger_weight else ())
+            for classes in ((tags, tag_pairs) if weights.tagger_weight else ())
         )
         self.features = None
-        if config.feature_weight and features:
+        if weights.feature_weight and features:
             self.features = Classifier(encoder.size, config.mlp, features, config.mlp_dropout)
-        self.annotator = None if columns is None else Annotator(config, encoder.size + encoder.word_size, columns)
+        self.annotator = (
+            None if columns is None else Annotator(config, weights, encoder.size + encoder.word_size, columns)
+        )
 
         self.register_state_dict_post_hook(_shorten_names)
         self.register_load_state_dict_pre_hook(_lengthen_names)
@@ -80,7 +84,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         """All parameters, those together that learn at one rate; ``factor`` is that of the learning rate."""
         groups = self.encoder.parameter_groups()
         grouped = {parameter for group in groups for parameter in group["params"]}
-        rest = [parameter for parameter in self.parameters() if parameter not in grouped]
+        rest = [own for own in self.parameters() if own.requires_grad and own not in grouped]
         return [{"params": rest, "factor": 1.0}, *groups]
 
     def encode(self, batch: Batch) -> Encoded:
@@ -119,7 +123,9 @@ class ParserNetwork(nn.Module, Generic[S]):
 
 
 def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, metadata: Any) -> None:
-    """The weights of an encoder are saved without its name, as they have been from the first version on."""
+    """Learnt weights alone; those of the encoder without its name, as they have been from the first version on."""
+    for name in _frozen(network):
+        del state[prefix + name]
     for name in [name for name in state if name.startswith(prefix)]:  # all, so that their order stays
         state[prefix + name.removeprefix(prefix).removeprefix(_ENCODER)] = state.pop(name)
 
@@ -129,3 +135,10 @@ def _lengthen_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: 
     for name in network.encoder.state_dict():
         if prefix + name in state:
             state[prefix + _ENCODER + name] = state.pop(prefix + name)
+    for name, parameter in _frozen(network).items():
+        state[prefix + name] = parameter
+
+
+def _frozen(network: ParserNetwork[Any]) -> dict[str, nn.Parameter]:
+    """Parameters that come from the files of the encoder."""
+    return {name: own for name, own in network.named_parameters() if not own.requires_grad}

@@ -17,10 +17,10 @@ def test_runs_with_and_without_columns(treebank):
     run, alone = run_of(treebank, "balanced", 2, False), run_of(treebank, "balanced", 2, True)
     assert run.name == "xx-mh4-hybrid-balanced-2"
     assert alone.name == "xx-mh4-hybrid-balanced.trees-2"
-    assert from_dict(settings_of(run)).network.annotates
-    network = from_dict(settings_of(alone)).network
-    assert not network.annotates
-    assert (network.tagger_weight, network.feature_weight) == (0.2, 0.1)
+    assert from_dict(settings_of(run)).weights.annotates
+    weights = from_dict(settings_of(alone)).weights
+    assert not weights.annotates
+    assert (weights.tagger_weight, weights.feature_weight) == (0.2, 0.1)
 
 
 def test_models_are_scored_on_words_alone(annotating_model, small_treebanks, tmp_path):

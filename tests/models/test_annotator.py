@@ -1,24 +1,23 @@
 """The two losses of the annotator have each their own weight."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 import torch
 
 from mh4.models.annotator import IGNORED, Analyses, Annotator, Classes
-from mh4.models.network_config import NetworkConfig
+from mh4.models.network_config import LossWeights, ScorerConfig
 
 
 def test_losses_are_weighted_each_by_its_own():
     analyses = Analyses(np.array([0, 1]), np.array([0, 0]), np.array([0, 0]), np.eye(2, dtype=np.float32))
     classes = Classes(2, 0, 0, 3, analyses)
-    config = NetworkConfig(mlp=4, mlp_dropout=0.0, analysis_weight=1.0, lemma_weight=1.0)
-    annotator = Annotator(config, 5, classes).eval()
+    config = ScorerConfig(mlp=4, mlp_dropout=0.0)
+    annotator = Annotator(config, LossWeights(analysis_weight=1.0, lemma_weight=1.0), 5, classes).eval()
     words, targets = torch.ones(2, 5), torch.tensor([[0, 0, 0, 2], [1, 0, 0, 1]])
     values = {}
     for weights in ((1.0, 0.0), (0.0, 1.0), (0.25, 3.0)):
-        weighted = Annotator(replace(config, analysis_weight=weights[0], lemma_weight=weights[1]), 5, classes).eval()
+        own = LossWeights(analysis_weight=weights[0], lemma_weight=weights[1])
+        weighted = Annotator(config, own, 5, classes).eval()
         for name in ("upos", "xpos", "feats", "lemmas"):
             setattr(weighted, name, getattr(annotator, name))
         values[weights] = weighted.loss(words, targets).item()

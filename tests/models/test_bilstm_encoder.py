@@ -4,16 +4,17 @@ import numpy as np
 import pytest
 import torch
 
-from mh4.models.bilstm_encoder import BEGIN, END, UNKNOWN, SentenceEncoder, WordBatch, WordEncoder
-from mh4.models.network_config import NetworkConfig
+from mh4.models.bilstm_config import BiLSTMConfig
+from mh4.models.bilstm_encoder import SentenceEncoder, WordBatch, WordEncoder
 from mh4.models.weight_average import WeightAverage
+from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
 
 
 def encoder(characters, word_unknown=0.0, spelling_dropout=0.0, block_dropout=0.0, character_unknown=0.0):
     torch.manual_seed(1)
-    config = NetworkConfig(
+    config = BiLSTMConfig(
         word_size=5,
         character_size=4,
         character_hidden=6,
@@ -99,7 +100,7 @@ def test_taggers_may_build_on_a_lower_layer():
     encoders = []
     for layers, tagger_layer in ((2, 1), (2, 2), (1, 1)):
         torch.manual_seed(2)
-        config = NetworkConfig(word_size=5, hidden=6, layers=layers, lstm_dropout=0.0, tagger_layer=tagger_layer)
+        config = BiLSTMConfig(word_size=5, hidden=6, layers=layers, lstm_dropout=0.0, tagger_layer=tagger_layer)
         encoders.append(SentenceEncoder(config))
     (last, lower), (same, top), (alone, _) = (encoder(words, lengths) for encoder in encoders)
     torch.testing.assert_close(last, same)

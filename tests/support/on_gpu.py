@@ -6,20 +6,23 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from small import SMALL_NETWORK, small_config
+from small import SMALL_ENCODER, SMALL_SCORERS, changed, small_config, small_greedy_config
 
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TransitionConfig, make_config
+from mh4.parsers.definition import Definition
 from mh4.parsers.network import NetworkParser
 from mh4.parsers.registry import new_parser
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.presets import PRESETS
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 SIZES = {
-    name: getattr(SMALL_NETWORK, name)
-    for name in ("word_size", "character_size", "character_hidden", "character_layers", "hidden", "mlp")
+    "mlp": SMALL_SCORERS.mlp,
+    **{
+        name: getattr(SMALL_ENCODER, name)
+        for name in ("word_size", "character_size", "character_hidden", "character_layers", "hidden")
+    },
 }
 STEPS: dict[str, Any] = {"batch_words": 60, "evaluation_steps": 3, "max_steps": 6}
 CERTAIN: dict[str, Any] = {  # nothing is drawn at random
@@ -29,9 +32,7 @@ CERTAIN: dict[str, Any] = {  # nothing is drawn at random
 
 
 def _greedy(system: str, **transitions: str) -> GreedyConfig:
-    config = small_config(**STEPS)
-    settings = TransitionConfig(system=system, exploration_start=0, **transitions)
-    return GreedyConfig(transitions=settings, network=config.network, training=config.training)
+    return small_greedy_config(TransitionConfig(system=system, exploration_start=0, **transitions), **STEPS)
 
 
 CONFIGS: dict[str, NetworkParserConfig] = {
@@ -48,9 +49,7 @@ CONFIGS: dict[str, NetworkParserConfig] = {
 
 def certain(config: NetworkParserConfig) -> NetworkParserConfig:
     """The same without anything that is drawn at random; greedy parsers follow one way through a sentence."""
-    network = {name: value for name, value in CERTAIN.items() if hasattr(config.network, name)}
-    training = {name: value for name, value in CERTAIN.items() if hasattr(config.training, name)}
-    same = replace(config, network=replace(config.network, **network), training=replace(config.training, **training))
+    same = changed(config, **CERTAIN)
     if isinstance(same, GreedyConfig):
         return replace(same, transitions=replace(same.transitions, exploration=0.0, near_exploration=0.0))
     return same
@@ -59,7 +58,7 @@ def certain(config: NetworkParserConfig) -> NetworkParserConfig:
 def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path) -> Trainer:
     """A trainer of a parser with random weights, which depend on the seed alone."""
     train, dev = (read_gold(path) for path in treebanks)
-    parser = new_parser(config, Vocabulary.from_sentences(train, config.training.min_word_count), device)
+    parser = new_parser(Definition.learn(config, train), device)
     return Trainer(parser, train, dev, folder)
 
 

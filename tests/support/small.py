@@ -1,33 +1,49 @@
 """A network that trains in seconds, and what training leaves."""
 
 import json
-from dataclasses import replace
+from dataclasses import fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from safetensors.torch import load_file
 
-from mh4.models.network_config import NetworkConfig
-from mh4.parsers.config import ChartConfig, TrainingConfig
+from mh4.models.bilstm_config import BiLSTMConfig
+from mh4.models.network_config import LossWeights, ScorerConfig
+from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
 
-SMALL_NETWORK = NetworkConfig(
-    word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1, mlp=16
+SMALL_ENCODER = BiLSTMConfig(
+    word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1
 )
-# The same with UPOS, XPOS, FEATS and lemmas.
-ANNOTATING_NETWORK = replace(
-    SMALL_NETWORK,
-    analysis_weight=1.0,
-    lemma_weight=1.0,
-    mlp_dropout=0.0,
-    lstm_dropout=0.0,
-)
+SMALL_SCORERS = ScorerConfig(mlp=16)
+# With UPOS, XPOS, FEATS and lemmas.
+ANNOTATING: dict[str, Any] = {"analysis_weight": 1.0, "lemma_weight": 1.0, "mlp_dropout": 0.0, "lstm_dropout": 0.0}
+ANNOTATOR = ScorerConfig(mlp=16, mlp_dropout=0.0), LossWeights(analysis_weight=1.0, lemma_weight=1.0)
+
+C = TypeVar("C", bound=NetworkParserConfig)
 
 
-def small_config(decoder: str = "mh4-hybrid", **training: object) -> ChartConfig:
+def small_config(decoder: str = "mh4-hybrid", **settings: Any) -> ChartConfig:
     """A network that trains in seconds."""
-    settings = {"batch_words": 60, "evaluation_steps": 4, "max_steps": 12, "learning_rate": 0.01} | training
-    return ChartConfig(decoder=decoder, network=SMALL_NETWORK, training=TrainingConfig(**settings))
+    training = TrainingConfig(batch_words=60, evaluation_steps=4, max_steps=12, learning_rate=0.01)
+    config = ChartConfig(decoder=decoder, encoder=SMALL_ENCODER, scorers=SMALL_SCORERS, training=training)
+    return changed(config, **settings)
+
+
+def small_greedy_config(transitions: TransitionConfig, **settings: Any) -> GreedyConfig:
+    """The same for a greedy parser."""
+    chart = small_config(**settings)
+    return GreedyConfig(transitions, chart.encoder, chart.scorers, chart.weights, chart.training)
+
+
+def changed(config: C, **settings: Any) -> C:
+    """A configuration with other settings, which are named without their part."""
+    parts: dict[str, Any] = {}
+    for field in fields(config):
+        part = getattr(config, field.name)
+        if own := {name: settings.pop(name) for name in [*settings] if is_dataclass(part) and hasattr(part, name)}:
+            parts[field.name] = replace(part, **own)
+    return replace(config, **parts, **settings)
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:

@@ -19,7 +19,7 @@ from mh4.data.text import text_of
 from mh4.decoders import decoder_names
 from mh4.decoders.trees import crossed_arcs
 from mh4.machine import available_threads
-from mh4.models.network_config import NetworkConfig
+from mh4.models.network_config import LossWeights
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
 from mh4.trees.evaluation import evaluate
 
@@ -30,7 +30,7 @@ DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_
 GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
 ANNOTATING = "mh4-hybrid"  # also predicts the other columns, and cuts text
-DEMO_ANNOTATION = NetworkConfig(analysis_weight=0.5, lemma_weight=0.5)
+DEMO_ANNOTATION = LossWeights(analysis_weight=0.5, lemma_weight=0.5)
 DEMO_SEGMENTER = "epochs=2;dimension=16;segment_size=20"
 
 
@@ -75,7 +75,7 @@ def run_demo(folder: Path, console: Console) -> None:
     configs: dict[str, NetworkParserConfig] = {
         name: ChartConfig(decoder=name, training=DEMO_TRAINING) for name in decoder_names()
     }
-    configs[ANNOTATING] = ChartConfig(decoder=ANNOTATING, training=DEMO_TRAINING, network=DEMO_ANNOTATION)
+    configs[ANNOTATING] = ChartConfig(decoder=ANNOTATING, training=DEMO_TRAINING, weights=DEMO_ANNOTATION)
     configs[f"{GREEDY}-greedy"] = GreedyConfig(TransitionConfig(GREEDY), training=DEMO_TRAINING)
     with ProcessPoolExecutor(available_threads(), mp_context=multiprocessing.get_context("spawn")) as pool:
         # The last decoders are the slowest to compile and to run: they go first.

@@ -28,7 +28,7 @@ from mh4.decoders.search import beam_width
 from .checking import check_flag
 from .checksums import write_file
 from .folder import META, SEGMENTER, new_folder, write_json
-from .long_sentences import in_pieces
+from .long_sentences import LONGEST, in_pieces
 from .relation_places import RelationPlaces
 from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
 from .sources import (
@@ -136,7 +136,14 @@ class TreebankParser(CalledWithWords):
         return self._answer_all(sentences, self.check(**options))
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
-        return in_pieces(lambda pieces: self._answer(pieces, request), sentences, request, self.places.only_root)
+        return in_pieces(
+            lambda pieces: self._answer(pieces, request), sentences, request, self.places.only_root, self.longest
+        )
+
+    @property
+    def longest(self) -> int:
+        """Words of the longest sentence that is parsed as one."""
+        return LONGEST
 
     def check(self, **options: Unpack[ParseOptions]) -> Request:
         """The request that options make; see `parse`. A column that is named, and not predicted, is logged, once.

@@ -21,9 +21,8 @@ from pydantic.dataclasses import dataclass
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.models.network_config import STRICT
+from mh4.models.checked import STRICT, checked
 
-from .checking import checked
 from .columns import UNKNOWN
 from .folder import CALIBRATION, read_object, write_json
 

@@ -21,9 +21,9 @@ from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
 from .config import ChartConfig
-from .network import Found, NetworkParser, prediction_batches
+from .definition import Definition
+from .network import Found, NetworkParser
 from .request import HEADS, Request
-from .vocabulary import Vocabulary
 
 log = logging.getLogger("mh4")
 
@@ -33,8 +33,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
 
     Parameters
     ----------
-    config : ChartConfig
-    vocabulary : Vocabulary
+    definition : Definition of a ChartConfig
     device : {"auto", "cpu", "cuda"}
     search : {"exact", "beam:K", "greedy"}
         The last two with decoders of transition systems only.
@@ -48,15 +47,13 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
     config_type = ChartConfig
     can_keep_heads = True
 
-    def __init__(
-        self, config: ChartConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "exact"
-    ) -> None:
+    def __init__(self, definition: Definition[ChartConfig], device: str = "auto", search: str = "exact") -> None:
+        config = definition.config
         decoder = get_decoder(config.decoder, single_root=config.single_root, search=search)
         super().__init__(
-            config,
-            vocabulary,
+            definition,
             device,
-            lambda size: ChannelScorer(size, decoder.roles, config.network.mlp, config.network.mlp_dropout),
+            lambda size: ChannelScorer(size, decoder.roles, config.scorers.mlp, config.scorers.mlp_dropout),
         )
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)
@@ -74,7 +71,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         self.network.eval()
         with settings_put_aside():
-            for indices in prediction_batches([len(sentence) for sentence in sentences]):
+            for indices in self.batches(sentences):
                 encoded = self.encode([sentences[i] for i in indices])
                 self._cut(self.start_scores(encoded), sentences, indices, scores)
         return scores

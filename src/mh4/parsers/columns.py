@@ -16,7 +16,7 @@ from pydantic.dataclasses import dataclass
 from mh4.data.lemma_rules import LemmaRule, lemma_rule
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import IGNORED, Analyses, Classes
-from mh4.models.network_config import STRICT
+from mh4.models.checked import STRICT
 
 UNKNOWN = "_"
 MOST_XPOS = 400  # with more tags, each is told from others by its characters

@@ -2,24 +2,26 @@
 
 import json
 import reprlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
-from functools import reduce
 from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
 from mh4.decoders import decoder_names, get_decoder
-from mh4.models.network_config import STRICT, NetworkConfig, Positive, Share, Weight
+from mh4.models.checked import STRICT, Positive, Share, Weight, checked
+from mh4.models.encoder import EncoderConfig
+from mh4.models.encoders import DEFAULT, ENCODERS
+from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.models.transition_scorer import FORMS
 from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES
 
-from .checking import checked
 from .systems import get_system
-from .vocabulary import MIN_WORD_COUNT
 
-FORMAT = 3  # of the model folder; format 1 had no kinds, format 2 a weight for each column of an analysis
+# Of the model folder. Format 1 had no kinds, format 2 a weight for each column of an analysis; up to format 3 encoder,
+# scorers and weights of losses were one part, `network`.
+FORMAT = 4
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=0)]
@@ -53,10 +55,6 @@ class TrainingConfig:
     max_steps, max_epochs
         Training stops after so many steps, and after so many passes over the treebank, at the latest; 0 passes are no
         limit. Resumption may have other limits.
-    min_word_count
-        Rarer words have no embedding of their own, and are spelt.
-    word_unknown, character_unknown
-        A word (character) seen c times is taken for unknown with probability x / (x + c).
     warm_up
         Steps over which the learning rate rises linearly from none.
     rate_fall
@@ -89,9 +87,6 @@ class TrainingConfig:
     decay_from: Literal["last", "best"] = "last"
     max_steps: Positive = 100_000
     max_epochs: Count = 0
-    min_word_count: Positive = MIN_WORD_COUNT
-    word_unknown: Weight = 2.5
-    character_unknown: Weight = 0.25
     dropout_rise: Count = 0
     weight_average: Share = 0.0
     warm_up: Count = 0
@@ -104,6 +99,19 @@ class TrainingConfig:
         if self.rate_fall == "linear" and not self.max_epochs:
             raise ValueError("rate_fall=linear needs max_epochs, when it has fallen")
         return self
+
+
+def _of_its_kind(value: Any, info: ValidationInfo) -> Any:
+    """Settings of an encoder, as those of the kind that they name."""
+    if not isinstance(value, Mapping):
+        return value
+    kind = value.get("kind", DEFAULT.kind)
+    if not isinstance(kind, str) or kind not in ENCODERS:
+        raise ValueError(f"unknown encoder {reprlib.repr(kind)}; known: {', '.join(ENCODERS)}")
+    return checked(ENCODERS[kind].config_type, json.dumps(value) if info.mode == "json" else value)
+
+
+AnyEncoder = Annotated[EncoderConfig, BeforeValidator(_of_its_kind)]
 
 
 def _check_decoder(name: str) -> str:
@@ -126,7 +134,9 @@ class ChartConfig:
 
     decoder: Annotated[str, AfterValidator(_check_decoder)] = "mh4-hybrid"
     single_root: bool = True
-    network: NetworkConfig = NetworkConfig()
+    encoder: AnyEncoder = DEFAULT
+    scorers: ScorerConfig = ScorerConfig()
+    weights: LossWeights = LossWeights()
     training: TrainingConfig = TrainingConfig()
     loss: Loss = "hinge"
 
@@ -236,7 +246,9 @@ class GreedyConfig:
     kind: ClassVar[str] = "greedy"
 
     transitions: TransitionConfig = TransitionConfig()
-    network: NetworkConfig = NetworkConfig()
+    encoder: AnyEncoder = DEFAULT
+    scorers: ScorerConfig = ScorerConfig()
+    weights: LossWeights = LossWeights()
     training: TrainingConfig = TrainingConfig()
 
 
@@ -279,7 +291,7 @@ def from_dict(data: Mapping[str, Any]) -> Config:
     """
     values = dict(data)
     found = values.pop("format", None)
-    if isinstance(found, bool) or not isinstance(found, int) or found not in (1, 2, FORMAT):
+    if isinstance(found, bool) or not isinstance(found, int) or not 1 <= found <= FORMAT:
         raise ValueError(f"model format {reprlib.repr(found)}; this version reads formats 1 to {FORMAT}")
     if found == 1:
         kind = "greedy" if "transitions" in values else "chart"
@@ -290,6 +302,8 @@ def from_dict(data: Mapping[str, Any]) -> Config:
         raise ValueError(f"unknown kind of model {reprlib.repr(kind)}; known: {', '.join(KINDS)}")
     if found == 2 and isinstance(network := values.get("network"), dict):
         values["network"] = _with_analysis_weight(network)
+    if found <= 3:
+        values = _in_today_s_parts(KINDS[kind], values)
     return checked(KINDS[kind], json.dumps(values))
 
 
@@ -300,31 +314,44 @@ def _with_analysis_weight(network: Mapping[str, Any]) -> dict[str, Any]:
     return rest | {"analysis_weight": next(filter(None, weights), 0.0)}
 
 
+def _in_today_s_parts(config_type: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
+    """Settings up to format 3, with those of the parts that they had in the parts of today."""
+    whole = dict(values)
+    settings: dict[str, Any] = {}
+    for part in ("network", "training"):
+        own = whole.pop(part, {})
+        if not isinstance(own, dict):
+            raise ValueError(f"{part}: must be an object; got {reprlib.repr(own)}")
+        settings |= own
+    return whole | _in_parts(config_type, settings)
+
+
 def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
     """A configuration with some settings, by their names alone, that are not the defaults; numbers may be strings.
 
     ValueError: An unknown name, the message listing the known ones; a value out of range or of another type.
     """
+    return checked(config_type, _in_parts(config_type, settings))
+
+
+def _in_parts(config_type: type[Any], settings: Mapping[str, Any]) -> dict[str, Any]:
     places = dict(_places(config_type))
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in places:
             raise ValueError(f"unknown setting {name!r}; known: {', '.join(sorted(places))}")
         part = values
-        for step in places[name]:
+        *parts, last = places[name]
+        for step in parts:
             part = part.setdefault(step, {})
-        part[name] = value
-    return checked(config_type, values)
+        part[last] = value
+    return values
 
 
 def differing(config: C, other: C) -> list[str]:
     """Settings of a configuration that another one has not, as "NAME=VALUE"."""
-    found = []
-    for name, place in _places(type(config)):
-        value, wanted = (getattr(reduce(getattr, place, side), name) for side in (config, other))
-        if value != wanted:
-            found.append(f"{name}={value}")
-    return found
+    own, others = _by_name(config), _by_name(other)
+    return [f"{name}={value}" for name, value in own.items() if name not in others or others[name] != value]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
@@ -336,10 +363,25 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     return {name: value for name, _, value in pairs}
 
 
-def _places(kind: type[Any]) -> Iterable[tuple[str, tuple[str, ...]]]:
-    """Names of all settings, and the parts they are in."""
+def _places(kind: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """Names of all settings, and where they are; that of the kind of encoder is ``encoder``."""
     for field in fields(kind):
-        if is_dataclass(field.default):
+        if isinstance(field.default, EncoderConfig):
+            for encoder in ENCODERS.values():
+                for own in fields(encoder.config_type):
+                    yield field.name if own.name == "kind" else own.name, (field.name, own.name)
+        elif is_dataclass(field.default):
             yield from ((name, (field.name, *inner)) for name, inner in _places(type(field.default)))
         else:
-            yield field.name, ()
+            yield field.name, (field.name,)
+
+
+def _by_name(config: Config) -> dict[str, Any]:
+    """All settings, as `make_config` takes them."""
+    values: dict[str, Any] = {}
+    for name, place in _places(type(config)):
+        part: Any = config
+        for step in place:
+            part = getattr(part, step, None)
+        values[name] = part
+    return values

@@ -93,6 +93,10 @@ class EnsembleParser(TreebankParser):
         self.combine = combine
         self.annotates = frozenset().union(*(member.annotates for member in members))
 
+    @property
+    def longest(self) -> int:
+        return min(member.longest for member in self.members)
+
     def __repr__(self) -> str:
         return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
 

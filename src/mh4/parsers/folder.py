@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 from safetensors import SafetensorError, safe_open
@@ -19,11 +20,12 @@ from torch import Tensor
 from mh4.data.errors import DataError
 from mh4.data.files import failure_reason
 from mh4.data.segmenter import SegmenterModel
+from mh4.models.checked import as_json, checked
 from mh4.models.devices import HostCopy
 
-from .checking import checked
 from .checksums import read_file, remove_files, write_file
 from .config import Config, as_dict, from_dict
+from .vocabulary import Vocabulary, without_words
 
 CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
     "config.json",
@@ -35,6 +37,7 @@ CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
     "log.jsonl",
     "calibration.json",
 )
+ENCODER = "encoder."  # files of the encoder begin with it
 _METADATA = "state"
 
 C = TypeVar("C", bound=Config)
@@ -50,7 +53,7 @@ def named_folder(folder: str | Path) -> Path:
 
 def write_json(path: Path, data: Any) -> None:
     """Write JSON atomically, with its checksum."""
-    write_file(path, (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode(errors="replace"))
+    write_file(path, as_json(data))
 
 
 def read_object(path: Path) -> dict[str, Any]:
@@ -140,16 +143,43 @@ def new_folder(path: str | Path, overwrite: bool) -> Iterator[Path]:
         raise DataError(f"{folder}: no model can be written here: {failure_reason(error)}") from None
     try:
         yield place
-        remove_files(folder, (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION))
+        known = (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION)
+        remove_files(folder, (*known, *(ENCODER + name for name in EncoderFiles(folder))))
         for written in sorted(place.iterdir(), key=lambda written: written.name == CONFIG):  # where it is, is a model
             os.replace(written, folder / written.name)
     finally:
         shutil.rmtree(place, ignore_errors=True)
 
 
-def write_definition(folder: Path, config: Config, vocabulary: Any) -> None:
+class EncoderFiles(Mapping[str, bytes]):
+    """The files of an encoder in a model folder, by the names that it has for them; each is read when asked for."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def __getitem__(self, name: str) -> bytes:
+        return read_file(encoder_file(self._folder, name))
+
+    def __iter__(self) -> Iterator[str]:
+        return (path.name.removeprefix(ENCODER) for path in sorted(self._folder.glob(f"{ENCODER}*")))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def encoder_file(folder: Path, name: str) -> Path:
+    """Where a file of the encoder is."""
+    return folder / f"{ENCODER}{name}"
+
+
+def write_definition(
+    folder: Path, config: Config, vocabulary: Any, encoder_files: Mapping[str, bytes] = MappingProxyType({})
+) -> None:
     """Write what is fixed before training starts."""
     folder.mkdir(parents=True, exist_ok=True)
+    remove_files(folder, (ENCODER + name for name in EncoderFiles(folder) if name not in encoder_files))
+    for name, content in encoder_files.items():
+        write_file(encoder_file(folder, name), content)
     write_json(folder / VOCABULARY, asdict(vocabulary))
     write_json(folder / CONFIG, as_dict(config))  # the last one: where it is, there is a model
 
@@ -164,8 +194,8 @@ def read_config(folder: Path) -> Config:
         raise DataError(f"{path}: {error}") from None
 
 
-def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]) -> tuple[C, V]:
-    """Configuration and vocabulary of a model of the kind that ``config_type`` is of.
+def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]) -> tuple[C, V, Mapping[str, bytes]]:
+    """Configuration, vocabulary and files of the encoder of a model of the kind that ``config_type`` is of.
 
     Raises
     ------
@@ -179,8 +209,11 @@ def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]
             f"(load it with {config.kind.capitalize()}Parser.load or, whatever it is, with mh4.Parser.load)"
         )
     path = folder / VOCABULARY
+    files: Mapping[str, bytes] = EncoderFiles(folder)
     content = read_file(path)
     try:
-        return config, checked(vocabulary_type, content)
+        if vocabulary_type is Vocabulary and not files and "words" in (data := read_object(path)):
+            content, files = without_words(data)
+        return config, checked(vocabulary_type, content), files
     except ValueError as error:
         raise DataError(f"{path}: {error}") from None

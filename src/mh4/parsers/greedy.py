@@ -12,11 +12,11 @@ from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_
 
 from .base import check_greedy
 from .config import GreedyConfig
+from .definition import Definition
 from .network import Found, NetworkParser
 from .network_loops import parse_sentence
 from .request import Request
 from .systems import get_system
-from .vocabulary import Vocabulary
 
 _NO_PARTS = np.empty((0, 3), np.int32)
 
@@ -33,23 +33,22 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
 
     config_type = GreedyConfig
 
-    def __init__(
-        self, config: GreedyConfig, vocabulary: Vocabulary, device: str = "auto", search: str = "greedy"
-    ) -> None:
+    def __init__(self, definition: Definition[GreedyConfig], device: str = "auto", search: str = "greedy") -> None:
         check_greedy(search)
+        config = definition.config
         self.system = get_system(config.transitions.system)
         names = config.transitions.position_names
         self.roles = np.array([self.system.tokens.index(name) for name in names], np.int32)
         transitions = len(self.system.transitions)
 
-        hidden, dropout = config.network.mlp, config.network.mlp_dropout
+        hidden, dropout = config.scorers.mlp, config.scorers.mlp_dropout
 
         def make_scorer(size: int) -> TransitionScorer | BiaffineTransitionScorer:
             if config.transitions.form == "biaffine":
                 return BiaffineTransitionScorer(size, transitions, hidden, dropout)
             return TransitionScorer(size, len(names), transitions, hidden, dropout)
 
-        super().__init__(config, vocabulary, device, make_scorer)
+        super().__init__(definition, device, make_scorer)
 
     def __repr__(self) -> str:
         return f"<GreedyParser: {self.config.transitions.system}>"

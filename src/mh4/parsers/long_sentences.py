@@ -26,26 +26,27 @@ Annotate = Callable[[Sequence[Sentence]], Sequence[Annotation | DataError]]
 
 
 def in_pieces(
-    annotate: Annotate, sentences: Sequence[Sentence], request: Request, only_root: frozenset[str]
+    annotate: Annotate, sentences: Sequence[Sentence], request: Request, only_root: frozenset[str], longest: int
 ) -> Sequence[Annotation | DataError]:
-    """What ``annotate`` answers to a request about sentences; it gets those beyond `LONGEST` words in pieces.
+    """What ``annotate`` answers to a request about sentences; it gets those beyond ``longest`` words in pieces.
 
     The roots of all pieces but the first depend on the first one's root, and leave it relations that only children of
     the root have (``only_root``). Given heads may lead from one piece to
     another; long sentences with such heads get an error.
     """
-    if all(len(sentence) <= LONGEST for sentence in sentences):
+    if all(len(sentence) <= longest for sentence in sentences):
         return annotate(sentences)
+    piece = min(PIECE, longest)
     pieces: list[Sentence] = []
     stops: list[int] = []  # in `pieces`, of each sentence
     for sentence in sentences:
-        if len(sentence) <= LONGEST:
+        if len(sentence) <= longest:
             pieces.append(sentence)
         elif not request.keep_heads:
-            pieces += cut(sentence)
+            pieces += cut(sentence, piece)
             log.warning(
                 "%s:%d: %s: of %d words, more than %d, is parsed in pieces of at most %d, below the first one's root%s",
-                *(sentence.source, sentence.first_line, sentence.name, len(sentence), LONGEST, PIECE, request.lost),
+                *(sentence.source, sentence.first_line, sentence.name, len(sentence), longest, piece, request.lost),
             )
         stops.append(len(pieces))
     found = annotate(pieces) if pieces else []
@@ -54,20 +55,20 @@ def in_pieces(
         own = found[start:stop]
         if not own:
             results.append(
-                sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {LONGEST} (cut it)")
+                sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {longest} (cut it)")
             )
         else:
             results.append(own[0] if len(own) == 1 else joined(own, pieces[start:stop], only_root))
     return results
 
 
-def cut(sentence: Sentence) -> list[Sentence]:
-    """Consecutive pieces of at most `PIECE` words, cut behind punctuation where there is some."""
+def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
+    """Consecutive pieces of at most so many words, cut behind punctuation where there is some."""
     start, pieces = 0, []
     while start < len(sentence):
-        stop = min(start + PIECE, len(sentence))
+        stop = min(start + most, len(sentence))
         if stop < len(sentence):
-            last = range(stop - 1, stop - PIECE // 2 - 1, -1)
+            last = range(stop - 1, stop - most // 2 - 1, -1)
             stop = next((i + 1 for i in last if sentence.forms[i] in ENDS), stop)
         piece = Sentence.from_words(sentence.forms[start:stop], source=sentence.source, number=sentence.number)
         columns = ("upos", "xpos", "feats", "lemmas")

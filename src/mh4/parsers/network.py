@@ -19,9 +19,9 @@ from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import Derivation, Margins
-from mh4.models.bilstm_encoder import BiLSTMEncoder
 from mh4.models.devices import SHAPES_ONLY, HostCopy, choose_device, send
-from mh4.models.encoder import Encoder
+from mh4.models.encoder import FileError
+from mh4.models.encoders import ENCODERS
 from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.randomness import Initial, Randomness
@@ -30,9 +30,11 @@ from .base import TreebankParser
 from .calibration import Calibration
 from .column_reader import ColumnReader
 from .config import NetworkParserConfig
+from .definition import Definition
 from .folder import (
     CONFIG,
     WEIGHTS,
+    encoder_file,
     misfit,
     named_folder,
     read_definition,
@@ -46,19 +48,10 @@ from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
 from .vocabulary import Vocabulary
 
-BATCH_WORDS = 1_500  # words a prediction batch
+BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 
 C = TypeVar("C", bound=NetworkParserConfig)
-
-
-def _make_bilstm(config: NetworkParserConfig, vocabulary: Vocabulary) -> BiLSTMEncoder:
-    training = config.training
-    unknown = vocabulary.word_unknown(training.word_unknown), vocabulary.character_unknown(training.character_unknown)
-    return BiLSTMEncoder(config.network, *unknown)
-
-
-ENCODERS: dict[str, Callable[[NetworkParserConfig, Vocabulary], Encoder]] = {"bilstm": _make_bilstm}
 
 
 class Found(NamedTuple):
@@ -165,9 +158,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
     config_type: type[C]
 
-    def __init__(self, config: C, vocabulary: Vocabulary, device: str, make_scorer: Callable[[int], S]) -> None:
-        self.config = config
-        self.vocabulary = vocabulary
+    def __init__(self, definition: Definition[C], device: str, make_scorer: Callable[[int], S]) -> None:
+        self.config = config = definition.config
+        self.vocabulary = vocabulary = definition.vocabulary
         self.spaced_words = vocabulary.spaced
         self.device = torch.device(device) if device == SHAPES_ONLY else choose_device(device)
         self.threads: int | None = None
@@ -178,8 +171,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.randomness = Randomness(config.training.seed, self.device)
         with settings_put_aside(), self.device if self.device.type == SHAPES_ONLY else Initial(self.randomness):
             network = ParserNetwork(
-                config.network,
-                ENCODERS[config.network.encoder](config, vocabulary),
+                ENCODERS[config.encoder.kind](config.encoder, definition.encoder_files),
+                config.scorers,
+                config.weights,
                 make_scorer,
                 len(vocabulary.relations),
                 len(vocabulary.tags),
@@ -196,10 +190,20 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device, vocabulary.relations)
             self.annotates = self.reader.annotates
 
+    @property
+    def longest(self) -> int:
+        return min(super().longest, self.network.encoder.longest)
+
+    def batches(self, sentences: Sequence[Sentence]) -> Iterator[list[int]]:
+        """Indices of sentences that are encoded together, batch by batch."""
+        lengths, costs = [len(sentence) for sentence in sentences], list(map(self.network.encoder.cost, sentences))
+        return prediction_batches(lengths, costs)
+
     def encode(self, sentences: Sequence[Sentence]) -> Encoded:
         """What the network makes of some sentences."""
         with stage("collate"):
-            batch = self.network.encoder.collate([self.vocabulary.ids(sentence) for sentence in sentences])
+            encoder = self.network.encoder
+            batch = encoder.collate([encoder.prepare(sentence) for sentence in sentences])
         with stage("encode"):
             return self.network.encode(batch.to(self.device))
 
@@ -233,14 +237,18 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             A search that the parser does not have.
         """
         folder, chosen = named_folder(folder), choose_device(device).type
-        config, vocabulary = read_definition(folder, cls.config_type, Vocabulary)
+        definition = Definition(*read_definition(folder, cls.config_type, Vocabulary))
+        config = definition.config
         weights = read_tensors(folder / WEIGHTS)
-        if not config.network.tagger_weight:  # taggers without a weight, which earlier versions made and saved
+        if not config.weights.tagger_weight:  # taggers without a weight, which earlier versions made and saved
             weights = {name: weight for name, weight in weights.items() if not name.startswith("taggers.")}
-        wanted = cls(config, vocabulary, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
+        try:
+            wanted = cls(definition, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
+        except FileError as error:
+            raise DataError(f"{encoder_file(folder, error.name)}: {error.problem}") from None
         if problem := misfit(weights, wanted):
             raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")
-        parser = cls(config, vocabulary, chosen, search)  # type: ignore[arg-type]
+        parser = cls(definition, chosen, search)  # type: ignore[arg-type]
         parser.threads = threads
         parser.meta = read_meta(folder)
         try:
@@ -256,7 +264,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         write_tensors(folder / WEIGHTS, self.network.state_dict())
         if self.calibration is not None:
             self.calibration.save(folder)
-        write_definition(folder, self.config, self.vocabulary)
+        write_definition(folder, self.config, self.vocabulary, self.network.encoder.files())
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None
@@ -284,7 +292,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                         predictions[i] = prediction
 
         with settings_put_aside(), ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
-            for indices in prediction_batches([len(sentence) for sentence in sentences]):
+            for indices in self.batches(sentences):
                 batch = [sentences[i] for i in indices]
                 scored.append(self._score_batch(indices, batch, request, note, background))
                 settle(self.ahead)
@@ -416,14 +424,18 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             self._warn_once(f"the model has no relation {', '.join(unknown)} to keep unique")
 
 
-def prediction_batches(lengths: Sequence[int]) -> Iterator[list[int]]:
-    """Indices of sentences of similar length, batch by batch, within the limits on words and on matrix cells."""
+def prediction_batches(lengths: Sequence[int], costs: Sequence[int]) -> Iterator[list[int]]:
+    """Indices of sentences of similar cost, batch by batch, within the limits on costs and on matrix cells.
+
+    ``lengths`` are in words; for ``costs`` see `Encoder.cost`.
+    """
     batch: list[int] = []
-    for i in sorted(range(len(lengths)), key=lengths.__getitem__):
-        count = len(batch) + 1
-        if batch and (count * lengths[i] > BATCH_WORDS or count * (lengths[i] + 2) ** 2 > BATCH_CELLS):
+    longest = 0
+    for i in sorted(range(len(lengths)), key=costs.__getitem__):
+        count, longest = len(batch) + 1, max(longest, lengths[i])
+        if batch and (count * costs[i] > BATCH_COST or count * (longest + 2) ** 2 > BATCH_CELLS):
             yield batch
-            batch = []
+            batch, longest = [], lengths[i]
         batch.append(i)
     if batch:
         yield batch

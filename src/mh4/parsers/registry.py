@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from mh4.decoders.search import beam_width
 from mh4.models.devices import check_device
 
 from .chart import ChartParser
 from .checking import check_number
-from .config import NetworkParserConfig
+from .definition import Definition
 from .folder import named_folder, read_config, read_segmenter
 from .greedy import GreedyParser
 from .perceptron.parser import PerceptronParser
-from .vocabulary import Vocabulary
 
 NETWORK_PARSERS: dict[str, type[ChartParser] | type[GreedyParser]] = {
     parser.config_type.kind: parser for parser in (ChartParser, GreedyParser)
@@ -24,9 +24,9 @@ PARSERS: dict[str, type[ChartParser] | type[GreedyParser] | type[PerceptronParse
 }
 
 
-def new_parser(config: NetworkParserConfig, vocabulary: Vocabulary, device: str = "auto") -> ChartParser | GreedyParser:
+def new_parser(definition: Definition[Any], device: str = "auto") -> ChartParser | GreedyParser:
     """A parser with random weights."""
-    return NETWORK_PARSERS[config.kind](config, vocabulary, device)  # type: ignore[arg-type]
+    return NETWORK_PARSERS[definition.config.kind](definition, device)
 
 
 def load_parser(

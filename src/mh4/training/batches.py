@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
-from mh4.models.bilstm_encoder import WordIds
 from mh4.models.devices import send_together
 from mh4.models.encoder import Batch, Encoder
 from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
@@ -24,14 +24,15 @@ WINDOW_BATCHES = 8  # so many batches; else as many as do
 class Example:
     """A training sentence: what the losses need, as arrays.
 
-    `words` is what the encoder sees; `heads` (n + 1,) is the gold tree or, if the parser cannot build it, the closest
-    one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown), `tags` and `tag_pairs` are int64
-    (n,), `features` is bool (n, features), without columns where they are not learnt; `columns` is int64
-    (n, 4), see `Columns.targets`, or (n, 0).
+    `words` is what the encoder sees, at the `cost` that it names; `heads` (n + 1,) is the gold tree or, if the parser
+    cannot build it, the closest one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown),
+    `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without columns where they are not learnt;
+    `columns` is int64 (n, 4), see `Columns.targets`, or (n, 0).
     """
 
     sentence: Sentence
-    words: WordIds
+    words: Any
+    cost: int
     heads: np.ndarray
     relations: np.ndarray
     tags: np.ndarray
@@ -40,7 +41,14 @@ class Example:
     columns: np.ndarray
 
     @classmethod
-    def of(cls, sentence: Sentence, heads: np.ndarray, vocabulary: Vocabulary, learns_features: bool) -> Example:
+    def of(
+        cls,
+        sentence: Sentence,
+        heads: np.ndarray,
+        encoder: Encoder[Any, Any],
+        vocabulary: Vocabulary,
+        learns_features: bool,
+    ) -> Example:
         """A sentence with the tree to learn."""
         features = np.zeros((len(sentence), len(vocabulary.features) if learns_features else 0), bool)
         columns = np.empty((len(sentence), 0), np.int64)
@@ -51,7 +59,8 @@ class Example:
                 row[[vocabulary.feature_index[name] for name in names]] = True
         return cls(
             sentence,
-            vocabulary.ids(sentence),
+            encoder.prepare(sentence),
+            encoder.cost(sentence),
             heads,
             np.array([vocabulary.relation_index.get(name, UNLABELLED) for name in sentence.relations]),
             np.array([vocabulary.tag_index[name] for name in sentence.upos]),
@@ -83,19 +92,22 @@ class TrainingBatch:
 
 
 def shuffled_batches(
-    lengths: Sequence[int], batch_words: int, seed: Sequence[int], noise: float = 0.0
+    lengths: Sequence[int], costs: Sequence[int], batch_words: int, seed: Sequence[int], noise: float = 0.0
 ) -> list[list[int]]:
-    """Indices of the sentences of each batch: shuffled, similar lengths together within a window.
+    """Indices of the sentences of each batch: shuffled, similar costs together within a window.
 
-    ``lengths`` are the words of each sentence; a batch is full as soon as it has ``batch_words``; ``seed``, some
-    numbers, decides on the order. Lengths are compared after being multiplied by factors whose logarithms have the
-    deviation ``noise``; if that is not 0, less than half a batch at the end of a window goes into the one before.
+    ``lengths`` are the words of each sentence, for ``costs`` see `Encoder.cost`; a batch is full as soon as it has
+    ``batch_words``; ``seed``, some numbers, decides on the order. Costs are compared after being multiplied by factors
+    whose logarithms have the deviation ``noise``; if that is not 0, less than half a batch at the end of a window goes
+    into the one before.
     """
     generator = np.random.default_rng(seed)
     words_of = np.array(lengths)
     order = generator.permutation(len(words_of))
     size = max(WINDOW, round(WINDOW_BATCHES * batch_words / words_of.mean()))
-    compared = words_of * np.exp(noise * generator.standard_normal(len(words_of))) if noise else words_of
+    compared = np.array(costs)
+    if noise:
+        compared = compared * np.exp(noise * generator.standard_normal(len(compared)))
     batches: list[list[int]] = []
     for start in range(0, len(order), size):
         window = order[start : start + size]
@@ -114,7 +126,7 @@ def shuffled_batches(
     return [batches[k] for k in generator.permutation(len(batches))]
 
 
-def collate(examples: Sequence[Example], encoder: Encoder, device: torch.device) -> TrainingBatch:
+def collate(examples: Sequence[Example], encoder: Encoder[Any, Any], device: torch.device) -> TrainingBatch:
     """Tensors of one batch."""
     lengths = [len(example.sentence) for example in examples]
     sentence_of = np.repeat(np.arange(len(examples)), lengths)

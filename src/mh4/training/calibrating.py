@@ -15,7 +15,6 @@ from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import CALIBRATION, WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.long_sentences import LONGEST
 from mh4.parsers.registry import load_parser
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
@@ -69,9 +68,9 @@ def calibrate(
     parser = load_parser(model, device, threads=threads)
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
-    golds = _parsed_as_one(read_gold(treebank, errors))
+    golds = _parsed_as_one(read_gold(treebank, errors), parser)
     if not golds:
-        raise DataError(f"{treebank}: every sentence has more than {LONGEST} words, and is parsed in pieces")
+        raise DataError(f"{treebank}: every sentence has more than {parser.longest} words, and is parsed in pieces")
     predictions = parser.predict_with_margins(golds)
     try:
         calibration = Calibration.fit(predictions, golds)
@@ -84,9 +83,9 @@ def calibrate(
         return Calibrated(calibration, None)
 
 
-def _parsed_as_one(sentences: Sequence[Sentence]) -> list[Sentence]:
+def _parsed_as_one(sentences: Sequence[Sentence], parser: ChartParser) -> list[Sentence]:
     """Without sentences that are parsed in pieces, of whose heads nothing is said."""
-    return [sentence for sentence in sentences if len(sentence) <= LONGEST]
+    return [sentence for sentence in sentences if len(sentence) <= parser.longest]
 
 
 def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
@@ -119,7 +118,7 @@ def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], 
     if not isinstance(parser, ChartParser) or (folder / CALIBRATION).exists() or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_tensors(folder / WEIGHTS))
-    dev = _parsed_as_one(dev)
+    dev = _parsed_as_one(dev, parser)
     try:
         Calibration.fit(parser.predict_with_margins(dev), dev).save(folder)
     except DataError as error:

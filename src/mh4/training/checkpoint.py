@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
+from mh4.models.checked import checked
 from mh4.models.randomness import Randomness
 from mh4.models.weight_average import WeightAverage
-from mh4.parsers.checking import checked
 from mh4.parsers.folder import LOG, STATE, misfit, read_state, read_tensors, write_tensors
 
 from .schedule import Progress, check_progress

@@ -12,7 +12,7 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mh4.models.loss import multiclass_hinge
 from mh4.models.network import Encoded, ParserNetwork
-from mh4.models.network_config import NetworkConfig
+from mh4.models.network_config import LossWeights
 from mh4.parsers.profiling import stage
 
 from .batches import TrainingBatch
@@ -30,7 +30,7 @@ class BatchLoss(nn.Module):
         self,
         network: ParserNetwork[Any],
         objective: Objective,
-        weights: NetworkConfig,
+        weights: LossWeights,
         precision: Callable[[], AbstractContextManager[Any]] = nullcontext,
     ) -> None:
         super().__init__()

@@ -23,12 +23,13 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError
 from mh4.machine import Terminated
+from mh4.models.checked import problems_in_words
 from mh4.models.devices import HostCopy, deterministic, torch_threads
 from mh4.models.host_settings import settings_put_aside
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.checking import problems_in_words
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, differing
+from mh4.parsers.definition import Definition
 from mh4.parsers.folder import (
     CALIBRATION,
     CONFIG,
@@ -45,7 +46,6 @@ from mh4.parsers.folder import (
     write_tensors,
 )
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.long_sentences import LONGEST
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.registry import new_parser
 from mh4.parsers.request import HEADS
@@ -104,7 +104,7 @@ class Trainer:
         self.recent = Recent()
         self._done: deque[tuple[int, HostCopy]] = deque()  # steps whose losses and gradient norms are on their way
         self.objective = make_objective(parser)
-        loss = BatchLoss(parser.network, self.objective, parser.config.network, self._precision())
+        loss = BatchLoss(parser.network, self.objective, parser.config.weights, self._precision())
         self.batch_loss = self.workers.together(loss)
         self.examples = self._examples(train, on_preparation or (lambda done, total: None))
         self.schedule = Schedule(self.settings, len(self.batches(0)))
@@ -132,19 +132,20 @@ class Trainer:
         return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
     def _examples(self, sentences: Sequence[Sentence], on_preparation: Callable[[int, int], None]) -> list[Example]:
-        vocabulary, learns_features = self.parser.vocabulary, self.parser.network.features is not None
+        network = self.parser.network
+        known = network.encoder, self.parser.vocabulary, network.features is not None
         examples, replaced = [], 0
         trees = []
         for done, sentence in enumerate(sentences):
             on_preparation(done, 2 * len(sentences))
-            trees.append(self.objective.training_tree(sentence) if len(sentence) <= LONGEST else None)
+            trees.append(self.objective.training_tree(sentence) if len(sentence) <= self.parser.longest else None)
         left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
         for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
             on_preparation(len(sentences) + i + 1, 2 * len(sentences))
             if heads is None or i in left_out:
                 continue
             replaced += bool((heads != sentence.heads).any())
-            examples.append(Example.of(sentence, heads, vocabulary, learns_features))
+            examples.append(Example.of(sentence, heads, *known))
         if not examples:
             raise DataError("no training sentence is left: the charts of all would not fit into memory")
         if len(examples) < len(sentences):
@@ -163,9 +164,9 @@ class Trainer:
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Indices of the sentences of each batch."""
-        lengths = [len(example.sentence) for example in self.examples]
+        lengths, costs = zip(*((len(example.sentence), example.cost) for example in self.examples), strict=True)
         settings = self.settings
-        return shuffled_batches(lengths, settings.batch_words, [settings.seed, epoch], settings.length_noise)
+        return shuffled_batches(lengths, costs, settings.batch_words, [settings.seed, epoch], settings.length_noise)
 
     def collate(self, indices: Sequence[int]) -> TrainingBatch:
         """Tensors of one batch."""
@@ -411,16 +412,14 @@ def train(
         sentences, dev_sentences = without_ids(read_gold(train, errors, trees), train), read_gold(dev, errors)
         try:
             with problems_in_words(Vocabulary):
-                vocabulary = Vocabulary.from_sentences(
-                    sentences, config.training.min_word_count, config.network.annotates
-                )
+                definition = Definition.learn(config, sentences)
         except ValueError as error:
             raise DataError(f"{train}: {error}") from None
         resume = resume and exists
         if resume:
-            _check_definition(folder, config, vocabulary, train)
+            _check_definition(folder, definition, train)
         continues = resume and (folder / STATE).exists()
-        parser = new_parser(config, vocabulary, device)
+        parser = new_parser(definition, device)
         parser.threads = threads or workers.threads
         stack.enter_context(deterministic(parser.device))
         if workers.lead:
@@ -428,7 +427,7 @@ def train(
             on_evaluation = noting_origin(folder, *treebanks, on_evaluation)
         else:
             on_step = on_evaluation = on_preparation = None
-        define = partial(write_definition, folder, config, vocabulary)
+        define = partial(write_definition, folder, *definition)
         if not workers.lead or (resume and (folder / SEGMENTER).exists()):
             segmenter = None
         wanted = {SEGMENTER} if segmenter else set()
@@ -453,16 +452,17 @@ def train(
         return progress
 
 
-def _check_definition(folder: Path, config: NetworkParserConfig, vocabulary: Vocabulary, train: str | Path) -> None:
+def _check_definition(folder: Path, definition: Definition[Any], train: str | Path) -> None:
     """`DataError` unless training with these settings can go on with the model that is there."""
+    config, vocabulary, encoder_files = definition
     if (kind := read_config(folder).kind) != config.kind:
         problem = f"holds a {kind} parser, not a {config.kind} parser"
         raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
-    saved_config, saved_vocabulary = read_definition(folder, type(config), Vocabulary)
+    saved_config, saved_vocabulary, saved_files = read_definition(folder, type(config), Vocabulary)
     limits = {name: getattr(config.training, name) for name in ("max_steps", "max_epochs")}
     saved_config = replace(saved_config, training=replace(saved_config.training, **limits))
     if differences := differing(saved_config, config):
         problem = f"was made with other settings: {', '.join(differences)}"
         raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
-    if saved_vocabulary != vocabulary:
+    if saved_vocabulary != vocabulary or dict(saved_files) != dict(encoder_files):
         raise DataError(f"{folder}: was trained on another treebank than {train}")

@@ -24,7 +24,7 @@ both_systems = pytest.mark.parametrize("system", NAMES)
 def untrained(system, seed=1, words=("dog", "the"), relations=RELATIONS):
     torch.manual_seed(seed)
     vectors = WordVectors({word: row for row, word in enumerate(words)}, np.ones((len(words), 3), np.float32))
-    return DeterministicParser(system, Vocabulary({}, {}, relations, TAGS, ()), vectors, hidden=16)
+    return DeterministicParser(system, Vocabulary(relations, TAGS, ()), vectors, hidden=16)
 
 
 def random_text(generator, lengths):

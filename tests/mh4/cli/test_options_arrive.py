@@ -37,9 +37,9 @@ def test_of_training_a_network(trained, small_treebanks, tmp_path):
     ((*paths, config, found),) = trained
     assert paths == [train, dev, tmp_path / "m"]
     assert (config.decoder, config.single_root, config.loss) == ("eisner", False, "crf")
-    training, network = config.training, config.network
+    training = config.training
     assert (training.seed, training.max_epochs, training.max_steps, training.precision) == (7, 3, 11, "bf16")
-    assert (training.patience, network.hidden, network.mlp) == (6, 24, 9)
+    assert (training.patience, config.encoder.hidden, config.scorers.mlp) == (6, 24, 9)
     assert (found["device"], found["threads"], found["resume"], found["overwrite"]) == ("cpu", 2, False, True)
     assert found["segmenter"] is None
     assert found["errors"].policy == "skip"

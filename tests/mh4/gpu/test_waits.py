@@ -1,11 +1,9 @@
 """A training step hardly waits for a GPU: for the scores, and for what was reported a step ago."""
 
-from dataclasses import replace
-
 import pytest
 from on_gpu import CONFIGS, certain, trainer_on
 from pretend_gpu import PretendGPU
-from small import log_of
+from small import changed, log_of
 
 from mh4.training.trainer import train
 
@@ -27,7 +25,7 @@ def test_a_step_waits_twice_at_most(name, small_treebanks, tmp_path):
 def test_evaluation_does_not_wait_for_every_parameter(small_treebanks, tmp_path):
     columns = dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0)  # each is awaited
     best, seen = CONFIGS["preset best"], []
-    config = replace(best, network=replace(best.network, **columns))
+    config = changed(best, **columns)
     with PretendGPU() as gpu:
         trainer = trainer_on("cuda", config, small_treebanks, tmp_path)
         gpu_waits = gpu.waits

@@ -7,7 +7,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from small import ANNOTATING_NETWORK
+from small import ANNOTATOR
 
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import Annotator, ColumnScores
@@ -77,7 +77,7 @@ def test_how_often_heads_and_dependents_agree():
 
 def test_a_head_decides_what_its_dependent_leaves_open():
     columns = Columns.from_sentences(SEEN)
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"), ["root", "amod"])
     at = {analysis[::2]: k for k, analysis in enumerate(columns.analyses)}
     scores = ColumnScores(torch.zeros(2, len(columns.analyses)), torch.zeros(2, len(columns.rules)))

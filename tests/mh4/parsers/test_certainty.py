@@ -240,7 +240,7 @@ def test_sentences_that_are_parsed_in_pieces_are_not_calibrated_on(small_model, 
     """Of their heads nothing is said; and their scores are matrices over all pairs of words."""
     folder = tmp_path / "m"
     shutil.copytree(small_model, folder)
-    monkeypatch.setattr(calibrating, "LONGEST", 14)
+    monkeypatch.setattr("mh4.parsers.base.LONGEST", 14)
     dev = list(read_conllu(small_treebanks[1]))
     short = [sentence for sentence in dev if len(sentence) <= 14]
     assert 0 < len(short) < len(dev)

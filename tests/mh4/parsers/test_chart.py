@@ -21,9 +21,9 @@ from mh4.models.bilstm_encoder import WordBatch
 from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.definition import Definition
 from mh4.parsers.folder import CONFIG, VOCABULARY, WEIGHTS
 from mh4.parsers.network import prediction_batches
-from mh4.parsers.vocabulary import Vocabulary
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +83,7 @@ def test_the_score_of_a_tree_is_that_of_its_best_derivation(parser, dev):
 
 @pytest.mark.parametrize("ahead", [1, 3])
 def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
-    monkeypatch.setattr(network_parser, "BATCH_WORDS", 30)
+    monkeypatch.setattr(network_parser, "BATCH_COST", 30)
     order = []
     monkeypatch.setattr(parser, "_score_batch", noted(parser._score_batch, order, "scores"))
     monkeypatch.setattr(parser, "_find_trees", noted(parser._find_trees, order, "trees"))
@@ -117,7 +117,7 @@ def noted(function, order, name):
 
 def test_prediction_batches_cover_everything_once():
     lengths = [5, 300, 1, 7, 2000, 7, 40] * 40
-    batches = list(prediction_batches(lengths))
+    batches = list(prediction_batches(lengths, lengths))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
         assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 1500
@@ -183,7 +183,7 @@ def test_nothing_in_nothing_out(parser, tmp_path):
 
 def test_all_heads_given_come_back(small_treebanks, dev):
     """With mst every tree is possible, so keeping all heads reproduces the gold trees and their relations."""
-    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(dev), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mst"), dev), device="cpu")
     for sentence, prediction in zip(dev, parser.predict(dev, keep_heads=True), strict=True):
         np.testing.assert_array_equal(prediction.heads, sentence.heads)
         assert prediction.relations == sentence.relations
@@ -191,7 +191,7 @@ def test_all_heads_given_come_back(small_treebanks, dev):
 
 @pytest.mark.parametrize("decoder", decoder_names())
 def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
-    parser = ChartParser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(decoder), dev), device="cpu")
     generator = np.random.default_rng(1)
     for sentence in dev:
         tree = get_decoder(decoder).closest_tree(sentence.heads)
@@ -238,7 +238,7 @@ def given(forms, heads):
 def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
     crossing = given(["a"] * 4, [-1, 3, 4, 0, 3])
     with pytest.raises(DataError, match="cannot all be kept: no mh3 derivation"):
-        ChartParser(small_config("mh3"), ChartParser.load(small_model).vocabulary, device="cpu").predict(
+        ChartParser(Definition.learn(small_config("mh3"), [crossing]), device="cpu").predict(
             [crossing], keep_heads=True
         )
 
@@ -246,7 +246,7 @@ def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_given_heads_are_kept_where_only_a_beam_fits(share, dev):
     """In a beam that knows nothing of what is to come configurations survive that cannot lead to the given heads."""
-    parser = ChartParser(small_config("mh4-hybrid"), Vocabulary.from_sentences(dev), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mh4-hybrid"), dev), device="cpu")
     rng = np.random.default_rng(1)
     tree = get_decoder("eisner").decode(rng.normal(size=(1, 82, 82)).astype(np.float32)).heads
     known = np.where(rng.random(81) < share, tree, -1)
@@ -279,7 +279,7 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
     ("decoder", "instead"), [("mh4-hybrid", "beam:16"), ("mh3", "beam:16"), ("1ec", "mst"), ("1ec-first-order", "mst")]
 )
 def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, dev, caplog):
-    parser = ChartParser(small_config(decoder), Vocabulary.from_sentences(dev), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(decoder), dev), device="cpu")
     parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
     sentence = Sentence.from_words(["Topebon", "rupo"] * 60, source="long.txt", number=7)
     with caplog.at_level(logging.WARNING):
@@ -306,7 +306,7 @@ def test_approximate_search(small_model, dev, search):
 def test_damaged_model_folders(small_model, tmp_path):
     with pytest.raises(DataError, match="model folder"):
         ChartParser.load(tmp_path)
-    for name in (CONFIG, VOCABULARY, WEIGHTS):
+    for name in (CONFIG, VOCABULARY, WEIGHTS, "encoder.words.json"):
         (tmp_path / name).write_bytes((small_model / name).read_bytes())
     (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes()[:5000])
     with pytest.raises(DataError, match=r"weights\.safetensors: not a whole"):
@@ -321,7 +321,7 @@ def test_damaged_model_folders(small_model, tmp_path):
     for config, message in {
         '{"format": 1, "decoders": "mst"}': "config.json: decoders: unknown option; known: decoder",
         '{"format": 1, "decoder": "mh5"}': "unknown decoder 'mh5'",
-        '{"format": 1, "network": {"hidden": "12"}}': "config.json: network.hidden: must be a valid integer",
+        '{"format": 1, "network": {"hidden": "12"}}': "config.json: encoder.hidden: must be a valid integer",
         '{"format": 1, "network": 3}': "config.json: ",
         "[]": "config.json: not a JSON object",
     }.items():
@@ -331,12 +331,11 @@ def test_damaged_model_folders(small_model, tmp_path):
     (tmp_path / CONFIG).write_bytes((small_model / CONFIG).read_bytes())
     vocabulary = json.loads((small_model / VOCABULARY).read_bytes())
     for change, message in (
-        ({"words": ["a"]}, "words: must be an object"),
-        ({"characters": {"a": "many"}}, "characters.a: must be a valid integer"),
+        ({"spaced": 3}, "spaced: must be a valid boolean"),
         ({"relations": 3}, "relations: must be a valid array"),
         ({"relations": [None]}, "relations.0: must be a valid string"),
         ({"tags": ["a\tb"]}, "tags.0: must match pattern"),
-        ({"tag": []}, "tag: unknown option; known: words, "),
+        ({"tag": []}, "tag: unknown option; known: relations, "),
     ):
         (tmp_path / VOCABULARY).write_text(json.dumps(vocabulary | change))
         with pytest.raises(DataError, match=rf"vocab\.json: .*{message}"):
@@ -346,6 +345,15 @@ def test_damaged_model_folders(small_model, tmp_path):
         with pytest.raises(DataError, match=r"vocab\.json: not valid JSON"):
             ChartParser.load(tmp_path)
     (tmp_path / VOCABULARY).write_bytes((small_model / VOCABULARY).read_bytes())
+    words = json.loads((small_model / "encoder.words.json").read_bytes())
+    for change, message in (
+        ({"words": ["a"]}, "words: must be an object"),
+        ({"characters": {"a": "many"}}, "characters.a: must be a valid integer"),
+    ):
+        (tmp_path / "encoder.words.json").write_text(json.dumps(words | change))
+        with pytest.raises(DataError, match=rf"encoder\.words\.json: {message}"):
+            ChartParser.load(tmp_path)
+    (tmp_path / "encoder.words.json").write_bytes((small_model / "encoder.words.json").read_bytes())
     tensors = load_file(small_model / WEIGHTS)
     tensors["labeler.output.bias"][0] = torch.nan
     save_file(tensors, tmp_path / WEIGHTS)
@@ -357,5 +365,5 @@ def test_damaged_model_folders(small_model, tmp_path):
 
 def test_one_long_word_does_not_make_others_long(parser):
     sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
-    batch = WordBatch.of([parser.vocabulary.ids(sentence) for sentence in sentences])
+    batch = WordBatch.of([parser.network.encoder.prepare(sentence) for sentence in sentences])
     assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))

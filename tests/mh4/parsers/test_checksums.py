@@ -123,8 +123,8 @@ def test_a_damaged_list(folder):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (('"hidden": 24', '"hidden": 24000000'), r"config\.json: network\.hidden: .*less than or equal to 65536"),
-        (('"layers": 1,', '"layers": 1000000000,'), r"config\.json: network\.(character_)?layers: .* equal to 100"),
+        (('"hidden": 24', '"hidden": 24000000'), r"config\.json: encoder\.hidden: .*less than or equal to 65536"),
+        (('"layers": 1,', '"layers": 1000000000,'), r"config\.json: encoder\.(character_)?layers: .* equal to 100"),
         (('"mlp": 16', '"mlp": 65536'), r"weights\.safetensors: does not fit .*config\.json: .* is expected"),
         (('"hidden": 24', '"hidden": 65536'), r"weights\.safetensors: does not fit .*config\.json: .* is expected"),
     ],

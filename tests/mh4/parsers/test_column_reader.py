@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 import torch
-from small import ANNOTATING_NETWORK
+from small import ANNOTATOR
 
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
@@ -29,7 +29,7 @@ def sentence(*words):
 
 def reader_of(*sentences):
     columns = Columns.from_sentences(sentences)
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     return ColumnReader(columns, annotator, torch.device("cpu"), RELATIONS)
 
 

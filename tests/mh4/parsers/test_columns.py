@@ -7,7 +7,7 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from small import ANNOTATING_NETWORK, small_config
+from small import ANNOTATING, ANNOTATOR, SMALL_ENCODER, changed, small_config, small_greedy_config
 
 from mh4.api import Parser
 from mh4.data.conllu import read_conllu
@@ -15,12 +15,13 @@ from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Annotation, Sentence
 from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
+from mh4.models.checked import checked
 from mh4.parsers import columns as columns_module
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.checking import checked
 from mh4.parsers.column_reader import ColumnReader
 from mh4.parsers.columns import MOST_XPOS, Columns
-from mh4.parsers.config import GreedyConfig, TransitionConfig
+from mh4.parsers.config import TransitionConfig
+from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, _elected
 from mh4.parsers.folder import write_definition, write_tensors
 from mh4.parsers.registry import load_parser
@@ -197,7 +198,7 @@ def test_many_xpos_are_told_apart_by_their_characters(monkeypatch):
     assert len(of_tag["ab"] & of_tag["abc"]) == 2
     assert len(of_tag["ab"] & of_tag["bb"]) == 2
     assert len(of_tag["bb"] & of_tag["b"]) == 1
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     assert annotator(torch.randn(1, 4)).analyses.unique().numel() == len(columns.analyses)
 
 
@@ -208,7 +209,7 @@ def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_oth
         [*SENTENCES, rows(*["x x NOUN M Number=Sing"] * 2), rows("x x NOUN M Number=Sing")]
     )
     assert columns.classes.xpos == 0
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
     assert reader.annotates == set(COLUMNS)
     sentence = rows("new _ NOUN _ _")
@@ -233,7 +234,7 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
         *["saw saw NOUN N Number=Sing"] * 8, *["dogs dog NOUN N Number=Plur"] * 8, "paws paw NOUN N Number=Plur"
     )
     columns = Columns.from_sentences([*SENTENCES, more])
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
     scores = ColumnScores(torch.zeros(4, len(columns.analyses)), None)
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
@@ -250,7 +251,7 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
 
 def test_the_score_of_an_analysis_is_the_sum_of_those_of_its_parts():
     columns = Columns.from_sentences([*SENTENCES, rows("x x NOUN _ Number=Sing", "y y _ V _")])
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     words = torch.randn(3, 4)
     upos, xpos, feats = (classifier(words) for classifier in (annotator.upos, annotator.xpos, annotator.feats))
     attributes = list(columns.attributes.values())
@@ -267,7 +268,7 @@ def test_the_score_of_an_analysis_is_the_sum_of_those_of_its_parts():
 
 def test_a_tag_is_as_probable_as_its_analyses_together():
     columns = Columns.from_sentences([rows("a a VERB A Number=Sing", "b b VERB A Number=Plur", "c c NOUN A _")])
-    reader = ColumnReader(columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"))
+    reader = ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"))
     (noun,) = (k for k, choice in enumerate(columns.analyses) if choice[0] == "NOUN")
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # of two others with 0: ln 2 is between
@@ -290,9 +291,7 @@ def test_relations_say_what_goes_with_them():
     assert not found[2].any()
     assert (replace(columns, by_relation={}).relation_probabilities(["root", "dep"]) == 1).all()
 
-    reader = ColumnReader(
-        columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"), ["root", "dep"]
-    )
+    reader = ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, analyses["ADJ"]] = 0.3
     sentence = rows("d _ _ _ _", "d _ _ _ _")
@@ -306,7 +305,7 @@ def test_words_without_a_upos_have_relations_too():
     columns = Columns.from_sentences([rows("a a _ N _", "b b ADJ A _", "c c _ N _")])
     found = columns.relation_probabilities(["root", "dep"])
     np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
-    ColumnReader(columns, Annotator(ANNOTATING_NETWORK, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
+    ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
 
 
 def test_columns_are_the_same_without_trees_and_with_several(parser, dev):
@@ -320,7 +319,7 @@ def test_columns_are_the_same_without_trees_and_with_several(parser, dev):
 @pytest.mark.parametrize(("tag", "lead", "lemma"), [("NOUN", 3.0, "dog"), ("NOUN", 9.0, "DOGS"), ("VERB", 3.0, "DOGS")])
 def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     columns = Columns.from_sentences([*SENTENCES, rows("UN UN NOUN N _")])
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
     of_rules = torch.zeros(3, len(columns.rules))
     of_rules[:, columns.rules.index(lemma_rule("UN", "UN"))] = 20.0
@@ -334,7 +333,7 @@ def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
 
 def test_no_lemma_begins_or_ends_with_white_space():
     columns = Columns.from_sentences(SENTENCES)
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
     of_rules = torch.zeros(1, len(columns.rules))
     of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0
@@ -349,7 +348,7 @@ def test_no_lemma_begins_or_ends_with_white_space():
 @pytest.mark.parametrize("space", ["\u00a0", "\u3000", "\u2028"])
 def test_white_space_around_a_form_is_not_its_lemma(space):
     columns = Columns.from_sentences(SENTENCES)
-    annotator = Annotator(ANNOTATING_NETWORK, 4, columns.classes)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
     forms = [
         around.format(form) for form in ("dogs", "cats") for around in ("{}", space + "{}", "{}" + space)
@@ -494,8 +493,8 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
     no_lemmas = [
         sentence.replace(lemmas=["_"] * len(sentence)) for sentence in read_conllu(small_treebanks[0], trees="required")
     ]
-    config = replace(small_config("mst"), network=ANNOTATING_NETWORK)
-    parser = ChartParser(config, Vocabulary.from_sentences(no_lemmas, annotates=True), "cpu")
+    config = changed(small_config("mst"), **ANNOTATING)
+    parser = ChartParser(Definition.learn(config, no_lemmas), "cpu")
     assert parser.annotates == {"upos", "xpos", "feats"}
     with caplog.at_level(logging.WARNING, "mh4"):
         parsed = parser(bare(dev[0]), predict="all")
@@ -511,8 +510,7 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
 
 
 def test_greedy_parsers_annotate(small_treebanks, tmp_path, dev):
-    chart = small_config(max_steps=8)
-    config = GreedyConfig(TransitionConfig("arc-hybrid"), ANNOTATING_NETWORK, chart.training)
+    config = changed(small_greedy_config(TransitionConfig("arc-hybrid"), max_steps=8), **ANNOTATING)
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
     parsed = load_parser(tmp_path / "m", device="cpu")(list(bare(dev[0]).forms))
     assert "_" not in parsed.upos + parsed.lemmas + parsed.relations
@@ -559,12 +557,10 @@ def test_given_heads_and_bad_sentences(parser, dev):
 
 
 def test_taggers_without_a_weight_that_earlier_versions_saved_are_left_out(tmp_path):
-    network = replace(ANNOTATING_NETWORK, tagger_weight=0.0)
-    config = replace(small_config("mst"), network=network)
-    vocabulary = Vocabulary.from_sentences(SENTENCES, annotates=True)
-    parser = ChartParser(config, vocabulary, "cpu")
-    weights = parser.network.state_dict()
-    write_definition(tmp_path, config, vocabulary)
+    config = changed(small_config("mst"), **ANNOTATING, tagger_weight=0.0)
+    definition = Definition.learn(config, SENTENCES)
+    weights = ChartParser(definition, "cpu").network.state_dict()
+    write_definition(tmp_path, *definition)
     write_tensors(tmp_path / "weights.safetensors", {**weights, "taggers.0.output.bias": torch.zeros(3)})
     assert ChartParser.load(tmp_path, "cpu").network.state_dict().keys() == weights.keys()
 
@@ -577,7 +573,7 @@ def test_columns_do_not_depend_on_the_batch(parser, dev):
 
 def test_the_loss_is_that_of_all_analyses_that_go_with_what_is_known(parser):
     annotator = parser.network.annotator
-    words = torch.randn(4, ANNOTATING_NETWORK.hidden + ANNOTATING_NETWORK.word_size)
+    words = torch.randn(4, SMALL_ENCODER.hidden + SMALL_ENCODER.word_size)
     scores = annotator(words)
     everything, rules = scores.analyses.log_softmax(1).exp(), scores.lemmas.log_softmax(1)
     upos, xpos, feats, _ = parser.vocabulary.columns.classes.analyses

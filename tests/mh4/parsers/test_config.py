@@ -6,7 +6,8 @@ from dataclasses import replace
 import pytest
 from paths import GOLDEN_FOLDER
 
-from mh4.models.network_config import NetworkConfig
+from mh4.models.bilstm_config import BiLSTMConfig
+from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.parsers.config import (
     KINDS,
     ChartConfig,
@@ -25,16 +26,16 @@ from mh4.parsers.config import (
     "config",
     [
         ChartConfig("mst", single_root=False, training=TrainingConfig(seed=4)),
-        GreedyConfig(TransitionConfig("mh4", positions="s2,s1,s0,b0"), NetworkConfig(hidden=8)),
+        GreedyConfig(TransitionConfig("mh4", positions="s2,s1,s0,b0"), BiLSTMConfig(hidden=8), ScorerConfig(mlp=9)),
         PerceptronConfig("arc-standard", "static", iterations=3, tag_column="xpos"),
     ],
     ids=KINDS,
 )
 def test_configurations_are_read_back(config):
     saved = as_dict(config)
-    assert (saved["format"], saved["kind"]) == (3, config.kind)
+    assert (saved["format"], saved["kind"]) == (4, config.kind)
     assert from_dict(json.loads(json.dumps(saved))) == config
-    for name in ("network", "training", "iterations"):
+    for name in ("encoder", "scorers", "training", "iterations"):
         saved.pop(name, None)
     assert type(from_dict(saved)) is type(config)  # what is left out has its default
 
@@ -47,14 +48,18 @@ def test_configurations_of_format_1_had_no_kind(kind):
     config = from_dict(data)
     assert type(config) is KINDS[kind]
     kept = as_dict(config)
+    parts = [part for part in kept.values() if isinstance(part, dict)]
     for name in {"transitions", "network", "training"} & data.keys():
-        assert kept[name] | data[name] == kept[name]  # settings that came later have their default
+        for setting, value in data[name].items():
+            assert [part[setting] for part in parts if setting in part] == [value], setting
 
 
 def test_configurations_of_format_2_had_a_weight_for_each_column():
     network = {"upos_weight": 0.0, "xpos_weight": 0.2, "feats_weight": 0.3, "lemma_weight": 0.5, "hidden": 8}
     data = {"format": 2, "kind": "chart", "decoder": "mst"}
-    wanted = ChartConfig("mst", network=NetworkConfig(analysis_weight=0.2, lemma_weight=0.5, hidden=8))
+    wanted = ChartConfig(
+        "mst", encoder=BiLSTMConfig(hidden=8), weights=LossWeights(analysis_weight=0.2, lemma_weight=0.5)
+    )
     assert from_dict(data | {"network": network}) == wanted
     assert from_dict(data) == ChartConfig("mst")
     with pytest.raises(ValueError, match="analysis_weight"):
@@ -63,21 +68,39 @@ def test_configurations_of_format_2_had_a_weight_for_each_column():
         from_dict(data | {"format": 3, "network": network})
 
 
+def test_configurations_of_format_3_had_one_part_for_the_network():
+    network = {"encoder": "bilstm", "hidden": 8, "mlp": 9, "tagger_weight": 0.0, "spelling_dropout": 0.5}
+    training = {"min_word_count": 2, "word_unknown": 0.5, "character_unknown": 0.1, "seed": 4}
+    data = {"format": 3, "kind": "greedy", "transitions": {"system": "mh4"}, "network": network, "training": training}
+    assert from_dict(data) == GreedyConfig(
+        TransitionConfig("mh4"),
+        BiLSTMConfig(hidden=8, spelling_dropout=0.5, min_word_count=2, word_unknown=0.5, character_unknown=0.1),
+        ScorerConfig(mlp=9),
+        LossWeights(tagger_weight=0.0),
+        TrainingConfig(seed=4),
+    )
+    with pytest.raises(ValueError, match="network: unknown option"):
+        from_dict(data | {"format": 4})
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        ({"format": 99}, "model format 99; this version reads formats 1 to 3"),
+        ({"format": 99}, "model format 99; this version reads formats 1 to 4"),
         ({}, "model format None"),
         ({"format": 2}, "unknown kind of model None; known: chart, greedy, perceptron"),
         ({"format": 2, "kind": ["chart"]}, "unknown kind of model ['chart']"),
-        ({"format": 1, "decoders": "mst"}, "decoders: unknown option; known: decoder, single_root, network, training"),
+        (
+            {"format": 1, "decoders": "mst"},
+            "decoders: unknown option; known: decoder, single_root, encoder, scorers, weights",
+        ),
         ({"format": 1, "decoder": "mh5"}, "decoder: unknown decoder 'mh5'; known: mst"),
         ({"format": 1, "training": {"batch_words": 0}}, "training.batch_words: must be greater than or equal to 1; g"),
         ({"format": 1, "training": {"seed": True}}, "training.seed: must be a valid integer; got True"),
-        ({"format": 1, "network": {"hidden": "12"}}, "network.hidden: must be a valid integer; got '12'"),
-        ({"format": 1, "network": {"hiden": 12}}, "network.hiden: unknown option; known: encoder, word_size, "),
+        ({"format": 1, "network": {"hidden": "12"}}, "encoder.hidden: must be a valid integer; got '12'"),
+        ({"format": 1, "network": {"hiden": 12}}, "unknown setting 'hiden'; known: analysis_weight, "),
         ({"format": 1, "network": 3}, "network: must be an object; got 3"),
-        ({"format": 1, "network": {"layers": 1, "tagger_layer": 2}}, "network: tagger_layer must be from 0 to 1; got"),
+        ({"format": 1, "network": {"layers": 1, "tagger_layer": 2}}, "encoder: tagger_layer must be from 0 to 1; got"),
         ({"format": 2, "kind": "greedy", "transitions": {"systm": "mh4"}}, "transitions.systm: unknown option"),
         ({"format": 2, "kind": "perceptron", "tag_column": "x"}, "tag_column: must be 'upos' or 'xpos'; got 'x'"),
     ],
@@ -90,10 +113,12 @@ def test_errors_say_where_and_what_would_be_right(data, message):
 
 def test_settings_are_named_without_their_part():
     config = make_config(ChartConfig, {"decoder": "mh3", "hidden": "64", "learning_rate": "0.001", "seed": 5})
-    assert config == ChartConfig("mh3", True, NetworkConfig(hidden=64), TrainingConfig(learning_rate=0.001, seed=5))
+    assert config == ChartConfig(
+        "mh3", encoder=BiLSTMConfig(hidden=64), training=TrainingConfig(learning_rate=0.001, seed=5)
+    )
     config = make_config(GreedyConfig, {"system": "mh4", "positions": "s2,s1,s0,b0", "exploration": "0.5", "mlp": 64})
     assert config.transitions.position_names == ["s2", "s1", "s0", "b0"]
-    assert (config.network.mlp, config.transitions.exploration) == (64, 0.5)
+    assert (config.scorers.mlp, config.transitions.exploration) == (64, 0.5)
     config = make_config(PerceptronConfig, {"system": "arc-standard", "oracle": "static", "exploration": "0.5"})
     assert config == PerceptronConfig("arc-standard", "static", exploration=0.5)
 
@@ -103,13 +128,13 @@ def test_settings_are_named_without_their_part():
     [
         (ChartConfig, {"lr": 1}, "unknown setting 'lr'; known: .*learning_rate"),
         (ChartConfig, {"system": "mh4"}, "unknown setting 'system'"),
-        (ChartConfig, {"hidden": "big"}, "network.hidden: must be a valid integer, .*; got 'big'"),
-        (ChartConfig, {"hidden": 191}, "network.hidden: must be a multiple of 2; got 191"),
+        (ChartConfig, {"hidden": "big"}, "encoder.hidden: must be a valid integer, .*; got 'big'"),
+        (ChartConfig, {"hidden": 191}, "encoder.hidden: must be a multiple of 2; got 191"),
         (ChartConfig, {"learning_rate": "nan"}, "training.learning_rate: must be a finite number; got 'nan'"),
         (ChartConfig, {"batch_words": 0, "patience": 0}, "batch_words: must .* 1; got 0; training.patience: must"),
         (ChartConfig, {"characters": "none"}, "characters: must be 'rare' or 'all'"),
-        (ChartConfig, {"tagger_layer": -1}, "network.tagger_layer: must be greater than or equal to 0; got -1"),
-        (ChartConfig, {"encoder": "gru"}, "encoder: must be 'bilstm'"),
+        (ChartConfig, {"tagger_layer": -1}, "encoder.tagger_layer: must be greater than or equal to 0; got -1"),
+        (ChartConfig, {"encoder": "gru"}, "unknown encoder 'gru'; known: bilstm"),
         (GreedyConfig, {"system": "arc-cubic"}, "unknown system 'arc-cubic'; known: arc-standard"),
         (GreedyConfig, {"oracle": "magic"}, "unknown oracle 'magic' of arc-hybrid; known: static, dynamic"),
         (GreedyConfig, {"positions": "s0,s9"}, "unknown positions s9; arc-hybrid has: s0, b0"),

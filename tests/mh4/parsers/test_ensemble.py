@@ -17,8 +17,8 @@ from mh4.decoders import get_decoder
 from mh4.decoders.trees import is_tree
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
-from mh4.parsers.vocabulary import Vocabulary
 
 DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
 
@@ -128,8 +128,9 @@ def dev(small_treebanks):
 @pytest.fixture(scope="module")
 def members(small_treebanks):
     """Untrained parsers: they agree on little."""
-    vocabulary = Vocabulary.from_sentences(read_conllu(small_treebanks[0], trees="required"))
-    return [ChartParser(small_config(decoder), vocabulary, device="cpu") for decoder in ("mst", "mh4-hybrid", "1ec")]
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
+    decoders = ("mst", "mh4-hybrid", "1ec")
+    return [ChartParser(Definition.learn(small_config(name), sentences), device="cpu") for name in decoders]
 
 
 @pytest.mark.parametrize("combine", ["votes", "scores"])

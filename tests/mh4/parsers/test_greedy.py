@@ -6,25 +6,24 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small import SMALL_NETWORK, small_config
+from small import small_greedy_config
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders.trees import is_tree
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import GreedyConfig, TransitionConfig
+from mh4.parsers.config import TransitionConfig
+from mh4.parsers.definition import Definition
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.registry import load_parser
 from mh4.parsers.systems import GREEDY_SYSTEMS
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer, train
 from mh4.training.treebanks import read_gold
 
 
 def small_transition_config(system, oracle="", form="", **training):
-    chart = small_config(**training)
-    return GreedyConfig(TransitionConfig(system, oracle, form=form), SMALL_NETWORK, chart.training)
+    return small_greedy_config(TransitionConfig(system, oracle, form=form), **training)
 
 
 def same_weights(one, other):
@@ -80,7 +79,7 @@ def test_resumed_training_equals_an_uninterrupted_one(arc_hybrid, small_treebank
 
 def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
     sentences = read_gold(small_treebanks[0])
-    parser = GreedyParser(small_transition_config("arc-hybrid"), Vocabulary.from_sentences(sentences), "cpu")
+    parser = GreedyParser(Definition.learn(small_transition_config("arc-hybrid"), sentences), "cpu")
     caplog.set_level("INFO", logger="mh4")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     replaced = [example for example in trainer.examples if (example.heads != example.sentence.heads).any()]

@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import SMALL_NETWORK, small_config
+from small import small_config, small_greedy_config
 
 from mh4.api import Parser
 from mh4.data.conllu import read_conllu
@@ -13,7 +13,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import cut_shards
 from mh4.decoders.trees import is_tree
-from mh4.parsers.config import GreedyConfig, PerceptronConfig, TransitionConfig
+from mh4.parsers.config import PerceptronConfig, TransitionConfig
 from mh4.parsers.long_sentences import LONGEST, PIECE, cut, joined
 from mh4.service.cluster import parse_shard
 from mh4.training.perceptron import train as train_perceptron
@@ -27,8 +27,7 @@ WORDS = ["A", "kutya", "ugat", "és", "morog", "."]
 def models(small_model, small_treebanks, tmp_path_factory):
     """A model folder of each kind."""
     folder = tmp_path_factory.mktemp("models")
-    training = small_config(max_steps=2, evaluation_steps=2).training
-    greedy = GreedyConfig(TransitionConfig(system="covington"), SMALL_NETWORK, training)
+    greedy = small_greedy_config(TransitionConfig(system="covington"), max_steps=2, evaluation_steps=2)
     train(*small_treebanks, folder / "greedy", greedy, device="cpu", threads=1)
     train_perceptron(*small_treebanks, folder / "perceptron", PerceptronConfig(iterations=1))
     train(*small_treebanks, folder / "mst", small_config("mst", max_steps=2), device="cpu", threads=1)
@@ -136,7 +135,7 @@ def test_a_sentence_has_a_score_if_all_its_pieces_have():
     ("options", "lost"), [({"confidence": True}, ", without confidence"), ({"k_best": 3}, ", without other trees")]
 )
 def test_what_a_sentence_in_pieces_goes_without_is_said(options, lost, models, monkeypatch, caplog):
-    monkeypatch.setattr("mh4.parsers.long_sentences.LONGEST", 10)
+    monkeypatch.setattr("mh4.parsers.base.LONGEST", 10)
     monkeypatch.setattr("mh4.parsers.long_sentences.PIECE", 6)
     parser = Parser(models["chart"], device="cpu", threads=1)
     (long,) = parser.parse([WORDS * 2], **options)

@@ -7,16 +7,16 @@ from small import small_config
 from mh4.data.sentence import Sentence
 from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.definition import Definition
 from mh4.parsers.network import prediction_batches
-from mh4.parsers.vocabulary import Vocabulary
 
 
 @pytest.mark.parametrize(("words", "cells"), [(60, 10**9), (10**9, 500), (60, 500), (1, 1)])
 def test_prediction_batches_keep_to_both_limits(words, cells, monkeypatch):
-    monkeypatch.setattr(network, "BATCH_WORDS", words)
+    monkeypatch.setattr(network, "BATCH_COST", words)
     monkeypatch.setattr(network, "BATCH_CELLS", cells)
     lengths = [5, 1, 9, 30, 2, 9, 14, 1, 7, 7, 3, 22, 5]
-    batches = list(prediction_batches(lengths))
+    batches = list(prediction_batches(lengths, lengths))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     sizes = [(len(batch), max(lengths[i] for i in batch)) for batch in batches]
 
@@ -30,7 +30,7 @@ def test_prediction_batches_keep_to_both_limits(words, cells, monkeypatch):
 
 def test_parsing_has_no_dropout():
     sentences = [Sentence.from_words(["a", "b", "c"] * n) for n in (1, 2, 3)]
-    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
     expected = [prediction.heads.tolist() for prediction in parser.predict(sentences)]
     for seed in range(5):
         torch.manual_seed(seed)

@@ -9,8 +9,8 @@ from small import small_config
 from mh4.data.sentence import Sentence
 from mh4.parsers import profiling
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.definition import Definition
 from mh4.parsers.profiling import Profile, booked_here, stage
-from mh4.parsers.vocabulary import Vocabulary
 
 
 @pytest.fixture
@@ -67,7 +67,7 @@ def test_another_thread_books_on_the_profile_of_its_caller():
 @pytest.mark.parametrize("ahead", [0, 1])
 def test_parsing_has_its_stages(ahead):
     sentences = [Sentence.from_words(["a"] * n) for n in (1, 5, 9)]
-    parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(), sentences), device="cpu")
     parser.ahead = ahead
     profile = Profile()
     with profile.recording():

@@ -7,11 +7,11 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from small import SMALL_NETWORK, small_config
+from small import small_config, small_greedy_config
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence
-from mh4.parsers.config import GreedyConfig, PerceptronConfig, TransitionConfig
+from mh4.parsers.config import PerceptronConfig, TransitionConfig
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
 from mh4.parsers.registry import load_parser
@@ -146,7 +146,7 @@ def test_relations_that_training_has_in_one_place_stay_there():
 
 def test_older_models_keep_the_rule_of_ud():
     for names in (NAMES, ("nsubj", "obj"), ("root",)):
-        vocabulary = Vocabulary({}, {}, names, (), ())
+        vocabulary = Vocabulary(names, (), ())
         allowed = vocabulary.places.allowed(names)
         with_root = "root" in names and len(names) > 1
         assert allowed[1].tolist() == [not with_root or name == "root" for name in names]
@@ -177,7 +177,7 @@ def odd_roots(small_treebanks, tmp_path_factory):
     paths = [folder / path.name for path in small_treebanks]
     config = small_config("mst", max_steps=1, evaluation_steps=1)
     train(*paths, folder / "chart", config, device="cpu")
-    greedy = GreedyConfig(TransitionConfig(system="arc-hybrid"), SMALL_NETWORK, config.training)
+    greedy = small_greedy_config(TransitionConfig(system="arc-hybrid"), max_steps=1, evaluation_steps=1)
     train(*paths, folder / "greedy", greedy, device="cpu")
     train_perceptron(*paths, folder / "perceptron", PerceptronConfig(iterations=1))
     return {name: folder / name for name in ("chart", "greedy", "perceptron")}, list(read_conllu(paths[1]))

@@ -69,8 +69,8 @@ def test_lemmas_that_no_file_may_hold_are_made_by_rules(tmp_path):
             lambda vocabulary: vocabulary["columns"].update(surprise=1),
             r"columns\.surprise: unknown option; known: analyses",
         ),
-        (lambda vocabulary: vocabulary.pop("words"), "words: is missing$"),
-        (lambda vocabulary: vocabulary.update(surprise=1), "surprise: unknown option; known: words"),
+        (lambda vocabulary: vocabulary.pop("characters"), "characters: is missing$"),
+        (lambda vocabulary: vocabulary.update(surprise=1), "surprise: unknown option; known: relations"),
     ],
 )
 def test_what_is_wrong_with_a_vocabulary_is_said_in_a_line(change, message, tmp_path):
@@ -81,10 +81,10 @@ def test_what_is_wrong_with_a_vocabulary_is_said_in_a_line(change, message, tmp_
     assert "\n" not in str(failure.value)
 
 
-@pytest.mark.parametrize("number", [True, 0, 4, "3", None, [3], 1.0])
+@pytest.mark.parametrize("number", [True, 0, 5, "3", None, [3], 1.0])
 def test_other_formats_are_refused(number, tmp_path):
     shutil.copytree(MODELS / "chart", tmp_path / "m")
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8")) | {"format": number}
     (tmp_path / "m" / "config.json").write_text(json.dumps(config), encoding="utf-8")
-    with pytest.raises(DataError, match=r"config\.json: model format .*; this version reads formats 1 to 3"):
+    with pytest.raises(DataError, match=r"config\.json: model format .*; this version reads formats 1 to 4"):
         load_parser(tmp_path / "m", device="cpu")

@@ -6,7 +6,7 @@ from small import small_config
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.vocabulary import Vocabulary
+from mh4.parsers.definition import Definition
 from mh4.training.batches import WINDOW, shuffled_batches
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
@@ -19,8 +19,8 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     rows = [f"{d}\tw{d}\t_\tX\t_\t_\t{head}\tr{d}\t_\t_\n" for d, head in enumerate(NOT_PROJECTIVE, start=1)]
     path.write_text("".join([*rows, "\n", *rows[:2], "\n"]), encoding="utf-8")
     sentences = list(read_conllu(path, trees="required"))
-    vocabulary = Vocabulary.from_sentences(sentences)
-    parser = ChartParser(small_config("eisner"), vocabulary, device="cpu")
+    parser = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
+    vocabulary = parser.vocabulary
     batch = Trainer(parser, sentences, [], tmp_path).collate([1, 0])
     assert batch.heads[0].tolist() == [-1, 2, 0]
     assert batch.heads[1].tolist() == parser.decoder.closest_tree(sentences[0].heads).tolist()
@@ -43,9 +43,9 @@ def test_only_known_arcs_with_relations_are_labelled(tmp_path):
     rows = [f"{d}\tw\t_\tX\t_\t_\t{head}\t{name}\t_\t_\n" for d, (head, name) in enumerate(columns, start=1)]
     path.write_text("".join([*rows, "\n"]), encoding="utf-8")
     sentences = read_gold(path, trees="partial")
-    vocabulary = Vocabulary.from_sentences(sentences)
+    parser = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
+    vocabulary = parser.vocabulary
     assert sorted(vocabulary.relations) == ["r4", "root"]
-    parser = ChartParser(small_config("eisner"), vocabulary, device="cpu")
     batch = Trainer(parser, sentences, [], tmp_path).collate([0, 0])
     assert batch.heads[0].tolist() == [-1, -1, 0, 2, 3]
     assert batch.arc_sentence.tolist() == [0, 0, 1, 1]
@@ -58,7 +58,7 @@ def test_only_known_arcs_with_relations_are_labelled(tmp_path):
 
 def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     for epoch in range(2):
         batches = trainer.batches(epoch)
@@ -77,7 +77,7 @@ def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
 def test_a_window_makes_up_eight_batches():
     """With sentences of one length, so that the batches that are not full are the last ones of each window."""
     for batch_words, window in ((10, 128), (1000, 800)):
-        batches = shuffled_batches([10] * 2000, batch_words, [1])
+        batches = shuffled_batches([10] * 2000, [10] * 2000, batch_words, [1])
         rest = [len(batch) for batch in batches if 10 * len(batch) < batch_words]
         full = max(1, batch_words // 10)
         assert len(batches) == sum(-(-min(window, 2000 - start) // full) for start in range(0, 2000, window))
@@ -86,10 +86,11 @@ def test_a_window_makes_up_eight_batches():
 
 def test_with_noise_large_batches_are_not_always_the_same():
     lengths = np.random.default_rng(5).integers(1, 60, 300).tolist()
-    plain, noisy = (
-        [{frozenset(batch) for batch in shuffled_batches(lengths, 2000, [1, epoch], noise)} for epoch in range(2)]
-        for noise in (0.0, 0.4)
-    )
+
+    def batches(epoch, noise):
+        return {frozenset(batch) for batch in shuffled_batches(lengths, lengths, 2000, [1, epoch], noise)}
+
+    plain, noisy = ([batches(epoch, noise) for epoch in range(2)] for noise in (0.0, 0.4))
     words = [[sum(lengths[i] for i in batch) for batch in batches] for batches in noisy]
     for epoch in range(2):
         assert sorted(i for batch in noisy[epoch] for i in batch) == list(range(300))

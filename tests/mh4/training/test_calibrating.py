@@ -17,7 +17,6 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import CALIBRATION
-from mh4.training import calibrating
 from mh4.training.calibrating import calibrate, calibrate_best, compared, cross_fitted
 
 
@@ -83,7 +82,7 @@ def test_the_weights_in_the_folder_are_calibrated(model, dev):
 
 
 def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatch):
-    monkeypatch.setattr(calibrating, "LONGEST", 14)
+    monkeypatch.setattr("mh4.parsers.base.LONGEST", 14)
     short = [sentence for sentence in dev if len(sentence) <= 14]
     assert 0 < len(short) < len(dev)
     parser = ChartParser.load(model, device="cpu")
@@ -91,7 +90,7 @@ def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatc
     (model / CALIBRATION).unlink()
     calibrate_best(parser, dev, model)
     assert Calibration.load(model) == expected
-    monkeypatch.setattr(calibrating, "LONGEST", 1)
+    monkeypatch.setattr("mh4.parsers.base.LONGEST", 1)
     with pytest.raises(DataError, match=r"dev\.conllu: every sentence has more than 1 words"):
         calibrate(model, dev[0].source, device="cpu")
 

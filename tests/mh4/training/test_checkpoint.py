@@ -18,8 +18,8 @@ from mh4.models.randomness import Randomness
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checksums import SUMS
+from mh4.parsers.definition import Definition
 from mh4.parsers.folder import read_config, read_state, write_tensors
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.checkpoint import Checkpoint
 from mh4.training.schedule import Progress
 from mh4.training.trainer import Trainer, train
@@ -183,7 +183,7 @@ def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monk
     monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0 if self.progress.best_step == 0 else 30.0))
     config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(config, sentences), device="cpu")
     distances = []
 
     def note_distance(report):

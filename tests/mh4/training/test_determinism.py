@@ -12,7 +12,7 @@ import pytest
 import torch
 from on_gpu import CONFIGS, trainer_on
 from safetensors.torch import load_file
-from small import ANNOTATING_NETWORK, same_weights
+from small import ANNOTATING, changed, same_weights
 from torch.utils._python_dispatch import TorchDispatchMode
 
 import mh4
@@ -59,7 +59,7 @@ class Accumulations(TorchDispatchMode):
 
 LEARNING = {
     **CONFIGS,
-    "columns": replace(CONFIGS["mst"], network=replace(ANNOTATING_NETWORK, feature_weight=0.1, characters="all")),
+    "columns": changed(CONFIGS["mst"], **ANNOTATING, feature_weight=0.1, characters="all"),
     "crf": replace(CONFIGS["mst"], loss="crf"),
 }
 

@@ -3,12 +3,11 @@
 import logging
 
 import pytest
-from small import ANNOTATING_NETWORK, small_config
+from small import ANNOTATING, changed, small_config
 
 from mh4.data.conllu import write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
-from mh4.parsers.config import ChartConfig
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import train
 from mh4.training.treebanks import read_gold, without_ids
@@ -71,7 +70,7 @@ def test_training_warns_and_learns_the_rest(tmp_path, caplog):
     feats = [value for i in range(40) for value in (f"Case=Nom|senID={i}", "Case=Acc", "_")]
     path = tmp_path / "t.conllu"
     write_conllu(treebank(feats), path)
-    config = ChartConfig("eisner", network=ANNOTATING_NETWORK, training=small_config(max_steps=1).training)
+    config = changed(small_config("eisner", max_steps=1), **ANNOTATING)
     with caplog.at_level(logging.WARNING, "mh4"):
         train(path, path, tmp_path / "m", config, device="cpu")
     assert f"{path}: FEATS, attribute senID" in caplog.text
@@ -82,7 +81,7 @@ def test_too_many_values_are_one_line(tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.parsers.columns.MOST_CELLS", 1000)
     path = tmp_path / "t.conllu"
     write_conllu(treebank([f"Form={i // 2}" for i in range(90)]), path)
-    config = ChartConfig("eisner", network=ANNOTATING_NETWORK, training=small_config(max_steps=1).training)
+    config = changed(small_config("eisner", max_steps=1), **ANNOTATING)
     with pytest.raises(DataError, match=r"t\.conllu: .*attribute Form alone 45 \(remove") as failure:
         train(path, path, tmp_path / "m", config, device="cpu")
     assert "\n" not in str(failure.value)
@@ -92,4 +91,4 @@ def test_too_many_values_are_one_line(tmp_path, monkeypatch):
 def test_real_treebanks_are_left_alone(small_treebanks):
     sentences = read_gold(small_treebanks[0])
     assert without_ids(sentences, "sample") == sentences
-    assert Vocabulary.from_sentences(sentences, 1, True).columns.known == {"upos", "xpos", "feats", "lemmas"}
+    assert Vocabulary.from_sentences(sentences, annotates=True).columns.known == {"upos", "xpos", "feats", "lemmas"}

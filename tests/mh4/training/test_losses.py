@@ -3,17 +3,16 @@
 import copy
 import json
 import math
-from dataclasses import replace
 
 import naive
 import numpy as np
 import pytest
 import torch
-from small import SMALL_NETWORK, small_config
+from small import changed, small_config
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.vocabulary import Vocabulary
+from mh4.parsers.definition import Definition
 from mh4.training.trainer import Trainer
 
 # Of 2 to 5 words, so that all trees can be listed; the second tree is not projective.
@@ -70,7 +69,7 @@ class NaiveTrainer:
 
     def loss(self, sentences, trees):
         parser, network = self.parser, self.network.train()
-        encoded = network.encode(network.encoder.collate([parser.vocabulary.ids(s) for s in sentences]))
+        encoded = network.encode(network.encoder.collate([network.encoder.prepare(s) for s in sentences]))
         scores = network.scorer(encoded.roles)[:, 0]
         total = sum(
             self.tree_loss(matrix, heads.tolist(), parser.decoder.name == "eisner")
@@ -121,8 +120,8 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     config = small_config(
         decoder, weight_average=0.3, epsilon=1e-3, **settings
     )  # rounding errors in a gradient of 0 must not be steps
-    config = replace(config, network=replace(SMALL_NETWORK, **WEIGHTS))
-    parser = ChartParser(config, Vocabulary.from_sentences(sentences, min_word_count=2), device="cpu")
+    config = changed(config, **WEIGHTS, min_word_count=2)
+    parser = ChartParser(Definition.learn(config, sentences), device="cpu")
     sums = []
     trainer = Trainer(parser, sentences, sentences, tmp_path, lambda _, recent: sums.append(recent.loss))
     twin = NaiveTrainer(parser, config.training)
@@ -143,14 +142,14 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
 
 
 def test_features_without_a_weight_are_not_learnt(treebank):
-    vocabulary = Vocabulary.from_sentences(read_conllu(treebank, trees="required"))
-    assert vocabulary.features
-    assert ChartParser(small_config(), vocabulary, device="cpu").network.features is None
+    definition = Definition.learn(small_config(), list(read_conllu(treebank, trees="required")))
+    assert definition.vocabulary.features
+    assert ChartParser(definition, device="cpu").network.features is None
 
 
 def test_a_worker_without_a_sentence_has_gradients_of_zero(treebank, tmp_path):
     sentences = list(read_conllu(treebank, trees="required"))
-    parser = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
     loss = Trainer(parser, sentences, [], tmp_path).batch_loss(None, 0)
     loss.backward()
     assert loss.item() == 0.0

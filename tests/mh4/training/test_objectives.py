@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from small import SMALL_NETWORK, small_config
+from small import small_config, small_greedy_config
 
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import ChartConfig, GreedyConfig, TransitionConfig, make_config
+from mh4.parsers.config import ChartConfig, TransitionConfig, make_config
+from mh4.parsers.definition import Definition
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.objectives import make_objective
 from mh4.training.treebanks import read_gold
 
@@ -21,7 +21,7 @@ from mh4.training.treebanks import read_gold
 def test_without_scores_the_hinge_is_the_cost(decoder):
     """Two words have two trees, and neither head of one is in the other."""
     sentence = Sentence.from_words(["a", "b"])
-    parser = ChartParser(small_config(decoder), Vocabulary.from_sentences([sentence]), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(decoder), [sentence]), device="cpu")
     with torch.no_grad():
         parser.network.scorer.matrices.zero_()
     encoded = parser.encode([sentence, sentence])
@@ -35,7 +35,7 @@ def test_the_gradient_of_losses_over_all_trees_reaches_the_scorer(decoder, loss)
     """By finite differences in a direction of its weights; the labels have no part in it."""
     sentences = [Sentence.from_words(["a", "b", "a"]), Sentence.from_words(["b", "a"])]
     config = replace(small_config(decoder), loss=loss)
-    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(config, sentences), device="cpu")
     parser.network.eval()
     objective, weights = make_objective(parser), parser.network.scorer.matrices
     trees = [np.array([-1, 2, 0, 2]), np.array([-1, 2, -1])]
@@ -62,7 +62,7 @@ def test_losses_over_all_trees_need_a_decoder_that_sums():
 @pytest.mark.parametrize("loss", ["crf", "softmax-margin"])
 def test_losses_over_all_trees_leave_out_sentences_whose_sums_do_not_fit(loss):
     sentences = [Sentence.from_words(["a"] * n).replace(heads=[-1, 0, *range(1, n)]) for n in (4, 5)]
-    parser = ChartParser(replace(small_config("mh4-two"), loss=loss), Vocabulary.from_sentences(sentences), "cpu")
+    parser = ChartParser(Definition.learn(replace(small_config("mh4-two"), loss=loss), sentences), "cpu")
     parser.decoder.memory_limit = parser.decoder.sums_bytes(5) - 1
     assert parser.decoder.fits(5)
     found = [make_objective(parser).training_tree(sentence) for sentence in sentences]
@@ -72,7 +72,7 @@ def test_losses_over_all_trees_leave_out_sentences_whose_sums_do_not_fit(loss):
 @pytest.mark.parametrize("value", [torch.nan, torch.inf, 1e36])
 def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     sentence = Sentence.from_words(["a", "b"])
-    parser = ChartParser(small_config("eisner"), Vocabulary.from_sentences([sentence]), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("eisner"), [sentence]), device="cpu")
     encoded = parser.encode([sentence])
     objective = make_objective(parser)
     with pytest.raises(InfeasibleError, match="no eisner derivation"):  # no numbers to blame
@@ -84,8 +84,8 @@ def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
 
 
 def greedy_parser(sentences, **transitions):
-    config = GreedyConfig(TransitionConfig(**transitions), SMALL_NETWORK)
-    return GreedyParser(config, Vocabulary.from_sentences(sentences), "cpu")
+    config = small_greedy_config(TransitionConfig(**transitions))
+    return GreedyParser(Definition.learn(config, sentences), "cpu")
 
 
 def followed_positions(parser, sentences, seeds, epoch):
@@ -107,7 +107,7 @@ def followed_positions(parser, sentences, seeds, epoch):
 def test_a_batch_loses_what_its_sentences_lose(kind, small_treebanks):
     sentences = read_gold(small_treebanks[0])[:6]
     if kind == "chart":
-        parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
+        parser = ChartParser(Definition.learn(small_config(), sentences), device="cpu")
     else:
         parser = greedy_parser(sentences, system=kind)
     parser.network.eval()

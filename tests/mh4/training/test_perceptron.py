@@ -10,8 +10,8 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import read_sample
 from mh4.data.sentence import Sentence
+from mh4.models.checked import checked
 from mh4.oracles.costs import DYNAMIC, STATIC
-from mh4.parsers.checking import checked
 from mh4.parsers.checksums import SUMS
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.folder import read_config

@@ -7,25 +7,28 @@ from mh4.training.presets import DEFAULT_PRESET, PRESETS
 from mh4.training.schedule import Schedule
 
 # Gómez-Rodríguez, Shi and Lee (2018) and their public companion.
-PUBLISHED_NETWORK = {
-    "encoder": "bilstm",
+PUBLISHED_ENCODER = {
+    "kind": "bilstm",
     "word_size": 128,
     "character_size": 64,
     "character_hidden": 128,
     "character_layers": 2,
     "hidden": 192,
     "layers": 2,
-    "mlp": 192,
     "lstm_dropout": 0.3,
-    "mlp_dropout": 0.3,
     "block_dropout": 0.1,
-    "tagger_weight": 0.2,
-    "labeler_weight": 1.0,
-    "feature_weight": 0.0,
     "tagger_layer": 0,
     "characters": "rare",
     "spelling_dropout": 0.0,
-    **dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0),
+    "min_word_count": 5,
+    "word_unknown": 2.5,
+    "character_unknown": 0.25,
+}
+PUBLISHED_SCORERS = {"mlp": 192, "mlp_dropout": 0.3}
+PUBLISHED_WEIGHTS = {
+    "tagger_weight": 0.2,
+    "labeler_weight": 1.0,
+    **dict.fromkeys(("feature_weight", "analysis_weight", "lemma_weight"), 0.0),
 }
 PUBLISHED_TRAINING = {
     "seed": 1,
@@ -44,9 +47,6 @@ PUBLISHED_TRAINING = {
     "decay_from": "last",
     "max_steps": 100_000,
     "max_epochs": 0,
-    "min_word_count": 5,
-    "word_unknown": 2.5,
-    "character_unknown": 0.25,
     "dropout_rise": 0,
     "weight_average": 0.0,
     "warm_up": 0,
@@ -59,7 +59,9 @@ PUBLISHED_TRAINING = {
 def test_paper_has_the_published_settings():
     config = make_config(ChartConfig, PRESETS["paper"])
     assert config == ChartConfig()
-    assert asdict(config.network) == PUBLISHED_NETWORK
+    assert asdict(config.encoder) == PUBLISHED_ENCODER
+    assert asdict(config.scorers) == PUBLISHED_SCORERS
+    assert asdict(config.weights) == PUBLISHED_WEIGHTS
     assert asdict(config.training) == PUBLISHED_TRAINING
 
 

@@ -7,13 +7,13 @@ import numpy as np
 import pytest
 import torch
 from pretend_gpu import PretendGPU
-from small import SMALL_NETWORK, small_config
+from small import changed, small_config
 
 from mh4.data.sentence import Sentence
 from mh4.models.devices import send_together
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import TrainingConfig
-from mh4.parsers.vocabulary import Vocabulary
+from mh4.parsers.definition import Definition
 from mh4.training import segmenter
 from mh4.training.batches import shuffled_batches
 from mh4.training.losses import BatchLoss
@@ -26,7 +26,7 @@ from mh4.training.treebanks import read_gold
 
 def trainer_of(config, treebanks, folder):
     sentences = read_gold(treebanks[0])
-    parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(config, sentences), device="cpu")
     return Trainer(parser, sentences, read_gold(treebanks[1]), folder)
 
 
@@ -34,7 +34,7 @@ def trainer_of(config, treebanks, folder):
 def test_only_one_of_the_losses_over_all_trees_is_augmented(loss, wrong):
     """Without scores, two words have two trees, of which the wrong one counts e to the power of its cost, or once."""
     sentence = Sentence.from_words(["a", "b"])
-    parser = ChartParser(replace(small_config("mst"), loss=loss), Vocabulary.from_sentences([sentence]), device="cpu")
+    parser = ChartParser(Definition.learn(replace(small_config("mst"), loss=loss), [sentence]), device="cpu")
     with torch.no_grad():
         parser.network.scorer.matrices.zero_()
     value = make_objective(parser).loss(parser.encode([sentence]), [np.array([-1, 2, 0])], 0)
@@ -54,13 +54,13 @@ def test_batches_have_their_settings(small_treebanks, tmp_path):
     trainer = trainer_of(small_config("mst", **settings), small_treebanks, tmp_path)
     lengths = [len(example.sentence) for example in trainer.examples]
     for epoch in (0, 2):
-        assert trainer.batches(epoch) == shuffled_batches(lengths, 50, [3, epoch], 0.4)
-        assert trainer.batches(epoch) != shuffled_batches(lengths, 50, [3, epoch], 0.0)
+        assert trainer.batches(epoch) == shuffled_batches(lengths, lengths, 50, [3, epoch], 0.4)
+        assert trainer.batches(epoch) != shuffled_batches(lengths, lengths, 50, [3, epoch], 0.0)
 
 
 @pytest.mark.parametrize(("count", "words"), [(24, [100, 140]), (25, [50, 100, 100]), (26, [60, 100, 100])])
 def test_a_rest_of_half_a_batch_is_a_batch_of_its_own(count, words):
-    batches = shuffled_batches([10] * count, 100, [1], 0.4)
+    batches = shuffled_batches([10] * count, [10] * count, 100, [1], 0.4)
     assert sorted(10 * len(batch) for batch in batches) == words
 
 
@@ -82,14 +82,13 @@ def test_the_encoder_computes_in_the_precision_of_training(small_treebanks, tmp_
 
     for module in (network.encoder, network.scorer.mlp, network.labeler, *network.taggers):
         module.register_forward_pre_hook(lambda *_: seen.append(bool(inside)))
-    BatchLoss(network, trainer.objective, trainer.parser.config.network, precision)(trainer.collate(range(3)), 0)
+    BatchLoss(network, trainer.objective, trainer.parser.config.weights, precision)(trainer.collate(range(3)), 0)
     assert seen
     assert all(seen)
 
 
 def test_tags_and_features_are_predicted_from_their_layer(small_treebanks, tmp_path):
-    network_config = replace(SMALL_NETWORK, layers=2, tagger_layer=1, feature_weight=0.5, labeler_weight=0.0)
-    config = replace(small_config("mst"), network=network_config)
+    config = changed(small_config("mst"), layers=2, tagger_layer=1, feature_weight=0.5, labeler_weight=0.0)
     trainer = trainer_of(config, small_treebanks, tmp_path)
     network = trainer.parser.network.eval()
     batch = trainer.collate(range(4))

@@ -16,7 +16,7 @@ from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import GreedyConfig
-from mh4.parsers.vocabulary import Vocabulary
+from mh4.parsers.definition import Definition
 from mh4.training.objectives import make_objective
 from mh4.training.trainer import Trainer, train
 from mh4.training.treebanks import read_gold
@@ -41,7 +41,7 @@ def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path)
     after = []
     for weight_decay in (0.0, decay):
         config = small_config(learning_rate=rate, weight_decay=weight_decay)
-        parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+        parser = ChartParser(Definition.learn(config, sentences), device="cpu")
         trainer = Trainer(parser, sentences, [], tmp_path)
         before = [parameter.detach().clone() for parameter in parser.network.parameters()]
         trainer.step(trainer.collate(range(3)))
@@ -52,9 +52,9 @@ def test_weight_decay_takes_its_share_of_every_weight(small_treebanks, tmp_path)
 
 def test_dropout_rises_to_its_rate(small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(small_config(dropout_rise=4), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(dropout_rise=4), sentences), device="cpu")
     trainer = Trainer(parser, sentences, [], tmp_path)
-    rates = parser.config.network.lstm_dropout, parser.config.network.mlp_dropout
+    rates = parser.config.encoder.lstm_dropout, parser.config.scorers.mlp_dropout
     assert min(rates) > 0.0
     for share in (0.0, 0.25, 0.5, 0.75, 1.0, 1.0):
         trainer.step(trainer.collate(range(3)))
@@ -92,7 +92,7 @@ def test_same_seed_same_model(small_treebanks, small_model, tmp_path):
 
 def test_rare_words_may_have_embeddings(small_treebanks, tmp_path):
     train(*small_treebanks, tmp_path, small_config(min_word_count=2, max_steps=1), device="cpu")
-    words = json.loads((tmp_path / "vocab.json").read_text())["words"]
+    words = json.loads((tmp_path / "encoder.words.json").read_text())["words"]
     assert min(words.values()) == 2
     assert len(load_file(tmp_path / "weights.safetensors")["words.words.weight"]) == len(words) + 1
 
@@ -102,7 +102,7 @@ def test_gradients_are_clipped(small_treebanks, tmp_path):
     norms = []
     for limit in (1e6, 0.5):
         config = small_config("mst", gradient_clip=limit)
-        parser = ChartParser(config, Vocabulary.from_sentences(sentences), device="cpu")
+        parser = ChartParser(Definition.learn(config, sentences), device="cpu")
         trainer = Trainer(parser, sentences, [], tmp_path)
         trainer.step(trainer.collate(range(3)))
         gradients = [p.grad for p in parser.network.parameters() if p.grad is not None]
@@ -117,7 +117,7 @@ def test_diverging_training_stops(small_treebanks, tmp_path):
             trainer.parser.network.labeler.output.weight.fill_(torch.nan)
 
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(small_config(), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config(), sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences[:3], tmp_path, on_evaluation=break_weights)
     with pytest.raises(ValueError, match="diverged"):
         trainer.run()
@@ -154,7 +154,7 @@ def test_garbage_is_collected_again_after_training(small_treebanks, tmp_path):
 
 def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(small_config("eisner"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     changed = [e for e in trainer.examples if (e.heads != e.sentence.heads).any()]
     assert changed
@@ -177,8 +177,8 @@ def test_half_of_the_heads_are_learnt_from(small_treebanks, tmp_path):
 
 
 def test_known_heads_outside_the_class_become_unknown(small_treebanks):
-    vocabulary = Vocabulary.from_sentences(read_conllu(small_treebanks[0]))
-    objective = make_objective(ChartParser(small_config("eisner"), vocabulary, device="cpu"))
+    definition = Definition.learn(small_config("eisner"), list(read_conllu(small_treebanks[0])))
+    objective = make_objective(ChartParser(definition, device="cpu"))
 
     def learnt(*heads):
         sentence = Sentence.from_words(["w"] * len(heads)).replace(heads=[-1, *heads])
@@ -192,7 +192,7 @@ def test_known_heads_outside_the_class_become_unknown(small_treebanks):
 
 def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_treebanks, caplog):
     sentences = read_gold(small_treebanks[0])
-    parser = ChartParser(small_config("mh4-two"), Vocabulary.from_sentences(sentences), device="cpu")
+    parser = ChartParser(Definition.learn(small_config("mh4-two"), sentences), device="cpu")
     parser.decoder.memory_limit = parser.decoder.chart_bytes(12)
     trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
     long = sum(len(sentence) > 12 for sentence in sentences)

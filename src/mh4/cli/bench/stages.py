@@ -19,10 +19,10 @@ from mh4.data.sentence import Sentence
 from mh4.parsers.base import TreebankParser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.definition import Definition
 from mh4.parsers.network import NetworkParser
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.registry import load_parser, new_parser
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -52,11 +52,7 @@ def time_training(
     config = make_config(ChartConfig, {"decoder": decoder, **settings})
     with tempfile.TemporaryDirectory() as folder:
         sentences = read_gold(treebank or write_sample(folder)["train"])
-        parser = new_parser(
-            config,
-            Vocabulary.from_sentences(sentences, config.training.min_word_count, config.network.annotates),
-            device,
-        )
+        parser = new_parser(Definition.learn(config, sentences), device)
         parser.threads = threads
         trainer = Trainer(parser, sentences, sentences, Path(folder))
         order = [
@@ -98,7 +94,7 @@ def parser_to_measure(
     """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
     if model is not None:
         return load_parser(model, device, threads=threads)
-    parser = ChartParser(ChartConfig(decoder=decoder), Vocabulary.from_sentences(sentences), device)
+    parser = ChartParser(Definition.learn(ChartConfig(decoder=decoder), list(sentences)), device)
     parser.threads = threads
     return parser
 

@@ -91,7 +91,7 @@ class PerceptronParser(TreebankParser):
         """
         check_greedy(search)
         folder = named_folder(folder)
-        config, vocabulary = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
+        config, vocabulary, _ = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system), vocabulary.places.allowed(vocabulary.relations))
         parser = cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))

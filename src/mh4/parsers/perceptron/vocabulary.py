@@ -11,7 +11,7 @@ from pydantic import model_validator
 from pydantic.dataclasses import dataclass
 
 from mh4.data.sentence import Sentence
-from mh4.models.network_config import STRICT
+from mh4.models.checked import STRICT
 
 from ..config import TagColumn
 from ..relation_places import RelationPlaces

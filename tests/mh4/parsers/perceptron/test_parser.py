@@ -6,8 +6,8 @@ from small import small_config
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.perceptron import fit
 from mh4.training.treebanks import read_gold
 
@@ -61,7 +61,7 @@ def test_words_that_had_no_tag_in_training_need_none(sentences):
 
 
 def test_in_an_ensemble_only_that_sentence_fails(parser, sentences):
-    network = ChartParser(small_config("mst"), Vocabulary.from_sentences(sentences), "cpu")
+    network = ChartParser(Definition.learn(small_config("mst"), sentences), "cpu")
     ensemble, told = EnsembleParser([network, parser]), []
     bad = without(sentences[1], parser.vocabulary.tag_column, 1)
     found = list(ensemble.parse([sentences[0], bad, sentences[2]], errors=told.append))

@@ -1,0 +1,31 @@
+"""What defines a parser with a network before it has learnt any weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Generic, NamedTuple, Self, TypeVar
+
+from mh4.data.sentence import Sentence
+from mh4.models.encoders import ENCODERS
+
+from .config import NetworkParserConfig
+from .vocabulary import Vocabulary
+
+C = TypeVar("C", bound=NetworkParserConfig)
+
+
+class Definition(NamedTuple, Generic[C]):
+    """Configuration, vocabulary, and the files of the encoder by name."""
+
+    config: C
+    vocabulary: Vocabulary
+    encoder_files: Mapping[str, bytes]
+
+    @classmethod
+    def learn(cls, config: C, sentences: Sequence[Sentence]) -> Self:
+        """That of a new parser, from training sentences.
+
+        ValueError: The treebank cannot be learnt from.
+        """
+        vocabulary = Vocabulary.from_sentences(sentences, config.weights.annotates)
+        return cls(config, vocabulary, ENCODERS[config.encoder.kind].learn(config.encoder, sentences))

@@ -1,0 +1,54 @@
+"""Settings of the BiLSTM encoder."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, model_validator
+from pydantic.dataclasses import dataclass
+
+from .checked import STRICT, HalvedSize, Layers, Positive, Share, Size, Weight
+from .encoder import EncoderConfig
+
+
+@dataclass(frozen=True, config=STRICT)
+class BiLSTMConfig(EncoderConfig):
+    """Sizes, dropout rates and vocabulary; the defaults are the published settings.
+
+    Attributes
+    ----------
+    tagger_layer
+        Layer of the sentence BiLSTM that tags and morphological features are predicted from, counted from 1; 0 stands
+        for the last one, as published.
+    characters
+        Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding
+        as well.
+    spelling_dropout
+        Probability that a word with both goes without its characters in training.
+    min_word_count
+        Rarer words have no embedding of their own, and are spelt.
+    word_unknown, character_unknown
+        A word (character) seen c times is taken for unknown in training with probability x / (x + c).
+    """
+
+    kind: Literal["bilstm"] = "bilstm"
+    word_size: Size = 128
+    character_size: Size = 64
+    character_hidden: HalvedSize = 128
+    character_layers: Layers = 2
+    hidden: HalvedSize = 192
+    layers: Layers = 2
+    lstm_dropout: Share = 0.3
+    block_dropout: Share = 0.1
+    tagger_layer: Annotated[int, Field(ge=0)] = 0
+    characters: Literal["rare", "all"] = "rare"
+    spelling_dropout: Share = 0.0
+    min_word_count: Positive = 5
+    word_unknown: Weight = 2.5
+    character_unknown: Weight = 0.25
+
+    @model_validator(mode="after")
+    def _check_tagger_layer(self) -> Self:
+        if self.tagger_layer > self.layers:
+            raise ValueError(f"tagger_layer must be from 0 to {self.layers}; got {self.tagger_layer}")
+        return self

@@ -1,0 +1,97 @@
+"""The words and characters of the training text, and the ids that a word encoder sees of them."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from itertools import repeat
+from typing import Annotated, NamedTuple
+
+import numpy as np
+import torch
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from .checked import STRICT
+
+UNKNOWN = 0  # index of the unknown word and of the unknown character
+BEGIN, END = 1, 2  # characters around every word
+_FIRST_CHARACTER = END + 1
+_DIGIT = re.compile(r"\d")
+
+Counts = dict[str, Annotated[int, Field(ge=0)]]
+
+
+class WordIds(NamedTuple):
+    """The words of a sentence as a `WordEncoder` sees them."""
+
+    forms: Sequence[str]
+    words: np.ndarray  # int64 (n,): vocabulary index of each word, `UNKNOWN` for unknown words
+    characters: np.ndarray  # int64 (M,): those of the words one after the other, `BEGIN` and `END` included
+    character_lengths: np.ndarray  # int64 (n,), of sum M
+
+
+def normalise(form: str) -> str:
+    """Digits become 0, letters lower case."""
+    return _DIGIT.sub("0", form.lower())
+
+
+def by_frequency(counts: Mapping[str, int]) -> dict[str, int]:
+    """The same counts, the highest first."""
+    return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+
+
+@dataclass(frozen=True, config=STRICT)
+class WordVocabulary:
+    """Counts of frequent words and of characters, in index order.
+
+    Words count from 1, characters from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
+    """
+
+    words: Counts
+    characters: Counts
+
+    @classmethod
+    def of(cls, forms: Iterable[str], min_count: int) -> WordVocabulary:
+        """Count the words of a text; those rarer than ``min_count`` have no index of their own."""
+        words: Counter[str] = Counter()
+        characters: Counter[str] = Counter()
+        for form in forms:
+            words[normalise(form)] += 1
+            characters.update(form)
+        frequent = {word: count for word, count in words.items() if count >= min_count}
+        return cls(by_frequency(frequent), by_frequency(characters))
+
+    @cached_property
+    def _word_index(self) -> dict[str, int]:
+        return {word: index for index, word in enumerate(self.words, start=UNKNOWN + 1)}
+
+    @cached_property
+    def _character_index(self) -> dict[str, int]:
+        return {character: index for index, character in enumerate(self.characters, start=_FIRST_CHARACTER)}
+
+    def word_unknown(self, strength: float) -> Tensor:
+        """Probability (V,) that a word is taken for unknown in training: strength / (strength + count)."""
+        return _unknown(self.words, strength, UNKNOWN + 1)
+
+    def character_unknown(self, strength: float) -> Tensor:
+        """The same for characters (K,); 0 for the two that enclose a word."""
+        return _unknown(self.characters, strength, _FIRST_CHARACTER)
+
+    def ids(self, forms: Sequence[str]) -> WordIds:
+        """What a `WordEncoder` sees of the words of a sentence."""
+        words, characters, unknown = self._word_index.get, self._character_index.get, repeat(UNKNOWN)
+        return WordIds(
+            forms,
+            np.array([words(normalise(form), UNKNOWN) for form in forms]),
+            np.array([index for form in forms for index in (BEGIN, *map(characters, form, unknown), END)]),
+            np.array([len(form) + 2 for form in forms]),
+        )
+
+
+def _unknown(counts: Mapping[str, int], strength: float, first: int) -> Tensor:
+    own = strength / (strength + np.array(list(counts.values()), dtype=np.float32))
+    return torch.from_numpy(np.concatenate([np.zeros(first), own]).astype(np.float32))

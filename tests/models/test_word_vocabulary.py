@@ -1,0 +1,39 @@
+"""Words and characters: which are known, which are taken for unknown, how a batch of them looks."""
+
+import pytest
+
+from mh4.models.bilstm_encoder import WordBatch
+from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary, normalise
+
+
+@pytest.fixture
+def vocabulary():
+    return WordVocabulary.of(["The", "the", "THE", "cat", "1999"] * 2, 5)
+
+
+def test_normalise():
+    assert normalise("Straße-1984") == "straße-0000"
+
+
+def test_words_need_so_many_occurrences(vocabulary):
+    assert vocabulary.words == {"the": 6}
+    assert vocabulary.characters["T"] == 4
+    unknown = vocabulary.word_unknown(2.5)
+    assert unknown.tolist() == pytest.approx([0.0, 2.5 / 8.5])
+    characters = vocabulary.character_unknown(0.25)
+    assert vocabulary.characters == {"9": 6} | dict.fromkeys("Teht", 4) | dict.fromkeys("1EHac", 2)
+    assert characters.tolist() == pytest.approx([0] * 3 + [0.25 / 6.25] + [0.25 / 4.25] * 4 + [0.25 / 2.25] * 5)
+    forms = ["The", "the", "cat", "1999", "the", "cat", "sat"]
+    assert WordVocabulary.of(forms, 2).words == {"the": 3, "cat": 2}
+
+
+def test_batch(vocabulary):
+    batch = WordBatch.of([vocabulary.ids(forms) for forms in (["the", "dog"], ["dog", "The", "thé"])])
+    assert batch.lengths.tolist() == [2, 3]
+    assert batch.words.tolist() == [[1, UNKNOWN, UNKNOWN], [UNKNOWN, 1, UNKNOWN]]
+    assert batch.forms[0, 1] == batch.forms[1, 0]
+    assert batch.mask.tolist() == [[True, True, False], [True, True, True]]
+    row = batch.characters.split(batch.character_lengths.tolist())[batch.forms[1, 2]].tolist()
+    assert (row[0], row[4]) == (BEGIN, END)
+    assert row[3] == UNKNOWN  # é was never seen
+    assert batch.character_lengths.tolist() == [5, 5, 5, 5]
