@@ -110,6 +110,16 @@ class ParserNetwork(nn.Module, Generic[S]):
             torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
         )
 
+    def all_label_scores(self, states: Tensor) -> Tensor:
+        """Scores (B, T + 1, T + 1, relations) of the relations of all arcs [head, dependent]: `label_scores` of each.
+
+        They depend on no tree, so that what finds trees can weigh relations, too.
+        """
+        of_heads, of_dependents = self.labeler.hidden.linear.weight.chunk(2, 1)
+        heads, dependents = states @ of_heads.t() + self.labeler.hidden.linear.bias, states @ of_dependents.t()
+        hidden = torch.tanh(heads[:, :, None] + dependents[:, None])
+        return self.labeler.output(self.labeler.hidden.dropout(hidden)).float()
+
     def tagger_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
         """What tags are predicted from, (M, hidden): M words, given as int64 (M,) each, words from 1."""
         return take_cells(encoded.tagger_states, sentences, words)

@@ -22,7 +22,8 @@ from mh4.models.scorer import ChannelScorer
 
 from .config import ChartConfig
 from .definition import Definition
-from .network import Found, NetworkParser
+from .network import NetworkParser
+from .prediction import Found
 from .request import HEADS, Request
 
 log = logging.getLogger("mh4")

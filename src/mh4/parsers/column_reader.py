@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import torch
@@ -11,21 +12,55 @@ from torch import Tensor
 from mh4.data.sentence import Sentence
 from mh4.data.values import FEATS, LEMMA, UPOS, XPOS, sound
 from mh4.models.annotator import Annotator, ColumnScores
-from mh4.models.devices import send
+from mh4.models.devices import HostCopy, send
 
 from .agreement import best_together
+from .column_weights import DEFAULT, ColumnWeights
 from .columns import UNKNOWN, Columns
 from .request import TAGS, Request
 
-_PREDICTED = -1  # in place of a given UPOS
-_SEEN = 0.5  # weight of the analyses that a form had in training, beside the network's
-_UNSEEN = 0.5  # occurrences of a form that count as spread over all analyses
-_OF_RELATION = 0.5  # weight of what the relation of a word says of its analysis
-_AGREEMENT = 0.7  # weight of what analyses of head and dependent say of each other
-_CANDIDATES = 8  # how many analyses of a word are looked at for that
-_RARER = 1e-3  # what the rarest analysis is behind, so that of equal ones the commonest is taken
-_RULES = 20  # how many rules are tried on a form that is new
-_KNOWN = 6.0  # what it adds to the score of a rule that its lemma is known, with this UPOS
+_PREDICTED = -1  # stands for a UPOS that is not given
+
+
+class Chosen(NamedTuple):
+    """Classes of M words, and the rules of lemmas of the U among them whose forms are new.
+
+    Attributes
+    ----------
+    classes : int32 (M, 3)
+        UPOS, analysis, rule of the lemma.
+    analyses, analysis_scores : int32 (M, C), float32 (M, C)
+        The best analyses that have this UPOS, best first.
+    rules, rule_scores : int32 (U, R), float32 (U, R)
+        The best rules of words with new forms, best first.
+    """
+
+    classes: np.ndarray
+    analyses: np.ndarray
+    analysis_scores: np.ndarray
+    rules: np.ndarray
+    rule_scores: np.ndarray
+
+
+class ColumnChoices(NamedTuple):
+    """Choices for the words of B sentences, on their way to the host.
+
+    Attributes
+    ----------
+    starts : int64 (B + 1,)
+        The first word of each sentence; then M.
+    rule_rows : int64 (M,)
+        Of each word, its row in `Chosen.rules`; −1 where its form is known.
+    """
+
+    starts: np.ndarray
+    rule_rows: np.ndarray
+    on_its_way: HostCopy
+
+    @property
+    def chosen(self) -> Chosen:
+        """The choices, once they are there."""
+        return Chosen(*(tensor.numpy() for tensor in self.on_its_way.tensors()))
 
 
 class ColumnReader:
@@ -47,9 +82,14 @@ class ColumnReader:
     """
 
     def __init__(
-        self, columns: Columns, annotator: Annotator, device: torch.device, relations: Sequence[str] = ()
+        self,
+        columns: Columns,
+        annotator: Annotator,
+        device: torch.device,
+        relations: Sequence[str] = (),
+        weights: ColumnWeights = DEFAULT,
     ) -> None:
-        self.columns = columns
+        self.columns, self.weights = columns, weights
         self.device = device
         predicted = {"lemmas"} if annotator.lemmas is not None else set()
         if any(classifier is not None for classifier in (annotator.upos, annotator.xpos, annotator.feats)):
@@ -59,17 +99,20 @@ class ColumnReader:
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
         seen, totals = columns.occurrences()
-        spread = _UNSEEN * totals / max(totals.sum(), 1)
-        self._unseen = torch.from_numpy(_SEEN * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
+        of_form = weights.form_weight
+        spread = weights.form_smoothing * totals / max(totals.sum(), 1)
+        self._unseen = torch.from_numpy(of_form * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
         self._seen = {
-            form: (indices, _SEEN * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
+            form: (indices, of_form * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
         }
         self.knows_relations = bool(columns.by_relation)
-        of_relations = np.vstack([columns.relation_probabilities(relations), np.ones((1, len(columns.analyses)))])
+        smoothing, count = weights.occurrence_smoothing, len(columns.analyses)
+        of_relations = np.vstack([columns.relation_probabilities(relations, smoothing), np.ones((1, count))])
         logs = np.log(np.maximum(of_relations, np.finfo(np.float32).tiny)).astype(np.float32)
-        self._of_relations = torch.from_numpy(_OF_RELATION * logs).to(device)  # (R + 1, K)
-        self._values, self._gains = columns.values(), _AGREEMENT * columns.agreement_gains(relations)
-        self._commonest_first = torch.linspace(0, -_RARER, len(columns.analyses), dtype=torch.float32, device=device)
+        self._of_relations = torch.from_numpy(weights.relation_weight * logs).to(device)  # (R + 1, K)
+        self._values = columns.values()
+        self._gains = weights.agreement_weight * columns.agreement_gains(relations, smoothing)
+        self._commonest_first = torch.linspace(0, -weights.rarity_penalty, count, dtype=torch.float32, device=device)
         keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
         self._known_forms = {key[0] for key in keys}
         self._known_lemmas = {(key[1], key[-1]) for key in keys}  # with their UPOS
@@ -83,13 +126,10 @@ class ColumnReader:
 
     def choose(
         self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool, relations: Tensor | None = None
-    ) -> tuple[Tensor, ...]:
-        """The best classes of the M words of some sentences, int32 (M, 3): UPOS, analysis, rule of the lemma.
+    ) -> ColumnChoices:
+        """The best classes of the M words of some sentences.
 
         ``relations``, int64 (M,), are indices of the words' relations, R where there is none.
-
-        And the best analyses that have this UPOS, int32 (M, C), and their scores, float32 (M, C), best first. And of
-        the U words with new forms the best rules, int32 (U, R), and their scores, float32 (U, R), best first.
         """
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = "upos" in self.annotates
@@ -99,38 +139,40 @@ class ColumnReader:
             for tag in sentence.upos
         ]
         upos = send(torch.tensor(given, dtype=torch.int64), self.device)
-        chosen = [upos, torch.zeros_like(upos), torch.zeros_like(upos)]
-        if scores.analyses is not None:
+        if scores.analyses is None:
+            candidates, candidate_scores = torch.zeros_like(upos)[:, None], _zeros(upos, 1)
+        else:
             total = scores.analyses.clone()
             self._add_opinions(total, sentences)
             if relations is not None:
                 total += self._of_relations[relations]
             if predicted:
                 likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
-                chosen[0] = upos = torch.where(upos == _PREDICTED, likeliest, upos)
+                upos = torch.where(upos == _PREDICTED, likeliest, upos)
             total += self._commonest_first
             total.masked_fill_(self._forbidden[upos], float("-inf"))
-            candidates = total.topk(min(_CANDIDATES, total.shape[1]), 1)
-            chosen[1] = candidates.indices[:, 0]
-            also = candidates.indices.to(torch.int32), candidates.values.to(torch.float32)
-        else:
-            also = (
-                upos.new_zeros(len(upos), 1, dtype=torch.int32),
-                torch.zeros(len(upos), 1, dtype=torch.float32, device=self.device),
-            )
+            candidate_scores, candidates = total.topk(min(self.weights.candidate_analyses, total.shape[1]), 1)
+        rule_rows = np.full(len(given), -1)
         if scores.lemmas is None:
-            return (torch.stack(chosen, 1).to(torch.int32), *also)
-        forms = [form for sentence in sentences for form in sentence.forms]
-        too_short = send(torch.tensor([len(form) for form in forms]), self.device)[:, None] <= self._cut
-        rules = scores.lemmas.masked_fill(too_short, float("-inf"))
-        chosen[2] = rules.argmax(1)
-        new = torch.tensor([word for word, form in enumerate(forms) if self._is_new(form)], dtype=torch.int64)
-        best = rules[send(new, self.device)].topk(min(_RULES, rules.shape[1]), 1)
-        rules_of_new = best.indices.to(torch.int32), best.values.to(torch.float32)
-        return (torch.stack(chosen, 1).to(torch.int32), *also, *rules_of_new)
-
-    def _is_new(self, form: str) -> bool:
-        return form not in self._known_forms
+            best_rule, rules, rule_scores = torch.zeros_like(upos), upos.new_empty(0, 0), _zeros(upos[:0], 0)
+        else:
+            forms = [form for sentence in sentences for form in sentence.forms]
+            too_short = send(torch.tensor([len(form) for form in forms]), self.device)[:, None] <= self._cut
+            all_rules = scores.lemmas.masked_fill(too_short, float("-inf"))
+            best_rule = all_rules.argmax(1)
+            new = np.flatnonzero([form not in self._known_forms for form in forms])
+            rule_rows[new] = np.arange(len(new))
+            of_new = all_rules[send(torch.from_numpy(new), self.device)]
+            rule_scores, rules = of_new.topk(min(self.weights.candidate_rules, of_new.shape[1]), 1)
+        classes = torch.stack([upos, candidates[:, 0], best_rule], 1)
+        copy = HostCopy(
+            classes.to(torch.int32),
+            candidates.to(torch.int32),
+            candidate_scores.to(torch.float32),
+            rules.to(torch.int32),
+            rule_scores.to(torch.float32),
+        )
+        return ColumnChoices(np.cumsum([0, *map(len, sentences)]), rule_rows, copy)
 
     def _add_opinions(self, total: Tensor, sentences: Sequence[Sentence]) -> None:
         """Add what the analyses of forms in training say to the scores of analyses, (M, K)."""
@@ -145,7 +187,7 @@ class ColumnReader:
 
     def read(
         self,
-        choices: Sequence[Tensor],
+        choices: ColumnChoices,
         sentences: Sequence[Sentence],
         request: Request,
         trees: Sequence[tuple[np.ndarray, np.ndarray] | None] | None = None,
@@ -156,20 +198,23 @@ class ColumnReader:
         since "_" also stands for none. ``trees`` are the heads (n + 1,) and the indices of relations (n,) of each
         sentence, if there are any.
         """
-        starts = np.cumsum([0, *map(len, sentences)])
-        classes, candidates, scores = (tensor.numpy() for tensor in choices[:3])
+        chosen = choices.chosen
+        classes = chosen.classes
+        own = list(map(slice, choices.starts[:-1].tolist(), choices.starts[1:].tolist()))
         if trees is not None and self._values.shape[1]:
             classes = classes.copy()
-            for start, end, tree in zip(starts[:-1], starts[1:], trees, strict=True):
+            for words, tree in zip(own, trees, strict=True):
                 if tree is not None:
-                    own = slice(start, end)
-                    together = self._together(*tree, classes[own, 0], candidates[own], scores[own])
-                    classes[own, 1] = np.take_along_axis(candidates[own], together[:, None], 1)[:, 0]
-        rules_of_new = zip(*(tensor.tolist() for tensor in choices[3:]), strict=True)
-        return [
-            self._read(classes[start:end], rules_of_new, sentence, request)
-            for start, end, sentence in zip(starts[:-1], starts[1:], sentences, strict=True)
-        ]
+                    candidates, scores = chosen.analyses[words], chosen.analysis_scores[words]
+                    together = self._together(*tree, classes[words, 0], candidates, scores)
+                    classes[words, 1] = np.take_along_axis(candidates, together[:, None], 1)[:, 0]
+        rules = list(zip(chosen.rules.tolist(), chosen.rule_scores.tolist(), strict=True))
+        found = []
+        for words, sentence in zip(own, sentences, strict=True):
+            best = zip(classes[words, 2].tolist(), choices.rule_rows[words].tolist(), strict=True)
+            own_rules = [([rule], [0.0]) if row < 0 else rules[row] for rule, row in best]
+            found.append(self._read(classes[words], own_rules, sentence, request))
+        return found
 
     def _together(
         self, heads: np.ndarray, relations: np.ndarray, upos: np.ndarray, candidates: np.ndarray, scores: np.ndarray
@@ -182,7 +227,7 @@ class ColumnReader:
     def _read(
         self,
         choices: np.ndarray,
-        rules_of_new: Iterator[tuple[list[int], list[float]]],
+        rules: Sequence[tuple[list[int], list[float]]],
         sentence: Sentence,
         request: Request,
     ) -> dict[str, tuple[str, ...]]:
@@ -208,14 +253,8 @@ class ColumnReader:
             fill("xpos", self._xpos[choices[:, 1]])
         if "feats" in self.annotates:
             feats = fill("feats", self._feats[choices[:, 1]])
-        if "lemmas" in self.annotates:
-            best = choices[:, 2].tolist()
-            rules = [
-                next(rules_of_new) if self._is_new(form) else ([rule], [0.0])
-                for form, rule in zip(sentence.forms, best, strict=True)
-            ]
-            if "lemmas" in request.columns:
-                fill("lemmas", map(self._lemma, sentence.forms, upos, feats, rules))
+        if "lemmas" in self.annotates & request.columns:
+            fill("lemmas", map(self._lemma, sentence.forms, upos, feats, rules))
         return values
 
     def _lemma(self, form: str, tag: str, features: str, rules: tuple[list[int], list[float]]) -> str:
@@ -229,13 +268,18 @@ class ColumnReader:
         core = form.strip()  # forms may begin or end with white space, lemmas do not
         if core != form:
             return self._lemma(core, tag, features, rules) if core else form
-        best = float("-inf")
+        best, of_known = float("-inf"), self.weights.known_lemma_weight
         for rule, score in zip(*rules, strict=True):
-            if score + _KNOWN <= best:
+            if score + of_known <= best:
                 break
             lemma = self.columns.rules[rule].apply(form)
             if lemma and lemma == lemma.strip():  # forms may hold white space inside
-                score += _KNOWN * ((tag, lemma) in self._known_lemmas)
+                score += of_known * ((tag, lemma) in self._known_lemmas)
                 if score > best:
                     best, found = score, lemma
         return form if found is None else found
+
+
+def _zeros(words: Tensor, count: int) -> Tensor:
+    """float32 (M, count), for M words."""
+    return torch.zeros(len(words), count, dtype=torch.float32, device=words.device)

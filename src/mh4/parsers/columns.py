@@ -21,7 +21,6 @@ from mh4.models.checked import STRICT
 UNKNOWN = "_"
 MOST_XPOS = 400  # with more tags, each is told from others by its characters
 MOST_XPOS_CLASSES = 4000  # with more of those, XPOS is the commonest one that goes with UPOS and FEATS
-UNSEEN = 5.0  # see `Columns.relation_probabilities`
 LIKELY = 0.05  # a sentence without FEATS has none if that is as likely, else they are not known
 MOST_CELLS = 10**7  # of tables with a column for each analysis
 
@@ -260,11 +259,11 @@ class Columns:
             totals[indices] += counts
         return found, totals
 
-    def relation_probabilities(self, relations: Sequence[str]) -> np.ndarray:
+    def relation_probabilities(self, relations: Sequence[str], smoothing: float) -> np.ndarray:
         """How probable relations are if a word has an analysis, float32 (R, K); all are 1 if nothing is known.
 
         Rare analyses are taken to have the relations of their UPOS, rare UPOS those of all words, as if they had been
-        seen `UNSEEN` times more.
+        seen ``smoothing`` times more.
         """
         counts = np.zeros((len(relations), len(self.analyses)))
         for r, relation in enumerate(relations):
@@ -277,8 +276,8 @@ class Columns:
         by_upos = np.zeros((len(relations), len(self.upos) + 1))
         np.add.at(by_upos.T, of_upos, counts.T)
         share = counts.sum(1, keepdims=True) / counts.sum()
-        for_upos = (by_upos + UNSEEN * share) / (by_upos.sum(0) + UNSEEN)
-        return ((counts + UNSEEN * for_upos[:, of_upos]) / (counts.sum(0) + UNSEEN)).astype(np.float32)
+        for_upos = (by_upos + smoothing * share) / (by_upos.sum(0) + smoothing)
+        return ((counts + smoothing * for_upos[:, of_upos]) / (counts.sum(0) + smoothing)).astype(np.float32)
 
     def values(self) -> np.ndarray:
         """The value that each analysis has of each attribute, int32 (K, A); 0 for none."""
@@ -288,15 +287,15 @@ class Columns:
                 values[k, attribute] = value
         return values
 
-    def agreement_gains(self, relations: Sequence[str]) -> np.ndarray:
+    def agreement_gains(self, relations: Sequence[str], smoothing: float) -> np.ndarray:
         """What it says that dependent and head have the same value of an attribute, or another one.
 
         Returns
         -------
         float32 (R + 1, tags + 1, tags + 1, A, 2)
             At [relation, UPOS of the dependent, that of its head, attribute] the logarithms of how many times as often
-            as by chance that was so, as if chance had been seen `UNSEEN` times more. 0 where nothing is known, as in
-            the last row of relations and of tags.
+            as by chance that was so, as if chance had been seen ``smoothing`` times more. 0 where nothing is known, as
+            in the last row of relations and of tags.
         """
         gains = np.zeros((len(relations) + 1, *[len(self.upos) + 1] * 2, len(self.attributes), 2), np.float32)
         of_relation = {relation: r for r, relation in enumerate(relations)}
@@ -312,7 +311,7 @@ class Columns:
             j = of_attribute[attribute]
             if None not in places and chances[j] < 1:
                 chance = np.array([chances[j], 1 - chances[j]])
-                share = (np.array([same, other]) + UNSEEN * chance) / (same + other + UNSEEN)
+                share = (np.array([same, other]) + smoothing * chance) / (same + other + smoothing)
                 gains[(*places, j)] = np.log(share / chance)
         return gains
 

@@ -17,11 +17,24 @@ from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.models.transition_scorer import FORMS
 from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES
 
+from .column_weights import ColumnWeights
 from .systems import get_system
 
 # Of the model folder. Format 1 had no kinds, format 2 a weight for each column of an analysis; up to format 3 encoder,
 # scorers and weights of losses were one part, `network`.
 FORMAT = 4
+# What was part of the program up to format 3, and not of the model.
+COLUMNS_UP_TO_3 = {
+    "form_weight": 0.5,
+    "form_smoothing": 0.5,
+    "relation_weight": 0.5,
+    "agreement_weight": 0.7,
+    "occurrence_smoothing": 5.0,
+    "candidate_analyses": 8,
+    "rarity_penalty": 1e-3,
+    "candidate_rules": 20,
+    "known_lemma_weight": 6.0,
+}
 
 Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=0)]
@@ -138,6 +151,7 @@ class ChartConfig:
     scorers: ScorerConfig = ScorerConfig()
     weights: LossWeights = LossWeights()
     training: TrainingConfig = TrainingConfig()
+    columns: ColumnWeights = ColumnWeights()
     loss: Loss = "hinge"
 
     @model_validator(mode="after")
@@ -250,6 +264,7 @@ class GreedyConfig:
     scorers: ScorerConfig = ScorerConfig()
     weights: LossWeights = LossWeights()
     training: TrainingConfig = TrainingConfig()
+    columns: ColumnWeights = ColumnWeights()
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -302,7 +317,7 @@ def from_dict(data: Mapping[str, Any]) -> Config:
         raise ValueError(f"unknown kind of model {reprlib.repr(kind)}; known: {', '.join(KINDS)}")
     if found == 2 and isinstance(network := values.get("network"), dict):
         values["network"] = _with_analysis_weight(network)
-    if found <= 3:
+    if found <= 3 and kind != PerceptronConfig.kind:
         values = _in_today_s_parts(KINDS[kind], values)
     return checked(KINDS[kind], json.dumps(values))
 
@@ -317,7 +332,7 @@ def _with_analysis_weight(network: Mapping[str, Any]) -> dict[str, Any]:
 def _in_today_s_parts(config_type: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
     """Settings up to format 3, with those of the parts that they had in the parts of today."""
     whole = dict(values)
-    settings: dict[str, Any] = {}
+    settings: dict[str, Any] = {**COLUMNS_UP_TO_3}
     for part in ("network", "training"):
         own = whole.pop(part, {})
         if not isinstance(own, dict):

@@ -13,8 +13,9 @@ from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_
 from .base import check_greedy
 from .config import GreedyConfig
 from .definition import Definition
-from .network import Found, NetworkParser
+from .network import NetworkParser
 from .network_loops import parse_sentence
+from .prediction import Found
 from .request import Request
 from .systems import get_system
 

@@ -9,17 +9,15 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Generic, NamedTuple, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import torch
-from torch import Tensor
 
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import Derivation, Margins
-from mh4.models.devices import SHAPES_ONLY, HostCopy, choose_device, send
+from mh4.models.devices import SHAPES_ONLY, choose_device, send
 from mh4.models.encoder import FileError
 from mh4.models.encoders import ENCODERS
 from mh4.models.host_settings import settings_put_aside
@@ -28,7 +26,7 @@ from mh4.models.randomness import Initial, Randomness
 
 from .base import TreebankParser
 from .calibration import Calibration
-from .column_reader import ColumnReader
+from .column_reader import ColumnChoices, ColumnReader
 from .config import NetworkParserConfig
 from .definition import Definition
 from .folder import (
@@ -43,6 +41,7 @@ from .folder import (
     write_definition,
     write_tensors,
 )
+from .prediction import Found, FoundBatch, LabelledBatch, PredictionBatch, ScoredBatch, TreeArcs
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
@@ -52,88 +51,6 @@ BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 
 C = TypeVar("C", bound=NetworkParserConfig)
-
-
-class Found(NamedTuple):
-    """What was found for a sentence of n words.
-
-    Attributes
-    ----------
-    trees : list of Derivation
-        The best ones, at least one; where trees have no score, it is NaN.
-    margins : Margins, optional
-        Of the first tree, if they were asked for and the decoder can tell.
-    losses : float32 (n + 1, n + 1), optional
-        See `Confidence`; if they were asked for.
-    problem : str, optional
-        Why nothing more than the best tree was found.
-    """
-
-    trees: list[Derivation]
-    margins: Margins | None = None
-    losses: np.ndarray | None = None
-    problem: str | None = None
-
-
-class ScoredBatch(NamedTuple):
-    """Sentences between scores and trees: their indices, and what yields their trees, perhaps found by then."""
-
-    indices: list[int]
-    sentences: list[Sentence]
-    encoded: Encoded
-    find_heads: Callable[[], Sequence[Found | DataError]] | None
-
-
-class TreeArcs(NamedTuple):
-    """The arcs of the trees of a batch, one tree after the other.
-
-    Attributes
-    ----------
-    sentences, heads, dependents : int64 (A,)
-    places : list of lists of slice
-        Of each sentence, where the arcs of each of its trees are; empty where there is no tree.
-    """
-
-    sentences: np.ndarray
-    heads: np.ndarray
-    dependents: np.ndarray
-    places: list[list[slice]]
-
-    @classmethod
-    def of(cls, found: Sequence[Found | DataError]) -> TreeArcs:
-        """Those of what was found for each sentence."""
-        none = np.empty(0, np.int64)
-        sentences, heads, dependents = [none], [none], [none]
-        places: list[list[slice]] = [[] for _ in found]
-        start = 0
-        for b, one in enumerate(found):
-            for tree in () if isinstance(one, DataError) else one.trees:
-                n = len(tree.heads) - 1
-                sentences.append(np.full(n, b))
-                heads.append(tree.heads[1:])
-                dependents.append(np.arange(1, n + 1))
-                places[b].append(slice(start, start + n))
-                start += n
-        return cls(np.concatenate(sentences), np.concatenate(heads), np.concatenate(dependents), places)
-
-    def best(self) -> list[slice | None]:
-        """Where the arcs of the best tree of each sentence are."""
-        return [places[0] if places else None for places in self.places]
-
-
-class LabelledBatch(NamedTuple):
-    """Sentences with their trees, or errors; the relations of all words of the trees may still be on their way.
-
-    Without trees where none are needed. ``columns`` are the choices of `ColumnReader`, if any are asked for, on their
-    way, too.
-    """
-
-    indices: list[int]
-    sentences: list[Sentence]
-    columns: HostCopy | None
-    trees: Sequence[Found | DataError] | None = None
-    arcs: TreeArcs | None = None
-    relations: ChosenRelations | None = None
 
 
 class NetworkParser(TreebankParser, Generic[C, S]):
@@ -187,7 +104,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         self.relations = RelationReader(vocabulary.relations, vocabulary.places)
         self.reader: ColumnReader | None = None
         if vocabulary.columns is not None and self.network.annotator is not None:
-            self.reader = ColumnReader(vocabulary.columns, self.network.annotator, self.device, vocabulary.relations)
+            self.reader = ColumnReader(
+                vocabulary.columns, self.network.annotator, self.device, vocabulary.relations, config.columns
+            )
             self.annotates = self.reader.annotates
 
     @property
@@ -284,33 +203,29 @@ class NetworkParser(TreebankParser, Generic[C, S]):
 
         def settle(count: int) -> None:
             while len(scored) > count:
-                labelled.append(self._find_trees(scored.popleft(), request))
+                labelled.append(self._label(self._find_trees(scored.popleft())))
             while len(labelled) > count:
                 batch = labelled.popleft()
                 with stage("label"):
-                    for i, prediction in zip(batch.indices, self._read(batch, request), strict=True):
+                    for i, prediction in zip(batch.batch.indices, self._read(batch), strict=True):
                         predictions[i] = prediction
 
         with settings_put_aside(), ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in self.batches(sentences):
-                batch = [sentences[i] for i in indices]
-                scored.append(self._score_batch(indices, batch, request, note, background))
+                batch = PredictionBatch(indices, [sentences[i] for i in indices], request)
+                scored.append(self._score(batch, note, background))
                 settle(self.ahead)
             settle(0)
         return [prediction for prediction in predictions if prediction is not None]
 
     @torch.inference_mode()
-    def _score_batch(
-        self,
-        indices: list[int],
-        sentences: list[Sentence],
-        request: Request,
-        note: Callable[[list[int], Any], None] | None,
-        background: Executor,
+    def _score(
+        self, batch: PredictionBatch, note: Callable[[list[int], Any], None] | None, background: Executor
     ) -> ScoredBatch:
+        indices, sentences, request = batch
         encoded = self.encode(sentences)
         if not request.heads and not self._annotates_by_trees(request):
-            return ScoredBatch(indices, sentences, encoded, None)
+            return ScoredBatch(batch, encoded, lambda: [Found([])] * len(sentences))
         with stage("score"):
             scores = self.start_scores(encoded)
 
@@ -321,17 +236,29 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 return self.find_heads(scores, sentences, request)
 
         find = background.submit(booked_here(find_heads)).result if self.ahead else find_heads
-        return ScoredBatch(indices, sentences, encoded, find)
+        return ScoredBatch(batch, encoded, find)
+
+    def _find_trees(self, scored: ScoredBatch) -> FoundBatch:
+        found = scored.find_heads()
+        return FoundBatch(scored.batch, scored.encoded, found, TreeArcs.of(found))
+
+    @torch.inference_mode()
+    def _label(self, found: FoundBatch) -> LabelledBatch:
+        batch, encoded, trees, arcs = found
+        with stage("label"):
+            sentences, heads, dependents = (send(torch.from_numpy(array), self.device) for array in arcs[:3])
+            label_scores = self.network.label_scores(encoded.states, sentences, heads, dependents)
+            relations = self.relations.choose(label_scores, heads, batch.request)
+        return LabelledBatch(batch, trees, arcs, relations, self._choose_columns(found, relations))
 
     def _annotates_by_trees(self, request: Request) -> bool:
         """Whether columns are asked for that depend on trees: they are the same whether trees are asked for or not."""
         return self.reader is not None and self.reader.knows_relations and bool(request.columns & self.annotates)
 
-    def _choose_columns(self, batch: ScoredBatch, request: Request, relations: Tensor | None) -> HostCopy | None:
-        """``relations`` are those of all words, if there are trees; see `ColumnReader.choose`."""
+    def _choose_columns(self, found: FoundBatch, relations: ChosenRelations) -> ColumnChoices | None:
+        (_, sentences, request), encoded, _, arcs = found
         if self.reader is None or self.network.annotator is None or not request.columns & self.annotates:
             return None
-        sentences, encoded = batch.sentences, batch.encoded
         with stage("annotate"):
             lengths = [len(sentence) for sentence in sentences]
             places = (
@@ -341,81 +268,52 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             rows = [send(torch.from_numpy(place), self.device) for place in places]
             scores = self.network.annotator(self.network.annotation_vectors(encoded, *rows))
             overwrite = request.overwrite and "upos" in request.columns
-            return HostCopy(*self.reader.choose(scores, sentences, overwrite, relations))
+            of_words = None
+            if self._annotates_by_trees(request):
+                none = relations.classes.new_full((1,), len(self.vocabulary.relations))
+                rows_of_arcs = send(torch.from_numpy(arcs.of_words(lengths)), self.device)
+                of_words = torch.cat([relations.classes, none])[rows_of_arcs]
+            return self.reader.choose(scores, sentences, overwrite, of_words)
 
-    @torch.inference_mode()
-    def _find_trees(self, batch: ScoredBatch, request: Request) -> LabelledBatch:
-        if batch.find_heads is None:
-            return LabelledBatch(batch.indices, batch.sentences, self._choose_columns(batch, request, None))
-        found = batch.find_heads()
-        with stage("label"):
-            arcs = TreeArcs.of(found)
-            sentences, heads, dependents = (send(torch.from_numpy(array), self.device) for array in arcs[:3])
-            label_scores = self.network.label_scores(batch.encoded.states, sentences, heads, dependents)
-            relations = self.relations.choose(label_scores, heads, request)
-        of_words = self._relations_of_words(batch, arcs, relations) if self._annotates_by_trees(request) else None
-        columns = self._choose_columns(batch, request, of_words)
-        return LabelledBatch(batch.indices, batch.sentences, columns, found, arcs, relations)
-
-    def _relations_of_words(self, batch: ScoredBatch, arcs: TreeArcs, relations: ChosenRelations) -> Tensor:
-        """int (M,): the relation that each word of the batch has in its best tree; one past the last without a tree."""
-        rows = [
-            np.full(len(sentence), -1) if place is None else np.arange(place.start, place.stop)
-            for sentence, place in zip(batch.sentences, arcs.best(), strict=True)
-        ]
-        none = relations.classes.new_full((1,), len(self.vocabulary.relations))
-        return torch.cat([relations.classes, none])[send(torch.from_numpy(np.concatenate(rows)), self.device)]
-
-    def _read(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
-        found = self._read_trees(batch, request)
-        if batch.columns is None or self.reader is None:
+    def _read(self, labelled: LabelledBatch) -> list[Annotation | DataError]:
+        batch, _, arcs, relations, choices = labelled
+        found = self._read_trees(labelled)
+        if choices is None or self.reader is None:
             return found
-        trees = self._trees_with_relations(batch) if self._annotates_by_trees(request) else None
-        columns = self.reader.read(batch.columns.tensors(), batch.sentences, request, trees)
+        trees = arcs.best_trees(relations.best) if self._annotates_by_trees(batch.request) else None
+        columns = self.reader.read(choices, batch.sentences, batch.request, trees)
         return [
             one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
             for one, values in zip(found, columns, strict=True)
         ]
 
-    def _trees_with_relations(self, batch: LabelledBatch) -> list[tuple[np.ndarray, np.ndarray] | None]:
-        """Heads and relations of the best tree of each sentence, None where there is none."""
-        assert batch.arcs is not None
-        assert batch.relations is not None
-        heads, best = batch.arcs.heads, batch.relations.best.numpy()
-        return [
-            None if place is None else (np.concatenate([[-1], heads[place]]), best[place])
-            for place in batch.arcs.best()
-        ]
-
-    def _read_trees(self, batch: LabelledBatch, request: Request) -> list[Annotation | DataError]:
-        if not request.heads or batch.trees is None or batch.arcs is None or batch.relations is None:
-            return [Annotation()] * len(batch.sentences)
+    def _read_trees(self, labelled: LabelledBatch) -> list[Annotation | DataError]:
+        (_, sentences, request), trees, arcs, relations, _ = labelled
+        if not request.heads:
+            return [Annotation()] * len(sentences)
         predictions: list[Annotation | DataError] = []
-        for sentence, found, places in zip(batch.sentences, batch.trees, batch.arcs.places, strict=True):
+        for sentence, found, places in zip(sentences, trees, arcs.places, strict=True):
             if isinstance(found, DataError):
                 predictions.append(found)
                 continue
             candidates = []
-            for tree, arcs in zip(found.trees, places, strict=True):
-                relations = self.relations.read(batch.relations, arcs, tree.heads, sentence, request)
+            for tree, own in zip(found.trees, places, strict=True):
+                of_tree = self.relations.read(relations, own, tree.heads, sentence, request)
                 score = None if math.isnan(tree.score) else tree.score
-                confidence = self._confidence(found, relations) if request.confidence else None
-                candidates.append(
-                    (relations, Annotation(tree.heads, relations.names, score=score, confidence=confidence))
-                )
+                confidence = self._confidence(found, of_tree) if request.confidence else None
+                annotation = Annotation(tree.heads, of_tree.names, score=score, confidence=confidence)
+                candidates.append((annotation, (score or 0.0) + float(of_tree.logs.sum())))
             if request.among > 1:  # with the relations, another tree may be the best
-                candidates.sort(key=lambda pair: -(pair[1].score or 0.0) - pair[0].log)
-            first, *others = (annotation for _, annotation in candidates[: request.k_best])
+                candidates.sort(key=lambda pair: -pair[1])
+            first, *others = (annotation for annotation, _ in candidates[: request.k_best])
             predictions.append(replace(first, next_best=tuple(others)) if others else first)
         return predictions
 
     def _confidence(self, found: Found, relations: TreeRelations) -> Confidence:
-        n = len(relations.names)
-        shares = np.full(n + 1, np.nan)
-        if relations.logs is not None:
-            shares[1:] = np.where(relations.given, np.inf, np.exp(relations.logs))
+        shares = np.concatenate([[np.nan], np.where(relations.given, np.inf, np.exp(relations.logs))])
         if found.margins is None:
-            return Confidence(np.full(n + 1, np.nan), np.full(n + 1, -1, np.int32), shares)
+            unknown = np.full(len(shares), np.nan), np.full(len(shares), -1, np.int32)
+            return Confidence(*unknown, shares)
         confidence = Confidence(found.margins.values, found.margins.heads, shares, losses=found.losses)
         return confidence if self.calibration is None else self.calibration.applied(confidence)
 

@@ -21,20 +21,29 @@ NO_LIMIT = -1
 
 
 class ChosenRelations(NamedTuple):
-    """Relations of A arcs, on their way to the host: the best of each, and if need be what all R of them score.
+    """Relations of A arcs, on their way to the host.
 
     Attributes
     ----------
-    best : int64 (A,)
-    logs : float32 (A, R), optional
-        Logarithms of the softmax; −inf where a relation cannot be.
     classes : int64 (A,)
-        The same as ``best``, where it was computed.
+        The best of each, where it was computed.
     """
 
-    best: HostCopy
-    logs: HostCopy | None
     classes: Tensor
+    on_its_way: HostCopy
+
+    @property
+    def best(self) -> np.ndarray:
+        """The best of each, int64 (A,)."""
+        return self.on_its_way.tensors()[0].numpy()
+
+    @property
+    def logs(self) -> np.ndarray:
+        """What all R of them score, float32 (A, R): logarithms of the softmax, −inf where a relation cannot be.
+
+        (A, 0) unless the request weighs relations.
+        """
+        return self.on_its_way.tensors()[1].numpy()
 
 
 class TreeRelations(NamedTuple):
@@ -43,20 +52,15 @@ class TreeRelations(NamedTuple):
     Attributes
     ----------
     names : tuple of str
-    logs : float64 (n,), optional
-        Logarithm of the softmax of each; 0 where the relation was given.
+    logs : float64 (n,)
+        Logarithm of the softmax of each; 0 where the relation was given, or if the request does not weigh relations.
     given : bool (n,)
         Whether the relation was given.
     """
 
     names: tuple[str, ...]
-    logs: np.ndarray | None
+    logs: np.ndarray
     given: np.ndarray
-
-    @property
-    def log(self) -> float:
-        """Sum of the logarithms."""
-        return 0.0 if self.logs is None else float(self.logs.sum())
 
 
 class RelationReader:
@@ -79,9 +83,9 @@ class RelationReader:
         if not self._allowed.all():
             forbidden = torch.from_numpy(~self._allowed).to(scores.device)
             scores = scores.masked_fill(forbidden[(heads == 0).long()], float("-inf"))
-        logs = HostCopy(scores.log_softmax(1)) if request.weighs_relations else None
+        logs = scores.log_softmax(1) if request.weighs_relations else scores[:, :0]
         best = scores.argmax(1)
-        return ChosenRelations(HostCopy(best), logs, best)
+        return ChosenRelations(best, HostCopy(best, logs))
 
     def check_limits(self, unique: Sequence[str]) -> list[str]:
         """ValueError unless the relations can be limited to one under each head; those that the model does not have."""
@@ -102,15 +106,15 @@ class RelationReader:
         self, chosen: ChosenRelations, arcs: slice, heads: np.ndarray, sentence: Sentence, request: Request
     ) -> TreeRelations:
         """The relations of a tree, whose arcs to the words 1…n are those of a slice of the chosen ones."""
-        best = chosen.best.numpy()[arcs]
+        best = chosen.best[arcs]
         given = np.zeros(len(best), bool)
         names = self._names[best]
         if request.keep_heads:
             given = given_relations(sentence)
             names = np.where(given, np.array(sentence.relations, dtype=object), names)
-        if chosen.logs is None:
-            return TreeRelations(tuple(names.tolist()), None, given)
-        logs = chosen.logs.numpy()[arcs]
+        if not request.weighs_relations:
+            return TreeRelations(tuple(names.tolist()), np.zeros(len(best)), given)
+        logs = chosen.logs[arcs]
         if request.unique:
             best = best.copy()
             taken = [str(name).partition(":")[0] if own else None for name, own in zip(names, given, strict=True)]

@@ -63,7 +63,7 @@ SEEN = [
 def test_how_often_heads_and_dependents_agree():
     columns = Columns.from_sentences(SEEN)
     assert columns.agreement == {"amod\tADJ\tNOUN\tCase": (3, 1)}
-    gains = columns.agreement_gains(["root", "amod"])
+    gains = columns.agreement_gains(["root", "amod"], 5.0)
     adjective, noun = columns.upos_index["ADJ"], columns.upos_index["NOUN"]
     case = list(columns.attributes).index("Case")
     chance = (5 / 8) ** 2 + (3 / 8) ** 2

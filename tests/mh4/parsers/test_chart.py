@@ -85,7 +85,7 @@ def test_the_score_of_a_tree_is_that_of_its_best_derivation(parser, dev):
 def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
     monkeypatch.setattr(network_parser, "BATCH_COST", 30)
     order = []
-    monkeypatch.setattr(parser, "_score_batch", noted(parser._score_batch, order, "scores"))
+    monkeypatch.setattr(parser, "_score", noted(parser._score, order, "scores"))
     monkeypatch.setattr(parser, "_find_trees", noted(parser._find_trees, order, "trees"))
     expected = parser.predict(dev)
     batches = len(order) // 2

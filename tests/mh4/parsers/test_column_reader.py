@@ -1,5 +1,7 @@
 """What is added up for a word's analyses and lemma, with scores that are made by hand."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 import pytest
 import torch
@@ -8,8 +10,8 @@ from small import ANNOTATOR
 from mh4.data.lemma_rules import lemma_rule
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import Annotator, ColumnScores
-from mh4.parsers import column_reader
 from mh4.parsers.column_reader import ColumnReader
+from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.columns import Columns
 from mh4.parsers.request import Request
 
@@ -52,17 +54,17 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
     )
     columns = reader.columns
     words = Sentence(["saw", "new", "the"])
-    _, candidates, scores, *_ = reader.choose(scores_of(reader, 3), [words], True)
+    chosen = reader.choose(scores_of(reader, 3), [words], True).chosen
     total = {}
     for word in range(3):
-        for k, score in zip(candidates[word].tolist(), scores[word].tolist(), strict=True):
+        for k, score in zip(chosen.analyses[word].tolist(), chosen.analysis_scores[word].tolist(), strict=True):
             total[word, columns.analyses[k][1]] = score - reader._commonest_first[k].item()
     share = {"N": 3 / 6, "V": 2 / 6, "D": 1 / 6}
     counts = {0: {"N": 2, "V": 1}, 2: {"D": 1}}
     for (word, tag), score in total.items():
         expected = 0.0  # of a form that training does not have, nothing is known
         if word in counts:
-            expected = column_reader._SEEN * np.log(counts[word].get(tag, 0) + column_reader._UNSEEN * share[tag])
+            expected = 0.5 * np.log(counts[word].get(tag, 0) + 0.5 * share[tag])
         assert score == pytest.approx(expected, abs=1e-5), (word, tag)
     assert len(total) == 9
 
@@ -72,8 +74,8 @@ def test_a_rule_that_would_leave_nothing_is_not_taken(form, fits):
     reader = reader_of(sentence("dogs dog NOUN N _", "of of ADP P _"))
     cuts = reader.columns.rules.index(lemma_rule("dogs", "dog"))
     scores = scores_of(reader, 1, rules={(0, cuts): 9.0})
-    classes, *_ = reader.choose(scores, [Sentence([form])], False)
-    assert (int(classes[0, 2]) == cuts) == fits
+    chosen = reader.choose(scores, [Sentence([form])], False).chosen
+    assert (int(chosen.classes[0, 2]) == cuts) == fits
 
 
 def test_given_features_choose_the_lemma_unless_they_are_overwritten():
@@ -103,3 +105,57 @@ def test_dependents_agree_with_their_own_heads():
         (values,) = reader.read(choices, [words], Request.of("feats"), [(heads, np.array([0, 1, 1]))])
         found[head] = values["feats"][2]
     assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the commoner one, and that of the noun
+
+
+def test_choices_can_be_read_again_and_in_any_order_of_columns():
+    """Rules of words with new forms are found by the word, whatever was read before."""
+    reader = reader_of(sentence("dogs dog NOUN N _", "cats cat NOUN N _", "is be VERB V _"))
+    texts = [Sentence(["dogs", "rats"]), Sentence(["is"]), Sentence(["foxes", "is", "owls"])]
+    strip = next(k for k, rule in enumerate(reader.columns.rules) if rule.apply("rats") == "rat")
+    choices = reader.choose(scores_of(reader, 6, rules={(k, strip): 9.0 for k in (1, 5)}), texts, False)
+    for names in ("upos", "lemmas", "upos,lemmas"):
+        found = reader.read(choices, texts, Request.of(names))
+        assert [list(values) for values in found] == [names.split(",")] * 3
+        if "lemmas" in names:
+            assert [values["lemmas"][-1] for values in found] == ["rat", "be", "owl"]
+
+
+@pytest.mark.parametrize("changes", [{"form_weight": 0.0}, {"known_lemma_weight": 0.0}])
+def test_weights_are_those_of_the_model(changes):
+    training = [
+        sentence("a a NOUN N _", "b b VERB V _", "dogs dog NOUN N _"),
+        sentence("a a NOUN N _", "kat cat NOUN N _"),
+    ]
+    columns = Columns.from_sentences(training)
+    annotator = Annotator(*ANNOTATOR, 4, columns.classes)
+    tried = Sentence(["a", "cats"], upos=["_", "NOUN"])
+    verb = next(k for k, (upos, _, _) in enumerate(columns.analyses) if upos == "VERB")
+    as_it_is = next(k for k, rule in enumerate(columns.rules) if rule.apply("cats") == "cats")
+    found = []
+    for weights in (ColumnWeights(), ColumnWeights(**changes)):
+        reader = ColumnReader(columns, annotator, torch.device("cpu"), RELATIONS, weights)
+        scores = scores_of(reader, 2, analyses={(0, verb): 0.4}, rules={(1, as_it_is): 3.0})
+        choices = reader.choose(scores, [tried], False)
+        found.append(reader.read(choices, [tried], Request.of("upos,lemmas")))
+    assert found[0] != found[1]
+
+
+def test_every_weight_counts():
+    agreeing = [sentence("n n NOUN N Case=Nom", "a a ADJ A Case=Nom"), sentence("n n NOUN N Case=Acc", "bs b ADJ A _")]
+    columns, words = Columns.from_sentences(agreeing), Sentence(["n", "new"])
+
+    def outcome(weights):
+        reader = ColumnReader(
+            columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), RELATIONS, weights
+        )
+        scores = scores_of(reader, 2, rules={(1, 0): 1.0})
+        chosen = reader.choose(scores, [words], False, torch.tensor([0, 1])).chosen
+        return [reader._gains, *(array.tolist() for array in chosen)]
+
+    plain = ColumnWeights(candidate_analyses=2, candidate_rules=1)
+    for field in fields(ColumnWeights):
+        if field.name == "known_lemma_weight":  # see above
+            continue
+        changed = replace(plain, **{field.name: 3 * getattr(plain, field.name)})
+        (gains, *one), (others, *other) = (outcome(weights) for weights in (plain, changed))
+        assert one != other or not np.array_equal(gains, others), field.name

@@ -215,7 +215,11 @@ def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_oth
     sentence = rows("new _ NOUN _ _")
     scores = ColumnScores(annotator(torch.randn(1, 4)).analyses, None)
     scores.analyses[:, columns.classes.analyses.feats == columns.classes.analyses.feats[0]] += 100
-    assert columns.analyses[reader.choose(scores, [sentence], overwrite=False)[0][0, 1]] == ("NOUN", "M", "Number=Sing")
+    assert columns.analyses[reader.choose(scores, [sentence], overwrite=False).chosen.classes[0, 1]] == (
+        "NOUN",
+        "M",
+        "Number=Sing",
+    )
 
 
 def test_how_often_forms_had_their_analyses():
@@ -240,7 +244,7 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
     sentence = rows("saw _ NOUN _ _", "dogs _ NOUN _ _", "paws _ NOUN _ _", "cats _ NOUN _ _")
 
     def chosen():
-        return [columns.analyses[k][2] for k in reader.choose(scores, [sentence], overwrite=False)[0][:, 1]]
+        return [columns.analyses[k][2] for k in reader.choose(scores, [sentence], overwrite=False).chosen.classes[:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
     scores.analyses[:, columns.analyses.index(("NOUN", "N", "Number=Plur"))] = (
@@ -272,7 +276,7 @@ def test_a_tag_is_as_probable_as_its_analyses_together():
     (noun,) = (k for k, choice in enumerate(columns.analyses) if choice[0] == "NOUN")
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # of two others with 0: ln 2 is between
-    upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False)[0].T
+    upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False).chosen.classes.T
     assert [columns.upos[k] for k in upos] == ["VERB", "NOUN"]
     assert [columns.analyses[k][0] for k in analyses] == ["VERB", "NOUN"]
 
@@ -282,28 +286,28 @@ def test_relations_say_what_goes_with_them():
     columns = Columns.from_sentences(seen)
     analyses = {upos: k for k, (upos, _, _) in enumerate(columns.analyses)}
     assert columns.by_relation["root"] == (analyses["NOUN"], 2)
-    found = columns.relation_probabilities(["root", "dep", "new"])
+    found = columns.relation_probabilities(["root", "dep", "new"], 5.0)
     np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
     # NOUN: 2 of 3 are roots, of all words 2 of 7; five more for its UPOS, and five for all of them.
     upos = (2 + 5 * 2 / 7) / (3 + 5)
     assert found[0, analyses["NOUN"]] == pytest.approx((2 + 5 * upos) / (3 + 5))
     assert found[0, analyses["ADJ"]] < found[0, analyses["DET"]] < found[0, analyses["NOUN"]]
     assert not found[2].any()
-    assert (replace(columns, by_relation={}).relation_probabilities(["root", "dep"]) == 1).all()
+    assert (replace(columns, by_relation={}).relation_probabilities(["root", "dep"], 5.0) == 1).all()
 
     reader = ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
     scores = ColumnScores(torch.zeros(2, 3), None)
     scores.analyses[:, analyses["ADJ"]] = 0.3
     sentence = rows("d _ _ _ _", "d _ _ _ _")
-    chosen = reader.choose(scores, [sentence], False, torch.tensor([0, 1]))[0]
+    chosen = reader.choose(scores, [sentence], False, torch.tensor([0, 1])).chosen.classes
     assert [columns.upos[k] for k in chosen[:, 0]] == ["NOUN", "ADJ"]
-    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2]))[0]  # there is none
+    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2])).chosen.classes  # there is none
     assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
 
 
 def test_words_without_a_upos_have_relations_too():
     columns = Columns.from_sentences([rows("a a _ N _", "b b ADJ A _", "c c _ N _")])
-    found = columns.relation_probabilities(["root", "dep"])
+    found = columns.relation_probabilities(["root", "dep"], 5.0)
     np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
     ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"), ["root", "dep"])
 

@@ -1,14 +1,16 @@
 """Configurations: checked when made, read back from JSON of this version and of earlier ones."""
 
 import json
-from dataclasses import replace
+from dataclasses import asdict, replace
 
 import pytest
 from paths import GOLDEN_FOLDER
 
 from mh4.models.bilstm_config import BiLSTMConfig
 from mh4.models.network_config import LossWeights, ScorerConfig
+from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.config import (
+    COLUMNS_UP_TO_3,
     KINDS,
     ChartConfig,
     GreedyConfig,
@@ -83,6 +85,16 @@ def test_configurations_of_format_3_had_one_part_for_the_network():
         from_dict(data | {"format": 4})
 
 
+def test_weights_of_columns_are_saved_and_older_models_keep_theirs():
+    weights = as_dict(ChartConfig())["columns"]
+    assert weights == COLUMNS_UP_TO_3 == asdict(ColumnWeights())
+    edited = {name: 2 * value for name, value in weights.items()}
+    for kind in ("chart", "greedy"):
+        data = {"format": 4, "kind": kind, "columns": edited}
+        assert asdict(from_dict(data).columns) == edited
+        assert asdict(from_dict({"format": 3, "kind": kind}).columns) == weights
+
+
 @pytest.mark.parametrize(
     ("data", "message"),
     [
@@ -98,7 +110,7 @@ def test_configurations_of_format_3_had_one_part_for_the_network():
         ({"format": 1, "training": {"batch_words": 0}}, "training.batch_words: must be greater than or equal to 1; g"),
         ({"format": 1, "training": {"seed": True}}, "training.seed: must be a valid integer; got True"),
         ({"format": 1, "network": {"hidden": "12"}}, "encoder.hidden: must be a valid integer; got '12'"),
-        ({"format": 1, "network": {"hiden": 12}}, "unknown setting 'hiden'; known: analysis_weight, "),
+        ({"format": 1, "network": {"hiden": 12}}, "unknown setting 'hiden'; known: agreement_weight, "),
         ({"format": 1, "network": 3}, "network: must be an object; got 3"),
         ({"format": 1, "network": {"layers": 1, "tagger_layer": 2}}, "encoder: tagger_layer must be from 0 to 1; got"),
         ({"format": 2, "kind": "greedy", "transitions": {"systm": "mh4"}}, "transitions.systm: unknown option"),

@@ -1,0 +1,122 @@
+"""A batch of sentences on its way through a parser: encoded and scored, trees found, arcs labelled, columns chosen."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
+from mh4.decoders import Derivation, Margins
+from mh4.models.network import Encoded
+
+from .column_reader import ColumnChoices
+from .relations import ChosenRelations
+from .request import Request
+
+
+class Found(NamedTuple):
+    """What was found for a sentence of n words.
+
+    Attributes
+    ----------
+    trees : list of Derivation
+        The best ones, at least one if trees are needed; where trees have no score, it is NaN.
+    margins : Margins, optional
+        Of the first tree, if they were asked for and the decoder can tell.
+    losses : float32 (n + 1, n + 1), optional
+        See `Confidence`; if they were asked for.
+    problem : str, optional
+        Why nothing more than the best tree was found.
+    """
+
+    trees: list[Derivation]
+    margins: Margins | None = None
+    losses: np.ndarray | None = None
+    problem: str | None = None
+
+
+class TreeArcs(NamedTuple):
+    """The arcs of the trees of a batch, one tree after the other.
+
+    Attributes
+    ----------
+    sentences, heads, dependents : int64 (A,)
+    places : list of lists of slice
+        Of each sentence, where the arcs of each of its trees are; empty where there is no tree.
+    """
+
+    sentences: np.ndarray
+    heads: np.ndarray
+    dependents: np.ndarray
+    places: list[list[slice]]
+
+    @classmethod
+    def of(cls, found: Sequence[Found | DataError]) -> TreeArcs:
+        """Those of what was found for each sentence."""
+        none = np.empty(0, np.int64)
+        sentences, heads, dependents = [none], [none], [none]
+        places: list[list[slice]] = [[] for _ in found]
+        start = 0
+        for b, one in enumerate(found):
+            for tree in () if isinstance(one, DataError) else one.trees:
+                n = len(tree.heads) - 1
+                sentences.append(np.full(n, b))
+                heads.append(tree.heads[1:])
+                dependents.append(np.arange(1, n + 1))
+                places[b].append(slice(start, start + n))
+                start += n
+        return cls(np.concatenate(sentences), np.concatenate(heads), np.concatenate(dependents), places)
+
+    def of_words(self, lengths: Sequence[int]) -> np.ndarray:
+        """int64 (M,): which arc of the best tree leads to each word of the batch; −1 without a tree."""
+        return np.concatenate(
+            [
+                np.arange(places[0].start, places[0].stop) if places else np.full(n, -1)
+                for n, places in zip(lengths, self.places, strict=True)
+            ]
+        )
+
+    def best_trees(self, relations: np.ndarray) -> list[tuple[np.ndarray, np.ndarray] | None]:
+        """Heads (n + 1,) and relations (n,), those of all arcs being (A,), of each best tree; None without a tree."""
+        return [
+            (np.concatenate([[-1], self.heads[places[0]]]), relations[places[0]]) if places else None
+            for places in self.places
+        ]
+
+
+class PredictionBatch(NamedTuple):
+    """Sentences that are parsed together, their indices among all, and what is asked of them."""
+
+    indices: list[int]
+    sentences: list[Sentence]
+    request: Request
+
+
+class ScoredBatch(NamedTuple):
+    """With context vectors, and what yields the trees of each sentence, perhaps found by then."""
+
+    batch: PredictionBatch
+    encoded: Encoded
+    find_heads: Callable[[], Sequence[Found | DataError]]
+
+
+class FoundBatch(NamedTuple):
+    """With what was found for each sentence."""
+
+    batch: PredictionBatch
+    encoded: Encoded
+    found: Sequence[Found | DataError]
+    arcs: TreeArcs
+
+
+class LabelledBatch(NamedTuple):
+    """With relations and, if any are asked for, columns, which may be on their way to the host."""
+
+    batch: PredictionBatch
+    found: Sequence[Found | DataError]
+    arcs: TreeArcs
+    relations: ChosenRelations
+    columns: ColumnChoices | None
