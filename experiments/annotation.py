@@ -25,7 +25,7 @@ from kept_results import read_kept
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.data.files import atomic_output
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.training.presets import PRESETS
 from mh4.trees.evaluation import evaluate
 
@@ -48,7 +48,7 @@ def run_of(text: str, preset: str, seed: int, without: bool) -> Run:
 def score_words(folder: Path, dev: Path) -> dict[str, Any]:
     """Scores of a model on the words of a treebank, of which it sees nothing else."""
     parsed = folder / "parsed.conllu"
-    load_parser(folder, "cpu", threads=1).parse_file(dev, parsed, overwrite=True)
+    load(folder, device="cpu", threads=1).parse_file(dev, parsed, overwrite=True)
     return summarize(evaluate(dev, parsed))
 
 

@@ -18,13 +18,12 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from mh4.api import Parser
 from mh4.data.conllu import read_conllu
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.text import text_of
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.trees.evaluation import evaluate
 
 CONSTANTS = (-16, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2)
@@ -82,7 +81,7 @@ def main() -> None:
     torch.set_num_threads(1)
     sentences = list(read_conllu(arguments.dev))
     halves = sentences[: len(sentences) // 2], sentences[len(sentences) // 2 :]
-    model = load_parser(arguments.model, "cpu", threads=1)
+    model = load(arguments.model, device="cpu", threads=1)
     if not isinstance(model, ChartParser):
         raise SystemExit(f"{arguments.model}: no exact parser")
     segmenter, scores, golds, cuts = Segmenter(arguments.segmenter), [], [], []
@@ -107,7 +106,7 @@ def main() -> None:
 
     ways = {"gold": golds[1], "segmenter": cuts[1], "trees": tuned((0,)), "both": tuned(WEIGHTS)}
     words = [form for sentence in halves[1] for form in sentence.forms]
-    annotate = Parser.load(arguments.model, device="cpu", threads=1)
+    annotate = load(arguments.model, device="cpu", threads=1)
     for name, found in ways.items():
         parsed = list(annotate([words[i:j] for i, j in pairwise(found)]))
         las = evaluate(halves[1], parsed).las

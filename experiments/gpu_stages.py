@@ -20,8 +20,9 @@ from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.sample import read_sample
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.folder import write_json
+from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS
-from mh4.training.trainer import train
+from mh4.training.running import run_training
 
 ROOT = Path(__file__).resolve().parents[1]
 DECODER = "mh4-hybrid"
@@ -143,7 +144,9 @@ def accuracy(setting: Setting) -> dict[str, Any]:
         for preset in setting.size.presets:
             config = make_config(ChartConfig, {"decoder": DECODER, **PRESETS[preset], **setting.size.settings})
             folder = setting.work / f"{name}-{preset}"
-            progress = train(treebank, dev, folder, config, device="cuda", resume=True, on_step=on_step)
+            progress = run_training(
+                TrainingJob(treebank, dev, folder, config, device="cuda", resume=True, on_step=on_step)
+            )
             scores[f"{name} {preset}"] = {
                 "dev_uas": round(progress.best_uas, 2),
                 "dev_las": round(progress.best_las, 2),

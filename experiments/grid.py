@@ -41,10 +41,9 @@ from provenance import describe_commit, describe_hardware, describe_versions
 from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 
 from mh4.models.devices import choose_device
-from mh4.parsers.base import TreebankParser
-from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.base import Parser
 from mh4.parsers.folder import LOG, WEIGHTS
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 
 SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result
 
@@ -97,12 +96,12 @@ def complete_run(run: Run, options: Options, lock: RunLock) -> dict[str, Any]:
     return trained | score_run(load_run(run, options), run.treebank, folder)
 
 
-def load_run(run: Run, options: Options) -> TreebankParser:
+def load_run(run: Run, options: Options) -> Parser:
     """The parser that a run has trained, or combines."""
     folders = [options.model_folder(member) for member in run.members()]
     if folders:
-        return EnsembleParser.load(folders, device=options.device, threads=1)
-    return load_parser(options.model_folder(run), options.device, threads=1)
+        return load(*folders, device=options.device, threads=1)
+    return load(options.model_folder(run), device=options.device, threads=1)
 
 
 def score_again(runs: Sequence[Run], options: Options) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 from segmentation import MODEL_SUFFIX, segment_file
 
 from mh4.data.errors import require
-from mh4.parsers.base import TreebankParser
+from mh4.parsers.base import Parser
 from mh4.parsers.config import (
     ChartConfig,
     GreedyConfig,
@@ -26,8 +26,9 @@ from mh4.parsers.config import (
     parse_settings,
 )
 from mh4.parsers.folder import LOG
+from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS as ANNOTATING
-from mh4.training.trainer import train
+from mh4.training.running import run_training
 from mh4.trees.evaluation import Evaluation, Score, evaluate
 
 # The grid compares trees, of presets as they were before they predicted other columns, too.
@@ -117,8 +118,10 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
     """
     config = config_of(run.system, run.settings, run.seed)
     treebank = run.treebank
-    progress = train(
-        treebank.train, treebank.dev, folder, config, device=device, threads=1, resume=True, on_step=on_step
+    progress = run_training(
+        TrainingJob(
+            treebank.train, treebank.dev, folder, config, device=device, threads=1, resume=True, on_step=on_step
+        )
     )
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
     return {
@@ -133,7 +136,7 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
     }
 
 
-def score_run(parser: TreebankParser, treebank: Treebank, folder: Path) -> dict[str, Any]:
+def score_run(parser: Parser, treebank: Treebank, folder: Path) -> dict[str, Any]:
     """Scores on the development file and, where there are such, on the test files; words per second of parsing."""
 
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:

@@ -38,8 +38,9 @@ from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.parsers.folder import CALIBRATION
-from mh4.parsers.registry import load_parser
-from mh4.training.trainer import train
+from mh4.parsers.registry import load
+from mh4.training.job import TrainingJob
+from mh4.training.running import run_training
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "results" / "losses"
@@ -57,7 +58,7 @@ def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
 
 def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[Sentence]:
     """The sentences with that share of their heads, those of whose words the model's margins are smallest."""
-    parsed = load_parser(model, device="cpu", threads=1).parse(sentences, confidence=True)
+    parsed = load(model, device="cpu", threads=1).parse(sentences, confidence=True)
     margins = np.concatenate([one.confidence.margins[1:] for one in parsed if one.confidence is not None])
     order = np.argsort(margins, kind="stable")  # NaN, of words that the model says nothing about, comes last
     hidden = np.ones(len(order), np.bool_)
@@ -134,7 +135,9 @@ def run(
     chosen = (TREES_ALONE if alone else {}) | {"loss": loss}
     config = configure(decoder=decoder, preset="balanced", seed=seed, settings=chosen)
     source = training_file(treebank, known, seed, work / left, model)
-    progress = train(source, part_path(treebank, "dev"), work / name, config, device="cpu", threads=1, resume=True)
+    progress = run_training(
+        TrainingJob(source, part_path(treebank, "dev"), work / name, config, device="cpu", threads=1, resume=True)
+    )
     result: dict[str, Any] = {
         **settings,
         "dev_uas": progress.best_uas,

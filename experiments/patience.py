@@ -22,9 +22,10 @@ from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.folder import LOG
+from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS
+from mh4.training.running import run_training
 from mh4.training.schedule import Progress, Schedule
-from mh4.training.trainer import train
 
 FOLDER = Path(__file__).parent / "results" / "patience"
 ENDLESS = 1000  # evaluations, and more than any run has
@@ -40,7 +41,8 @@ def run(treebank: Path, work: Path, seed: int, steps: int) -> dict[str, Any]:
     """Train, or continue; the dev scores of all evaluations: step, seconds, UAS, LAS."""
     config = config_of(seed, steps)
     folder = work / f"{treebank.name}-{seed}"
-    train(part_path(treebank, "train"), part_path(treebank, "dev"), folder, config, threads=1, resume=True)
+    train, dev = (part_path(treebank, part) for part in ("train", "dev"))
+    run_training(TrainingJob(train, dev, folder, config, threads=1, resume=True))
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
     return {
         "treebank": treebank.name,

@@ -14,11 +14,10 @@ import pytest
 import torch
 from hypothesis import settings
 from pretend_gpu import PretendGPU
-from small import ANNOTATING, changed, small_config
+from small import ANNOTATING, changed, small_config, train
 
 from mh4.data.sample import read_sample
 from mh4.training.segmenter import train_segmenter
-from mh4.training.trainer import train
 
 # The first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)

@@ -7,11 +7,10 @@ import shlex
 import pytest
 import typer
 from paths import ROOT
-from small import changed, small_config
+from small import changed, small_config, train
 
 from mh4.cli import app
 from mh4.decoders import decoder_names
-from mh4.training.trainer import train
 
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 PAGES = {

@@ -8,6 +8,7 @@ from . import machine
 
 if TYPE_CHECKING:
     from mh4.api import Parser as Parser
+    from mh4.api import Request as Request
     from mh4.api import compare as compare
     from mh4.api import draw as draw
     from mh4.api import evaluate as evaluate
@@ -28,7 +29,7 @@ IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts
 
 # Where each public name lives. They are looked up when they are used: `import mh4.decoders` stays free of PyTorch.
 _HOMES = {
-    "mh4.api": ("Parser", "compare", "draw", "evaluate", "load", "train"),
+    "mh4.api": ("Parser", "Request", "compare", "draw", "evaluate", "load", "train"),
     "mh4.data.conllu": ("read_conllu", "write_conllu"),
     "mh4.data.errors": ("DataError",),
     "mh4.data.document": ("Document",),
@@ -41,6 +42,7 @@ __all__ = [
     "DataError",
     "Document",
     "Parser",
+    "Request",
     "Sentence",
     "Word",
     "__version__",

@@ -2,213 +2,39 @@
 
 from __future__ import annotations
 
-import reprlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any
 
 from mh4.data.conllu import read_conllu, write_conllu
-from mh4.data.document import Document
 from mh4.data.drawing import Drawing
-from mh4.data.errors import ErrorPolicy, Errors
-from mh4.data.guesses import PARSER, Guided
+from mh4.data.errors import ErrorPolicy
 from mh4.data.sentence import Sentence
-from mh4.data.stream import Stream
-from mh4.models.devices import check_device
-from mh4.parsers.base import CalledWithWords, Count, TreebankParser
-from mh4.parsers.checking import check_flag, check_number
+from mh4.parsers.base import Parser
+from mh4.parsers.checking import check_number
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
-from mh4.parsers.ensemble import EnsembleParser, check_combination
-from mh4.parsers.registry import load_parser
-from mh4.parsers.request import CallOptions, ParseOptions
-from mh4.parsers.sources import as_sentences, words_alone
-from mh4.training.perceptron import train as train_perceptron
+from mh4.parsers.registry import load
+from mh4.parsers.request import Request
+from mh4.training.job import TrainingJob
 from mh4.training.presets import DEFAULT_PRESET, PRESETS
-from mh4.training.segmenter import segmenter_options
-from mh4.training.trainer import train as train_network
-from mh4.trees.evaluation import Evaluation, evaluate
+from mh4.training.running import run_training
+from mh4.trees.evaluation import evaluate
 from mh4.trees.significance import compare
 
-__all__ = ["Parser", "compare", "configure", "draw", "evaluate", "load", "read_conllu", "train", "write_conllu"]
+__all__ = [
+    "Parser",
+    "Request",
+    "compare",
+    "configure",
+    "draw",
+    "evaluate",
+    "load",
+    "read_conllu",
+    "train",
+    "write_conllu",
+]
 
 SCORERS = ("bilstm", "perceptron")
-
-
-class Parser(Guided, CalledWithWords):
-    """A trained parser: exact, greedy, perceptron or an ensemble; any number of threads may share it.
-
-    Parameters
-    ----------
-    *models : str, Path or mh4.parsers.base.TreebankParser
-        A model folder. Several folders make an ensemble, the best model first.
-    device : {"auto", "cpu", "cuda"}
-        Where networks run; ``auto`` uses CUDA if available.
-    search : {"exact", "beam:K", "greedy"}
-        How a model with a decoder finds the tree.
-    threads : int, optional
-        CPU threads for decoding; by default one per core.
-    combine : {"votes", "scores"}
-        How an ensemble decides; see `mh4.parsers.ensemble.EnsembleParser`.
-
-    Attributes
-    ----------
-    model : mh4.parsers.base.TreebankParser
-        The parser itself, of its own class, or the ensemble.
-
-    Raises
-    ------
-    DataError
-        Something in a folder is missing or damaged.
-    ValueError
-        No model, or an option that the models do not have.
-    TypeError
-        Something is no model.
-
-    Examples
-    --------
-    >>> parser = Parser.load("models/hu")                       # doctest: +SKIP
-    >>> parser(["A", "kutya", "ugat", "."]).heads               # doctest: +SKIP
-    >>> for sentence in parser.parse("input.conllu"): ...       # doctest: +SKIP
-    """
-
-    def __init__(
-        self,
-        *models: str | Path | TreebankParser,
-        device: str = "auto",
-        search: str = "exact",
-        threads: int | None = None,
-        combine: str = "votes",
-    ) -> None:
-        if not models:
-            raise ValueError('no model: write mh4.Parser("FOLDER")')
-        for model in models:
-            if not isinstance(model, str | Path | TreebankParser):
-                raise TypeError(
-                    f"a model is a folder; write mh4.load('A', 'B') for an ensemble of several, not {model!r}"
-                )
-        check_combination(combine)
-        members = [
-            model if isinstance(model, TreebankParser) else load_parser(model, device, search, threads)
-            for model in models
-        ]
-        self.model = members[0] if len(members) == 1 else EnsembleParser(members, combine=combine)
-
-    @classmethod
-    def load(
-        cls,
-        *models: str | Path,
-        device: str = "auto",
-        search: str = "exact",
-        threads: int | None = None,
-        combine: str = "votes",
-    ) -> Parser:
-        """The same as ``Parser(…)``."""
-        return cls(*models, device=device, search=search, threads=threads, combine=combine)
-
-    _guesses = PARSER
-
-    def __repr__(self) -> str:
-        return f"Parser({self.model!r})"
-
-    def _advice(self, name: str) -> str | None:
-        of_model = name != "model" and hasattr(self.model, name)
-        return super()._advice(name) or (f"parser.model.{name}" if of_model else None)
-
-    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        return self.model(words, **options)
-
-    def parse(
-        self,
-        source: str | Path | Iterable[Sentence | Sequence[str]],
-        *,
-        errors: ErrorPolicy = "raise",
-        format: str = "conllu",
-        **options: Unpack[ParseOptions],
-    ) -> Stream[Sentence]:
-        """Parse a file of CoNLL-U or text, or sentences; see `mh4.parsers.base.TreebankParser.parse`."""
-        return self.model.parse(source, errors=errors, format=format, **options)
-
-    def pipe(
-        self, items: Iterable[str | Sentence | Sequence[str]], **options: Unpack[CallOptions]
-    ) -> Stream[Sentence | Document]:
-        """Parse many texts or lists of words together; see `mh4.parsers.base.TreebankParser.pipe`."""
-        return self.model.pipe(items, **options)
-
-    def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
-        """The k best trees of a sentence, best first, each with its score."""
-        return self.model.k_best(words, k, keep_heads=keep_heads)
-
-    def parse_file(
-        self,
-        source: str | Path,
-        target: str | Path,
-        *,
-        errors: ErrorPolicy = "raise",
-        format: str = "conllu",
-        min_confidence: float | None = None,
-        batch_words: int | None = None,
-        on_progress: Callable[[Count], None] | None = None,
-        **options: Unpack[ParseOptions],
-    ) -> Count:
-        """Parse a file into a CoNLL-U file, which appears when it is whole; returns the sentences and words.
-
-        See `mh4.parsers.base.TreebankParser.parse_file`.
-        """
-        return self.model.parse_file(
-            source,
-            target,
-            errors=errors,
-            format=format,
-            min_confidence=min_confidence,
-            batch_words=batch_words,
-            on_progress=on_progress,
-            **options,
-        )
-
-    def evaluate(
-        self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
-    ) -> Evaluation:
-        """Parse the words of gold trees, a file or sentences, alone, and score the result; see `mh4.evaluate`.
-
-        ``given`` are gold columns that the parser gets all the same, of "upos", "xpos", "feats" and "lemmas".
-        """
-        sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
-        return evaluate(sentences, self.parse(words_alone(sentences, given)))
-
-    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
-        """Write the model to another folder; see `mh4.parsers.base.TreebankParser.save`."""
-        self.model.save(folder, overwrite=overwrite)
-
-    @property
-    def can_keep_heads(self) -> bool:
-        """Whether given heads can be kept and the others decoded around them."""
-        return self.model.can_keep_heads
-
-    @property
-    def annotates(self) -> frozenset[str]:
-        """Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted beside trees."""
-        return self.model.annotates
-
-    @property
-    def meta(self) -> Mapping[str, Any]:
-        """What meta.json says of the model: treebank, scores on dev, version, …; empty for an ensemble."""
-        return self.model.meta
-
-    @staticmethod
-    def train(*arguments: Any, **options: Any) -> Parser:
-        """See `mh4.train`."""
-        return train(*arguments, **options)
-
-
-def load(
-    *models: str | Path,
-    device: str = "auto",
-    search: str = "exact",
-    threads: int | None = None,
-    combine: str = "votes",
-) -> Parser:
-    """A parser of a model folder, or an ensemble of several; see `Parser`."""
-    return Parser(*models, device=device, search=search, threads=threads, combine=combine)
 
 
 def configure(
@@ -307,7 +133,7 @@ def train(
     epochs : int, optional
         Stop after this many passes over the treebank at the latest.
     device
-        As for `Parser`.
+        As for `load`.
     threads : int, optional
         CPU threads for the network and the decoder, as for ``mh4 train --threads``; by default one per core.
     resume, overwrite : bool
@@ -318,7 +144,7 @@ def train(
         Also learn to cut text, beside a network (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
         are settings of UDPipe's tokenizer. A perceptron never does: it needs tags, which text has not.
     on_step, on_evaluation : callable, optional
-        See `mh4.training.trainer.train`.
+        See `mh4.training.job.TrainingJob`.
     **settings
         Any setting of config.json by its name, such as ``learning_rate=0.001``.
 
@@ -331,20 +157,6 @@ def train(
     TypeError
         A treebank is no file.
     """
-    for treebank in (train, dev):
-        if not isinstance(treebank, str | Path):
-            raise TypeError(
-                f"a treebank is a file, not a {type(treebank).__name__}; mh4.write_conllu(sentences, path) makes one"
-            )
-    if not isinstance(output, str | Path):
-        raise TypeError(f"output is the folder for the model; got {reprlib.repr(output)}")
-    # Now, not when everything is trained.
-    check_flag("resume", resume)
-    check_flag("overwrite", overwrite)
-    check_device(device)
-    if threads is not None:
-        threads = check_number("threads", threads)
-    Errors(errors)
     config = configure(
         decoder=decoder,
         system=system,
@@ -355,33 +167,19 @@ def train(
         epochs=epochs,
         settings=settings,
     )
-    options = segmenter_options(segmenter, isinstance(config, PerceptronConfig))
-    if isinstance(config, PerceptronConfig):
-        if resume:
-            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
-        train_perceptron(
-            train,
-            dev,
-            output,
-            config,
-            overwrite=overwrite,
-            errors=errors,
-            segmenter=options,
-            on_evaluation=on_evaluation,
-        )
-    else:
-        train_network(
-            train,
-            dev,
-            output,
-            config,
-            device=device,
-            threads=threads,
-            resume=resume,
-            overwrite=overwrite,
-            errors=errors,
-            segmenter=options,
-            on_step=on_step,
-            on_evaluation=on_evaluation,
-        )
-    return Parser(output, device=device, threads=threads)
+    job = TrainingJob(
+        train,
+        dev,
+        output,
+        config,
+        device=device,
+        threads=threads,
+        resume=resume,
+        overwrite=overwrite,
+        errors=errors,
+        segmenter=segmenter,
+        on_step=on_step,
+        on_evaluation=on_evaluation,
+    )
+    run_training(job)
+    return load(output, device=device, threads=threads)

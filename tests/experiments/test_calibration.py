@@ -5,10 +5,9 @@ import sys
 
 import calibration
 import pytest
-from small import small_config
+from small import small_config, train
 
 from mh4.data.sentence import Sentence
-from mh4.training.trainer import train
 
 
 def test_violations_are_counted_below_words_alone():

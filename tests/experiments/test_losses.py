@@ -8,7 +8,7 @@ import pytest
 from small import small_config
 
 from mh4.data.conllu import read_conllu
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 
 
 @pytest.fixture
@@ -48,7 +48,7 @@ def test_what_a_model_is_least_certain_of_is_left(treebank, small_model, tmp_pat
     path = losses.training_file(treebank, "uncertain", 1, tmp_path / "left.conllu", small_model)
     left = np.concatenate(known_heads(path))
     whole = list(read_conllu(losses.part_path(treebank, "train")))
-    parsed = load_parser(small_model, device="cpu").parse(whole, confidence=True)
+    parsed = load(small_model, device="cpu").parse(whole, confidence=True)
     margins = np.concatenate([one.confidence.margins[1:] for one in parsed])
     assert left.sum() == round(0.25 * len(left))
     assert margins[left].max() <= margins[~left].min() + 1e-4

@@ -20,6 +20,7 @@ from mh4.data.errors import DataError
 from mh4.data.text import text_of
 from mh4.decoders.search import BeamSearch
 from mh4.parsers.config import ChartConfig, PerceptronConfig
+from mh4.parsers.ensemble import EnsembleParser
 
 SMALL = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8, "segmenter": False}
 FORMS = ["A", "kutya", "ugat", "."]
@@ -27,7 +28,7 @@ FORMS = ["A", "kutya", "ugat", "."]
 
 @pytest.fixture(scope="module")
 def parser(small_model):
-    return mh4.Parser(small_model, device="cpu")
+    return mh4.load(small_model, device="cpu")
 
 
 def test_a_list_of_words_becomes_a_sentence(parser):
@@ -52,7 +53,7 @@ def test_several_lists_become_a_document(parser):
 
 @pytest.fixture(scope="module")
 def text_parser(text_model):
-    return mh4.Parser(text_model, device="cpu")
+    return mh4.load(text_model, device="cpu")
 
 
 @settings(max_examples=30)
@@ -77,7 +78,7 @@ def test_a_segmenter_that_is_none_is_named(content, text_model, tmp_path):
     (model / "segmenter.udpipe").unlink()
     if content is not None:
         (model / "segmenter.udpipe").write_bytes(content)
-    parser = mh4.Parser(model, device="cpu")
+    parser = mh4.load(model, device="cpu")
     with pytest.raises(ValueError, match=r"segmenter\.udpipe"):
         parser("Zub ulv.")
     assert len(parser(FORMS)) == 4  # words need none
@@ -117,14 +118,16 @@ def test_one_training_call_gives_the_best_parser(small_treebanks, tmp_path):
 
 
 def test_every_option_of_training_arrives(small_treebanks, tmp_path, monkeypatch):
-    given, loaded = {}, {}
-    monkeypatch.setattr("mh4.api.train_network", lambda *paths, **options: given.update(paths=paths[:3], **options))
-    monkeypatch.setattr("mh4.api.Parser", lambda folder, **options: loaded.update(folder=folder, **options))
+    jobs, loaded = [], {}
+    monkeypatch.setattr("mh4.api.run_training", jobs.append)
+    monkeypatch.setattr("mh4.api.load", lambda folder, **options: loaded.update(folder=folder, **options))
     functions = {"errors": print, "on_step": len, "on_evaluation": repr}
     options = {"device": "cpu", "threads": 3, "resume": True, "overwrite": True}
     mh4.train(*small_treebanks, tmp_path / "m", **options, segmenter="epochs=2", **functions)
-    assert given.pop("segmenter").startswith("epochs=2")
-    assert given == {"paths": (*small_treebanks, tmp_path / "m"), **options, **functions}
+    (job,) = jobs
+    assert (job.train, job.dev, job.output) == (*small_treebanks, tmp_path / "m")
+    assert job.segmenter_options.startswith("epochs=2")
+    assert {name: getattr(job, name) for name in options | functions} == options | functions
     assert loaded == {"folder": tmp_path / "m", "device": "cpu", "threads": 3}
 
 
@@ -134,7 +137,7 @@ def test_the_configuration_is_the_preset_then_what_is_chosen_then_the_settings()
     assert configure(preset="paper") == ChartConfig()
     chosen = configure(decoder="eisner", seed=7, epochs=3, settings={"patience": 2, "mlp": 10})
     assert (chosen.decoder, chosen.training.seed, chosen.training.max_epochs) == ("eisner", 7, 3)
-    assert (chosen.training.patience, chosen.network.mlp, chosen.training.learning_rate) == (2, 10, 0.004)
+    assert (chosen.training.patience, chosen.scorers.mlp, chosen.training.learning_rate) == (2, 10, 0.004)
     assert configure(seed=7, settings={"seed": 8}).training.seed == 8
     greedy = configure(system="arc-eager", oracle="static", seed=5, epochs=2)
     assert (greedy.kind, greedy.transitions.oracle, greedy.training.seed) == ("greedy", "static", 5)
@@ -152,15 +155,15 @@ def test_greedy_parsers_are_trained_and_loaded_the_same_way(options, small_treeb
         options = options | SMALL
     parser = mh4.train(*small_treebanks, tmp_path / "m", epochs=1, **options)
     tagged = mh4.Sentence(FORMS, upos=["NOUN"] * len(FORMS))
-    assert parser(tagged).heads.tolist() == mh4.Parser.load(tmp_path / "m")(tagged).heads.tolist()
+    assert parser(tagged).heads.tolist() == mh4.load(tmp_path / "m")(tagged).heads.tolist()
     assert not parser.can_keep_heads
     with pytest.raises(ValueError, match="keep"):
         parser(tagged, keep_heads=True)
 
 
 def test_options_reach_the_model(small_model):
-    assert isinstance(mh4.Parser(small_model, device="cpu", search="beam:4").model.decoder, BeamSearch)
-    assert mh4.Parser(small_model, device="cpu", threads=2).model.threads == 2
+    assert isinstance(mh4.load(small_model, device="cpu", search="beam:4").decoder, BeamSearch)
+    assert mh4.load(small_model, device="cpu", threads=2).threads == 2
 
 
 @pytest.mark.parametrize(
@@ -198,7 +201,7 @@ def test_a_tree_is_drawn_as_text_and_in_notebooks(parser):
 
 
 def test_two_models_are_an_ensemble(small_model, parser):
-    pair = mh4.Parser.load(small_model, small_model, device="cpu")
+    pair = mh4.load(small_model, small_model, device="cpu")
     assert pair(FORMS).heads.tolist() == parser(FORMS).heads.tolist()
 
 
@@ -217,13 +220,15 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser("A kutya ugat."), r"no segmenter.*parser\(\["),
         (lambda parser: list(parser.parse("A kutya ugat.")), "is no file; write parser"),
         (lambda parser: mh4.Parser(), "FOLDER"),
+        (lambda parser: mh4.Parser("m"), r"write mh4\.load\(\"FOLDER\"\)"),
+        (lambda parser: mh4.load(), "FOLDER"),
         (
-            lambda parser: mh4.Parser("no/such/folder"),
+            lambda parser: mh4.load("no/such/folder"),
             r"^no/such/folder/config.json: no such file \(is no/such/folder a",
         ),
-        (lambda parser: mh4.Parser(__file__), rf"^{re.escape(__file__)}: is a file, not a model folder"),
-        (lambda parser: mh4.Parser(["a", "b"]), r"load\('A', 'B'\) for an ensemble"),
-        (lambda parser: mh4.Parser("a", threads=0), "threads must be at least 1"),
+        (lambda parser: mh4.load(__file__), rf"^{re.escape(__file__)}: is a file, not a model folder"),
+        (lambda parser: mh4.load(["a", "b"]), r"load\('A', 'B'\) for an ensemble"),
+        (lambda parser: mh4.load("a", threads=0), "threads must be at least 1"),
         (lambda parser: parser(None), r"takes text, a list of words.*not None"),
         (lambda parser: parser([1, 2]), "takes text, a list of words.*not 1"),
         (lambda parser: parser(b"A kutya"), "takes text, a list of words.*not b'A kutya'"),
@@ -257,8 +262,8 @@ def test_known_heads_are_kept(parser):
         (lambda parser: mh4.write_conllu([], None), r"not None; write write_conllu\(sentences, path\)"),
         (lambda parser: mh4.read_conllu(None), "by its path, not None"),
         (lambda parser: mh4.read_conllu([mh4.Sentence(FORMS)]), "by its path, not"),
-        (lambda parser: mh4.evaluate(parser, "gold"), r"not Parser.*write parser.evaluate\(gold\)"),
-        (lambda parser: mh4.evaluate([mh4.Sentence(FORMS)], parser), "not Parser"),
+        (lambda parser: mh4.evaluate(parser, "gold"), r"not <ChartParser.*write parser.evaluate\(gold\)"),
+        (lambda parser: mh4.evaluate([mh4.Sentence(FORMS)], parser), "not <ChartParser"),
         (lambda parser: mh4.evaluate([FORMS], [FORMS]), "is no sentence; see mh4.Sentence"),
         (lambda parser: parser(FORMS, predict=5), 'as in predict="upos,lemmas"; got 5'),
         (lambda parser: parser(FORMS, predict=["upos", 5]), "got 5"),
@@ -302,7 +307,7 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser.save(""), "the model folder has no name"),
         (lambda parser: parser.save(__file__), "no model can be written here"),
         (lambda parser: parser.save("m", overwrite="no"), "overwrite must be True or False; got 'no'"),
-        (lambda parser: mh4.Parser(parser.model, parser.model).save("m"), r"parser\.model\.members\[0\]"),
+        (lambda parser: EnsembleParser([parser, parser]).save("m"), r"parser\.members\[0\]"),
         (lambda parser: mh4.Sentence(FORMS)[4], "word 4 of 4: words are counted from 0"),
         (lambda parser: mh4.Sentence(FORMS)["A"], "integer, from 0, not 'A'"),
     ],
@@ -324,8 +329,8 @@ def test_a_file_taken_as_text_is_said(text_parser, small_treebanks, caplog):
 
 
 def test_a_parser_shows_what_it_is(parser, small_model):
-    assert repr(parser) == f"Parser(<ChartParser: {parser.model.config.decoder}>)"
-    assert repr(mh4.Parser(parser.model, parser.model)).startswith("Parser(<EnsembleParser: <ChartParser")
+    assert repr(parser) == f"<ChartParser: {parser.config.decoder}>"
+    assert repr(EnsembleParser([parser, parser])).startswith("<EnsembleParser: <ChartParser")
 
 
 @pytest.mark.parametrize(
@@ -410,7 +415,7 @@ def test_a_loaded_parser_needs_its_folder_no_more(text_model, tmp_path, monkeypa
     shutil.copytree(text_model, tmp_path / "model")
     (tmp_path / "a.txt").write_text("Zub ulv. Zub ulv.\n", encoding="utf-8")
     monkeypatch.chdir(tmp_path)
-    pair, alone = mh4.Parser("model", "model", device="cpu"), mh4.Parser("model", device="cpu")
+    pair, alone = mh4.load("model", "model", device="cpu"), mh4.load("model", device="cpu")
     shutil.rmtree(tmp_path / "model")
     monkeypatch.chdir("/")
     for parser in (alone, pair):
@@ -423,7 +428,7 @@ def test_no_copy_of_the_segmenter_stays_behind(text_model, tmp_path, monkeypatch
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     (tmp_path / "temporary").mkdir()
     (tmp_path / "a.txt").write_text("Zub ulv.\n\n" * 3, encoding="utf-8")
-    parser = mh4.Parser(text_model, device="cpu")
+    parser = mh4.load(text_model, device="cpu")
     assert len(parser("Zub ulv.")) == 1
     stream = parser.parse(tmp_path / "a.txt", format="text")
     assert len(next(stream)) > 1
@@ -464,11 +469,11 @@ def test_words_with_spaces_are_words_where_the_treebank_has_them(tmp_path, small
     paths = [tmp_path / "t.conllu"] * 2
     perceptron = mh4.train(*paths, tmp_path / "p", system="arc-eager", scorer="perceptron", epochs=1, segmenter=False)
     network = mh4.train(*paths, tmp_path / "n", decoder="eisner", epochs=1, device="cpu", **SMALL)
-    for parser in (perceptron, network, mh4.Parser(small_model, tmp_path / "n", device="cpu")):
-        assert parser.model.spaced_words
+    for parser in (perceptron, network, mh4.load(small_model, tmp_path / "n", device="cpu")):
+        assert parser.spaced_words
         assert len(parser(words)) == 2
     assert len(network(["học sinh", "đi"])) == 2
-    assert not mh4.Parser(small_model, device="cpu").model.spaced_words
+    assert not mh4.load(small_model, device="cpu").spaced_words
 
 
 def test_words_with_spaces_can_always_be_given(parser):
@@ -491,13 +496,13 @@ def test_a_loaded_model_is_saved_elsewhere(text_model, annotating_model, parser,
         assert again(FORMS, confidence=True) == loaded(FORMS, confidence=True)
         assert again(FORMS, confidence=True).confidence == loaded(FORMS, confidence=True).confidence
         assert (again.meta, again.annotates) == (loaded.meta, loaded.annotates)
-        assert (again.model.segmenter is None) == (loaded.model.segmenter is None)
-        if loaded.model.segmenter is not None:
+        assert (again.segmenter is None) == (loaded.segmenter is None)
+        if loaded.segmenter is not None:
             assert again("Zub ulv.") == loaded("Zub ulv.")
     with pytest.raises(DataError, match=r"holds a model already \(replace it with overwrite=True\)"):
         parser.save(tmp_path / "new" / text_model.name)
     parser.save(tmp_path / "new" / text_model.name, overwrite=True)
-    assert mh4.load(tmp_path / "new" / text_model.name).model.segmenter is None
+    assert mh4.load(tmp_path / "new" / text_model.name).segmenter is None
 
 
 def test_a_model_stays_until_the_new_one_is_whole(small_model, parser, tmp_path, monkeypatch):
@@ -525,7 +530,7 @@ def test_a_perceptron_is_saved_too(small_treebanks, tmp_path):
 
 @pytest.mark.parametrize("name", ["HEADS", "Heads", "HEAD", "heads", "HEAD,DEPREL", ["head", "relations"]])
 def test_columns_may_be_named_in_capitals(name, annotating_model):
-    annotating = mh4.Parser(annotating_model, device="cpu")
+    annotating = mh4.load(annotating_model, device="cpu")
     found = annotating(FORMS, predict=name)
     assert found.root
     assert set(found.upos) == {"_"}
@@ -591,9 +596,10 @@ def test_what_users_of_other_libraries_write_works(text_parser, small_treebanks)
         ("document", "upos", r"\[sentence.upos for sentence in document\]"),
         ("document", "to_disk", r"mh4.write_conllu\(document, path\)"),
         ("document", "colour", "it has: .*sentences, .*to_conllu"),
-        ("parser", "predict", r"parser.model.predict|parser\(words\)"),
+        ("parser", "annotate", r"parser\(words\)"),
+        ("parser", "model", "parser itself"),
+        ("parser", "train", r"mh4\.train\(train, dev, folder\)"),
         ("parser", "to_disk", r"parser.save\(folder\)"),
-        ("parser", "decoder", "parser.model.decoder"),
         ("parser", "colour", "it has: .*parse_file"),
         ("evaluation", "mlas", r'evaluation\["MLAS"\]'),
         ("evaluation", "upos", r'evaluation\["UPOS"\]'),
@@ -615,9 +621,9 @@ def test_a_name_of_another_library_is_translated(what, name, advice, parser):
     assert not hasattr(objects[what], f"_{name}_")
 
 
-@pytest.mark.parametrize("load", [mh4.load, mh4.Parser.load, mh4.Parser])
+@pytest.mark.parametrize("load", [mh4.load, mh4.Parser.load])
 def test_options_of_loading_reach_every_model(load, small_model):
     parser = load(small_model, small_model, device="cpu", search="beam:3", threads=2, combine="scores")
-    assert parser.model.combine == "scores"
-    for member in parser.model.members:
+    assert parser.combine == "scores"
+    for member in parser.members:
         assert (member.decoder.width, member.threads, member.device.type) == (3, 2, "cpu")

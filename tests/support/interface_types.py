@@ -6,7 +6,7 @@ import mh4
 from mh4 import Document, Sentence
 from mh4.data.stream import Stream
 
-parser = mh4.Parser.load("models/hu", threads=1)
+parser = mh4.load("models/hu", threads=1)
 assert_type(parser("A kutya ugat."), Document)
 assert_type(parser(["A", "kutya", "ugat", "."], confidence=True), Sentence)
 assert_type(parser(Sentence.from_words(["A"])), Sentence)

@@ -11,6 +11,9 @@ from safetensors.torch import load_file
 from mh4.models.bilstm_config import BiLSTMConfig
 from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
+from mh4.training.job import TrainingJob
+from mh4.training.running import run_training
+from mh4.training.schedule import Progress
 
 SMALL_ENCODER = BiLSTMConfig(
     word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1
@@ -44,6 +47,11 @@ def changed(config: C, **settings: Any) -> C:
         if own := {name: settings.pop(name) for name in [*settings] if is_dataclass(part) and hasattr(part, name)}:
             parts[field.name] = replace(part, **own)
     return replace(config, **parts, **settings)
+
+
+def train(*job: Any, **options: Any) -> Progress:
+    """Run a `TrainingJob`."""
+    return run_training(TrainingJob(*job, **options))
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:

@@ -15,6 +15,7 @@ class Announcer(event.Listener):
         self.lock = threading.Lock()
 
     def on_start(self, event: event.Event) -> None:
+        """Say so, if it is the first kernel of ours."""
         kernel = event.data["dispatcher"].py_func
         with self.lock:
             first, self.waits = self.waits, self.waits and not kernel.__module__.startswith("mh4.")

@@ -67,14 +67,14 @@ def uncertain(
     """List the words that the parser is least sure of, the least certain first: what an annotator should look at."""
     from rich.table import Table
 
-    from mh4.api import Parser
     from mh4.data.confidence_columns import least_certain
+    from mh4.parsers.registry import load
 
     set_threads(threads)
     errors = error_policy(skip_bad)
     if not skip_bad:
         check_conllu(Path(source), "for text, take what mh4 parse --text writes")
-    parser = Parser(model, device=device.value, threads=threads)
+    parser = load(model, device=device.value, threads=threads)
     parsed = parser.parse(source, keep_heads=keep_heads, predict="heads", errors=errors, confidence=True)
     words = least_certain(parsed, count)
     report_skipped(errors)

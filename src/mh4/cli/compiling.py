@@ -19,11 +19,12 @@ def warm_up(
     ] = None,
 ) -> None:
     """Compile kernels now, for images and installations that others use; without arguments, those of all decoders."""
-    from mh4.api import Parser
     from mh4.data.document import Document
     from mh4.data.sample import read_sample
     from mh4.parsers.config import ChartConfig, TrainingConfig
-    from mh4.training.trainer import train
+    from mh4.parsers.registry import load
+    from mh4.training.job import TrainingJob
+    from mh4.training.running import run_training
 
     names = [name.value for name in (decoder or ([] if models else DecoderName))]
     sample = read_sample()["dev"]
@@ -32,9 +33,10 @@ def warm_up(
         treebank.write_text("".join(sample[:20]), encoding="utf-8")
         for name in names:
             model, training = Path(folder, name), TrainingConfig(batch_words=50, evaluation_steps=2, max_steps=2)
-            train(treebank, treebank, model, ChartConfig(decoder=name, training=training), device="cpu", threads=1)
+            config = ChartConfig(decoder=name, training=training)
+            run_training(TrainingJob(treebank, treebank, model, config, device="cpu", threads=1))
         sentences = Document.from_conllu("".join(sample[:20]))
         for model in [*(models or []), *(Path(folder, name) for name in names)]:
-            list(Parser(model, device=Device.cpu.value, threads=1).parse(sentences))
+            list(load(model, device=Device.cpu.value, threads=1).parse(sentences))
     kept = ", ".join([*map(str, models or []), *names])
     say(f"mh4: kernels for {kept} are compiled")

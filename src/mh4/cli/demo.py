@@ -40,15 +40,18 @@ def train_one(
     """Train one parser, parse the test file with it; returns the cells of its row."""
     import torch
 
-    from mh4.parsers.registry import load_parser
+    from mh4.parsers.registry import load
+    from mh4.training.job import TrainingJob
+    from mh4.training.running import run_training
     from mh4.training.segmenter import segmenter_options
-    from mh4.training.trainer import train
 
     torch.set_num_threads(threads)
     model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
-    segmenter = segmenter_options(True) and DEMO_SEGMENTER if name == ANNOTATING else None
-    train(files["train"], files["dev"], model, config, threads=threads, overwrite=True, segmenter=segmenter)
-    parser = load_parser(model, threads=threads)
+    segmenter = DEMO_SEGMENTER if name == ANNOTATING and segmenter_options(True) else False
+    run_training(
+        TrainingJob(files["train"], files["dev"], model, config, threads=threads, overwrite=True, segmenter=segmenter)
+    )
+    parser = load(model, threads=threads)
     sentences = list(read_conllu(files["test"]))
     parser.predict(sentences)  # warms up
     start = time.perf_counter()
@@ -91,12 +94,12 @@ def run_demo(folder: Path, console: Console) -> None:
 
 def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
     """Annotate the test set from its raw text, score that, and draw one sentence."""
-    from mh4.parsers.registry import load_parser
+    from mh4.parsers.registry import load
 
     model, text, annotated = folder / "models" / ANNOTATING, folder / "test.txt", folder / "test-annotated.conllu"
     with atomic_output(text) as stream:
         stream.write("".join(text_of(read_conllu(gold))).encode())
-    parser = load_parser(model)
+    parser = load(model)
     if parser.segmenter is None:
         parser.parse_file(gold, annotated, predict="all", overwrite=True)
     else:

@@ -112,9 +112,9 @@ def _parsed(
     models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
 ) -> dict[str, Iterator[Sentence]]:
     """What each model makes of the words of the sentences; it is loaded when the first one is asked for."""
-    from mh4.api import Parser
     from mh4.parsers.base import Count
     from mh4.parsers.folder import read_config
+    from mh4.parsers.registry import load
     from mh4.parsers.sources import words_alone
 
     set_threads(threads)
@@ -123,7 +123,7 @@ def _parsed(
         read_config(model)  # an error, if it is none, before the first one parses
 
     def parsed(model: Path) -> Iterator[Sentence]:
-        parser, count = Parser(model, device=device, threads=threads), Count(0, 0)
+        parser, count = load(model, device=device, threads=threads), Count(0, 0)
         with words_bar([gold]) as on_progress:
             for sentence in parser.parse(bare):
                 yield sentence

@@ -4,7 +4,11 @@ import codecs
 import os
 import re
 import sys
+from collections.abc import Callable
+from dataclasses import fields
 from enum import StrEnum
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
 from typing import Annotated, Any, TextIO
 
@@ -16,6 +20,7 @@ from mh4.data.errors import DataError, Errors
 from mh4.data.files import is_standard_input, open_input
 from mh4.decoders import decoder_names
 from mh4.machine import available_threads
+from mh4.parsers.request import Request
 from mh4.training import presets
 
 # No markup: file names may contain brackets. Piped output is not cut to the width of a terminal.
@@ -23,10 +28,9 @@ WIDE = 1000
 output = Console(markup=False, width=None if sys.stdout is not None and sys.stdout.isatty() else WIDE)
 messages = Console(stderr=True, markup=False)
 
-_ARGUMENT = re.compile(
-    r"(?<![\w=])(?P<name>among|decoder|device|format|keep_heads|overwrite|precision|predict|resume|segmenter|system|unique)"
-    r'=(?P<value>True|False|\d+|"[^"]*")'
-)
+_REQUEST = [one.name for one in fields(Request)]
+_NAMES = "|".join([*_REQUEST, *("decoder", "device", "format", "precision", "resume", "segmenter", "system")])
+_ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')
 _OPTION_NAMES = {"format": "input"}
 
 _COLUMNS = 10  # of CoNLL-U
@@ -50,6 +54,7 @@ class Commands(typer.Typer):
     """Commands that first call the ``obj`` that the program was started with, unless only their help is printed."""
 
     def command(self, name: str | None = None, **options: Any) -> Any:
+        """See `typer.Typer.command`."""
         return super().command(name, cls=_Command, **options)
 
 
@@ -90,6 +95,31 @@ SettingOption = Annotated[
 SkipBadOption = Annotated[
     bool, typer.Option("--skip-bad", help="Leave out invalid sentences and report how many there were.")
 ]
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command an option for each field of `Request`, where its parameter ``request`` stands, which gets them."""
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        asked = {name: values.pop(name) for name in _REQUEST}
+        command(request=Request(**asked), **values)
+
+    parameters: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        parameters += _request_options() if parameter.name == "request" else [parameter]
+    run.__signature__ = signature(command).replace(parameters=parameters)  # type: ignore[attr-defined]
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _request_options() -> list[Parameter]:
+    options = []
+    for one in fields(Request):
+        option = typer.Option(f"--{one.name.replace('_', '-')}", help=one.metadata["help"], **one.metadata["command"])
+        kind, default = (type(one.default), one.default) if isinstance(one.default, int) else (str | None, None)
+        options.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]))
+    return options
 
 
 def say(text: str, style: str | None = None) -> None:

@@ -15,12 +15,14 @@ from mh4 import IMPORTED_AT
 from mh4.data.files import check_output
 from mh4.data.folders import is_folder_name, pair_files
 from mh4.data.writing import output_format
+from mh4.parsers.request import Request
 
 from .options import (
     Device,
     DeviceOption,
     SkipBadOption,
     ThreadsOption,
+    asking,
     check_conllu,
     error_policy,
     report_skipped,
@@ -30,11 +32,7 @@ from .options import (
 from .progress import words_bar
 
 if TYPE_CHECKING:
-    from mh4.api import Parser
-    from mh4.parsers.base import Count
-    from mh4.parsers.request import ParseOptions
-
-MOST_TREES = 10_000  # of a sentence
+    from mh4.parsers.base import Count, Parser
 
 
 class InputFormat(StrEnum):
@@ -46,6 +44,7 @@ class InputFormat(StrEnum):
     vertical = "vertical"
 
 
+@asking
 def parse(
     paths: Annotated[
         list[str],
@@ -72,51 +71,12 @@ def parse(
             "--input", help="Format of INPUT: conllu, raw text, one sentence per line, or one word per line (vertical)."
         ),
     ] = InputFormat.conllu,
-    keep_heads: Annotated[
-        bool,
-        typer.Option("--keep-heads", help="Keep the heads that the input has; find the best tree that contains them."),
-    ] = False,
-    predict: Annotated[
-        str | None,
-        typer.Option(
-            metavar="COLUMN,...",
-            help="What to predict: heads (and relations), upos, xpos, feats, lemmas, tags (upos, xpos, feats) or all.",
-            show_default="all that the model knows",
-        ),
-    ] = None,
-    overwrite: Annotated[
-        bool, typer.Option("--overwrite", help="Predict tags and lemmas also where the input has them.")
-    ] = False,
-    confidence: Annotated[
-        bool,
-        typer.Option(
-            "--confidence",
-            help="Write how sure the parser is into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
-        ),
-    ] = False,
+    *,
+    request: Request,
     min_confidence: Annotated[
         float | None,
         typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_)."),
     ] = None,
-    k_best: Annotated[
-        int, typer.Option(min=1, max=MOST_TREES, help="Write each sentence with its K best trees.", metavar="K")
-    ] = 1,
-    unique: Annotated[
-        str | None,
-        typer.Option(
-            metavar="RELATION,...",
-            help="At most one dependent with each of these, subtypes included, e.g. nsubj,csubj,obj,iobj,expl.",
-        ),
-    ] = None,
-    among: Annotated[
-        int,
-        typer.Option(
-            min=1,
-            max=MOST_TREES,
-            metavar="K",
-            help="With --unique: look among the K best trees for the best one with its relations.",
-        ),
-    ] = 1,
     search: Annotated[
         str, typer.Option(help="exact, beam:K or greedy (the last two for decoders mh3, mh4-two and mh4-hybrid only).")
     ] = "exact",
@@ -149,18 +109,6 @@ def parse(
         form, paths = InputFormat.text, [*paths, text]
     folders, sources = _split(paths, ensemble)
     errors = error_policy(skip_bad)
-    options: ParseOptions = {
-        "keep_heads": keep_heads,
-        "predict": predict,
-        "overwrite": overwrite,
-        "confidence": confidence,
-        "k_best": k_best,
-        "unique": unique,
-        "among": among,
-    }
-    from mh4.parsers.request import Request
-
-    Request.of(**options)  # an error, if they do not go together, before anything is loaded
     if cluster is not None:
         if ensemble or target == "-":
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
@@ -183,7 +131,7 @@ def parse(
                 form=form.value,
                 min_confidence=min_confidence,
                 on_progress=on_progress,
-                **options,
+                **request.options,
             )
     else:
         pairs = _pairs(sources, target, form.value)
@@ -194,10 +142,10 @@ def parse(
                     f"--text {source} parses text; --input horizontal or --input vertical parses words, a sentence or "
                     "a word in each line",
                 )
-        from mh4.api import Parser
+        from mh4.parsers.registry import load
 
         set_threads(threads)
-        parser = Parser(*folders, device=device.value, search=search, threads=threads)
+        parser = load(*folders, device=device.value, search=search, threads=threads)
         ready = time.perf_counter()
         with words_bar([str(source) for source, _ in pairs], form.value) as on_progress:
             count = _parse_all(
@@ -208,7 +156,7 @@ def parse(
                 batch_words=batch_words,
                 errors=errors,
                 min_confidence=min_confidence,
-                **options,
+                **request.options,
             )
     seconds = time.perf_counter() - ready
     report_skipped(errors)

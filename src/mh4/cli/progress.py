@@ -79,19 +79,6 @@ def count_words(path: str | Path, form: str = "conllu") -> int:
         return sum(piece.count(b" ") + piece.count(b"\n") for piece in pieces)
 
 
-@contextmanager
-def epochs_bar(epochs: int) -> Iterator[Callable[[], None]]:
-    """Yield a function to call after each epoch."""
-    with _bar(TextColumn("training"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
-        task = bar.add_task("", total=epochs)
-
-        def advance() -> None:
-            Terminated.check()
-            bar.advance(task)
-
-        yield advance
-
-
 def _clock(seconds: float) -> str:
     return str(timedelta(seconds=round(seconds)))
 
@@ -141,4 +128,25 @@ class TrainingDisplay:
             f"{report['words_per_second']:.0f} words/s  decoding {report['share']['decode']:.1%}  "
             f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
             f"{'  *' if report['best'] else ''}",
+        )
+
+
+class EpochsDisplay(TrainingDisplay):
+    """A perceptron's training, a line an epoch, with the share of the epochs that is done."""
+
+    def __init__(self, epochs: int) -> None:
+        self.epochs = epochs
+
+    def __enter__(self) -> EpochsDisplay:
+        self._bar = _bar(TextColumn("training"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        self._task = self._bar.add_task("", total=self.epochs)
+        self._bar.start()
+        return self
+
+    def on_evaluation(self, report: dict[str, Any]) -> None:
+        Terminated.check()
+        self._bar.advance(self._task)
+        say(
+            f"epoch {report['epoch']:>3}  wrong {report['wrong']:.1%}  {report['words_per_second']:.0f} words/s  "
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}{'  *' if report['best'] else ''}",
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -25,14 +25,14 @@ from .options import (
     SkipBadOption,
     ThreadsOption,
     error_policy,
+    in_options,
     messages,
     say,
 )
-from .progress import TrainingDisplay, epochs_bar
+from .progress import EpochsDisplay, TrainingDisplay
 
 if TYPE_CHECKING:
-    from mh4.data.errors import Errors
-    from mh4.parsers.config import PerceptronConfig
+    from mh4.training.job import TrainingJob
 
 
 class Scorer(StrEnum):
@@ -57,79 +57,98 @@ class Precision(StrEnum):
     bf16 = "bf16"
 
 
+TreebankArgument = Annotated[
+    Path,
+    typer.Argument(
+        help="Training treebank: CoNLL-U with gold trees, or, for --decoder, parts of them.", metavar="TRAIN"
+    ),
+]
+DevOption = Annotated[Path, typer.Option(help="Development treebank for model selection and early stopping.")]
+DecoderOption = Annotated[
+    DecoderName | None,
+    typer.Option(help="Decoder: class of trees and factorisation.", show_default=DEFAULT_DECODER.value),
+]
+SystemOption = Annotated[
+    str | None,
+    typer.Option(
+        help="Train a greedy parser with this transition system instead: arc-hybrid, mh4, arc-standard, arc-eager, "
+        "covington or lr-spine."
+    ),
+]
+OracleOption = Annotated[
+    str | None,
+    typer.Option(
+        help="With --system: static, dynamic or (covington only) all-pairs.",
+        show_default="dynamic if the system has one",
+    ),
+]
+ScorerOption = Annotated[Scorer, typer.Option(help="With --system: what scores the transitions.")]
+OutputOption = Annotated[
+    str | None,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Model folder.",
+        show_default="models/TREEBANK-DECODER-SEED or models/TREEBANK-SYSTEM-SCORER-SEED",
+    ),
+]
+SeedOption = Annotated[
+    int, typer.Option(min=0, max=2**63 - 1, help="Random seed; on one device, equal seeds give equal models.")
+]
+ManyRootsOption = Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")]
+EpochsOption = Annotated[
+    int | None, typer.Option(min=1, help="Stop after at most this many passes over the training treebank.")
+]
+StepsOption = Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")]
+PresetOption = Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)]
+LossOption = Annotated[
+    Loss | None,
+    typer.Option(
+        help="With --decoder: how trees are learnt. crf and softmax-margin sum over all trees (not with 1ec).",
+        show_default="hinge",
+    ),
+]
+PrecisionOption = Annotated[
+    Precision | None,
+    typer.Option(
+        help="Precision of MLPs and classifiers in training; bf16 needs a GPU. All else is fp32.", show_default="fp32"
+    ),
+]
+SegmenterOption = Annotated[
+    bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
+]
+SegmenterSettingsOption = Annotated[
+    str,
+    typer.Option(
+        metavar="NAME=VALUE;…", help="Of UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
+    ),
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the model that the folder holds.")]
+
+
 def train(
-    treebank: Annotated[
-        Path,
-        typer.Argument(
-            help="Training treebank: CoNLL-U with gold trees, or, for --decoder, parts of them.", metavar="TRAIN"
-        ),
-    ],
-    dev: Annotated[Path, typer.Option(help="Development treebank for model selection and early stopping.")],
-    decoder: Annotated[
-        DecoderName | None,
-        typer.Option(help="Decoder: class of trees and factorisation.", show_default=DEFAULT_DECODER.value),
-    ] = None,
-    system: Annotated[
-        str | None,
-        typer.Option(
-            help="Train a greedy parser with this transition system instead: arc-hybrid, mh4, arc-standard, arc-eager, "
-            "covington or lr-spine."
-        ),
-    ] = None,
-    oracle: Annotated[
-        str | None,
-        typer.Option(
-            help="With --system: static, dynamic or (covington only) all-pairs.",
-            show_default="dynamic if the system has one",
-        ),
-    ] = None,
-    scorer: Annotated[Scorer, typer.Option(help="With --system: what scores the transitions.")] = Scorer.bilstm,
-    output_folder: Annotated[
-        Path | None,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Model folder.",
-            show_default="models/TREEBANK-DECODER-SEED or models/TREEBANK-SYSTEM-SCORER-SEED",
-        ),
-    ] = None,
-    seed: Annotated[
-        int, typer.Option(min=0, max=2**63 - 1, help="Random seed; on one device, equal seeds give equal models.")
-    ] = 1,
-    many_roots: Annotated[bool, typer.Option("--many-roots", help="Allow several children of the root.")] = False,
-    epochs: Annotated[
-        int | None, typer.Option(min=1, help="Stop after at most this many passes over the training treebank.")
-    ] = None,
-    max_steps: Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")] = None,
-    preset: Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)] = None,
-    loss: Annotated[
-        Loss | None,
-        typer.Option(
-            help="With --decoder: how trees are learnt. crf and softmax-margin sum over all trees (not with 1ec).",
-            show_default="hinge",
-        ),
-    ] = None,
-    precision: Annotated[
-        Precision | None,
-        typer.Option(
-            help="Precision of MLPs and classifiers in training; bf16 needs a GPU. All else is fp32.",
-            show_default="fp32",
-        ),
-    ] = None,
+    treebank: TreebankArgument,
+    dev: DevOption,
+    decoder: DecoderOption = None,
+    system: SystemOption = None,
+    oracle: OracleOption = None,
+    scorer: ScorerOption = Scorer.bilstm,
+    output_folder: OutputOption = None,
+    seed: SeedOption = 1,
+    many_roots: ManyRootsOption = False,
+    epochs: EpochsOption = None,
+    max_steps: StepsOption = None,
+    preset: PresetOption = None,
+    loss: LossOption = None,
+    precision: PrecisionOption = None,
     setting: SettingOption = None,
-    segmenter: Annotated[
-        bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
-    ] = True,
-    segmenter_settings: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME=VALUE;…", help="Of UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
-        ),
-    ] = "",
+    segmenter: SegmenterOption = True,
+    segmenter_settings: SegmenterSettingsOption = "",
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
-    resume: Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace the model that the folder holds.")] = False,
+    resume: ResumeOption = False,
+    overwrite: OverwriteOption = False,
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Train a parser and keep the model that is best on the development treebank.
@@ -139,23 +158,17 @@ def train(
     """
     from mh4.api import configure
     from mh4.parsers.config import PerceptronConfig, parse_settings
-    from mh4.training.segmenter import segmenter_options
-    from mh4.training.trainer import train as run
+    from mh4.training.job import TrainingJob
 
     if resume and overwrite:
         raise ValueError("--resume continues what --overwrite would replace; choose one")
     if segmenter_settings and not segmenter:
         raise ValueError("--segmenter-settings cannot be used with --no-segmenter")
-    if system is not None and many_roots:
-        raise ValueError("--many-roots cannot be used with --system")
+    if system is not None and (many_roots or loss):
+        raise ValueError(f"--{'many-roots' if many_roots else 'loss'} cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
         raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
-    if system is not None and loss:
-        raise ValueError("--loss cannot be used with --system")
-    limits = {"max_steps": max_steps} if max_steps else {}
-    losses = {"loss": loss.value} if loss else {}
-    precisions = {"precision": precision.value} if precision else {}
-    roots = {"single_root": False} if many_roots else {}
+    chosen = {"max_steps": max_steps, "loss": loss and loss.value, "precision": precision and precision.value}
     config = configure(
         decoder=decoder and decoder.value,
         system=system,
@@ -164,36 +177,44 @@ def train(
         preset=preset and preset.value,
         seed=seed,
         epochs=epochs,
-        settings=limits | roots | losses | precisions | parse_settings(setting or []),
+        settings={name: value for name, value in chosen.items() if value is not None}
+        | ({"single_root": False} if many_roots else {})
+        | parse_settings(setting or []),
     )
-    options = segmenter_options(segmenter and (segmenter_settings or True), scorer is Scorer.perceptron)
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
-    folder = output_folder or Path("models") / f"{treebank.stem}-{kind}-{seed}"
-    errors = error_policy(skip_bad)
-    if isinstance(config, PerceptronConfig):
-        _train_perceptron(treebank, dev, folder, config, overwrite, errors, options)
-        return
+    display = EpochsDisplay(config.iterations) if isinstance(config, PerceptronConfig) else TrainingDisplay()
+    job = TrainingJob(
+        treebank,
+        dev,
+        str(Path("models") / f"{treebank.stem}-{kind}-{seed}") if output_folder is None else output_folder,
+        config,
+        device=device.value,
+        threads=threads,
+        resume=resume,
+        overwrite=overwrite,
+        errors=error_policy(skip_bad),
+        segmenter=segmenter and (segmenter_settings or True),
+        on_step=display.on_step,
+        on_evaluation=display.on_evaluation,
+        on_preparation=display.on_preparation,
+    )
+    _run(job, display)
+
+
+def _run(job: TrainingJob, display: TrainingDisplay) -> None:
+    from mh4.parsers.config import PerceptronConfig
+    from mh4.training.running import run_training
+
     # Of the processes of torchrun, only the first one writes messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
-    with _told_what_is_kept(), TrainingDisplay() as display:
-        progress = run(
-            treebank,
-            dev,
-            folder,
-            config,
-            device=device.value,
-            threads=threads,
-            resume=resume,
-            overwrite=overwrite,
-            errors=errors,
-            segmenter=options,
-            on_step=display.on_step,
-            on_evaluation=display.on_evaluation,
-            on_preparation=display.on_preparation,
-        )
+    with _told_what_is_kept(), display:
+        progress = run_training(job)
+    perceptron = isinstance(job.config, PerceptronConfig)
+    when = "after epoch" if perceptron else "at step"
+    how_long = "" if perceptron else f"trained for {progress.seconds / 60:.1f} minutes; "
     say(
-        f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {dev} at step {progress.best_step}; "
-        f"trained for {progress.seconds / 60:.1f} minutes; model in {folder}",
+        f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {job.dev} {when} {progress.best_step}; "
+        f"{how_long}model in {job.output}"
     )
 
 
@@ -203,44 +224,6 @@ def _told_what_is_kept() -> Iterator[None]:
     try:
         yield
     except (KeyboardInterrupt, Terminated) as interruption:
-        say("; ".join(["mh4: interrupted", *getattr(interruption, "__notes__", ["training has not begun"])]))
+        notes = getattr(interruption, "__notes__", ["training has not begun"])
+        say(in_options("; ".join(["mh4: interrupted", *notes])))
         raise SystemExit(interruption.code if isinstance(interruption, Terminated) else 130) from None
-
-
-def _train_perceptron(
-    treebank: Path,
-    dev: Path,
-    folder: Path,
-    config: PerceptronConfig,
-    overwrite: bool,
-    errors: Errors,
-    segmenter: str | None,
-) -> None:
-    from mh4.training.perceptron import train as run
-
-    best: dict[str, Any] = {"dev_uas": 0.0, "dev_las": 0.0, "epoch": 0}
-
-    def on_evaluation(report: dict[str, Any]) -> None:
-        advance()
-        say(
-            f"epoch {report['epoch']:>3}  wrong {report['wrong']:.1%}  {report['words_per_second']:.0f} words/s  "
-            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}{'  *' if report['best'] else ''}",
-        )
-        if report["best"]:
-            best.update(report)
-
-    with _told_what_is_kept(), epochs_bar(config.iterations) as advance:
-        run(
-            treebank,
-            dev,
-            folder,
-            config,
-            overwrite=overwrite,
-            errors=errors,
-            segmenter=segmenter,
-            on_evaluation=on_evaluation,
-        )
-    say(
-        f"best: UAS {best['dev_uas']:.2f}, LAS {best['dev_las']:.2f} on {dev} after epoch {best['epoch']}; "
-        f"model in {folder}",
-    )

@@ -72,7 +72,8 @@ PARSER = _by_name(
         "parser.evaluate(gold)": "score test accuracy",
         "parser.save(folder)": "to_disk save_pretrained dump export",
         "mh4.load(folder)": "from_disk from_pretrained load_model",
-        "mh4.train(train, dev, folder)": "fit update",
+        "mh4.train(train, dev, folder)": "fit update train",
+        "parser itself: parser.model.config is parser.config": "model",
     }
 )
 EVALUATION = _by_name(

@@ -46,7 +46,7 @@ def cut_shards(path: str | Path, words: int = WINDOW_WORDS, source: str | Path |
     """Cut a file at blank lines into shards of at least ``words`` words, the last one excepted.
 
     The file is read once, in memory that does not grow with it. With the default, a shard is the window of sentences
-    that `TreebankParser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
+    that `Parser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
     (sentences left out as invalid excepted, which this function counts and a window does not). ``source`` is what the
     user calls the file, if not its path.
 

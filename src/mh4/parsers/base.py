@@ -12,25 +12,29 @@ from functools import cached_property
 from itertools import chain, islice
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, NamedTuple, Unpack, overload
+from typing import Any, NamedTuple, Self, Unpack, overload
 
 from mh4.data.confidence_columns import Output, ranked
+from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
-from mh4.data.errors import DataError, ErrorPolicy, Errors
+from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
-from mh4.data.segmenter import Segmenter, SegmenterModel
+from mh4.data.guesses import PARSER, Guided
+from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
 from mh4.data.writing import output_format, sentence_writer
-from mh4.decoders.search import beam_width
+from mh4.trees.evaluation import Evaluation, evaluate
 
+from .answers import Answers
 from .checking import check_flag
 from .checksums import write_file
 from .folder import META, SEGMENTER, new_folder, write_json
+from .loading import Loaded
 from .long_sentences import LONGEST, in_pieces
 from .relation_places import RelationPlaces
-from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request
+from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request, describing_options
 from .sources import (
     Sentences,
     as_items,
@@ -42,11 +46,10 @@ from .sources import (
     read_file,
     require_segmenter,
     windows,
+    words_alone,
 )
 
 log = logging.getLogger("mh4")
-
-__all__ = ["Count", "TreebankParser", "check_greedy"]
 
 
 class Count(NamedTuple):
@@ -56,43 +59,8 @@ class Count(NamedTuple):
     words: int
 
 
-class CalledWithWords(ABC):
-    """What can be called with text or words; the types that it returns are told once."""
-
-    @overload
-    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
-
-    @overload
-    def __call__(  # type: ignore[overload-overlap]
-        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
-    ) -> Sentence: ...
-
-    @overload
-    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
-
-    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
-
-        Options are ``keep_heads``, ``predict``, ``overwrite``, ``confidence``, ``unique`` and ``among``, as for
-        `parse`.
-
-        Raises
-        ------
-        DataError
-            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
-            cannot be kept.
-        ValueError
-            Text, and a model without a segmenter; or a path.
-        """
-        return self._call(words, **options)
-
-    @abstractmethod
-    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        """See `__call__`."""
-
-
-class TreebankParser(CalledWithWords):
-    """What every parser does with sentences and files. Several threads may share a parser.
+class Parser(Loaded, Guided, ABC):
+    """A trained parser: exact, greedy, perceptron or an ensemble. Several threads may share it.
 
     Attributes
     ----------
@@ -109,7 +77,14 @@ class TreebankParser(CalledWithWords):
     segmenter : mh4.data.segmenter.SegmenterModel, optional
         What cuts text, of a loaded model that can.
     meta : dict
-        Of a loaded model, what is known of its training: language, treebank, scores on dev, version, command, time.
+        What meta.json says of a loaded model: language, treebank, scores on dev, version, command, time; empty for an
+        ensemble.
+
+    Examples
+    --------
+    >>> parser = mh4.load("models/hu")                          # doctest: +SKIP
+    >>> parser(["A", "kutya", "ugat", "."]).heads               # doctest: +SKIP
+    >>> for sentence in parser.parse("input.conllu"): ...       # doctest: +SKIP
     """
 
     single_root: bool = True
@@ -117,68 +92,125 @@ class TreebankParser(CalledWithWords):
     annotates: frozenset[str] = frozenset()
     places: RelationPlaces = RelationPlaces.of_ud()
     spaced_words: bool = False
-    segmenter: SegmenterModel | None = None
     meta: Mapping[str, Any] = MappingProxyType({})
 
-    @abstractmethod
-    def _answer(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
-        """See `attempt`; the request is one that `check` has let pass. What it does not ask for is left out."""
+    _guesses = PARSER
 
-    def attempt(
-        self,
-        sentences: Sequence[Sentence],
-        **options: Unpack[ParseOptions],
-    ) -> Sequence[Annotation | DataError]:
-        """As `predict`; in place of an annotation the error of given heads that no tree has.
+    def __new__(cls, *arguments: Any, **options: Any) -> Self:
+        if cls is Parser:
+            raise TypeError('mh4.Parser is the type of all parsers; write mh4.load("FOLDER")')
+        return super().__new__(cls)
+
+    @overload
+    def __call__(self, words: str, **options: Unpack[CallOptions]) -> Document: ...  # type: ignore[overload-overlap]
+
+    @overload
+    def __call__(  # type: ignore[overload-overlap]
+        self, words: Sentence | Sequence[str], **options: Unpack[CallOptions]
+    ) -> Sentence: ...
+
+    @overload
+    def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
+
+    def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
+        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
+
+        Options are those of `parse`, but ``k_best``.
+
+        Raises
+        ------
+        DataError
+            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
+            cannot be kept.
+        ValueError
+            Text, and a model without a segmenter; or a path.
+        """
+        _check_one_tree(options)
+        if isinstance(words, Path):
+            raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
+        if isinstance(words, str):
+            if os.path.isfile(words):
+                log.warning("%s is taken as text; write parser.parse(%r) to parse the file", words, words)
+            return Document(self.parse(self._segmenter.cut(words), **options))
+        if isinstance(words, Sentence):
+            return next(self._annotated([words], self._checked(options)))
+        items = list(as_items(words))
+        if items and isinstance(items[0], str):
+            if not self.spaced_words:
+                check_words(items)
+            return self(Sentence.from_words(items), **options)
+        return Document(self.parse(items, **options))
+
+    def attempt(self, sentences: Sequence[Sentence], request: Request | None = None) -> Answers:
+        """What a request about some sentences, by default one for all columns, finds; nothing is raised or logged.
 
         Sentences of more than 2,000 words are parsed in pieces, with a warning; see `long_sentences`.
-        """
-        return self._answer_all(sentences, self.check(**options))
 
-    def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Sequence[Annotation | DataError]:
-        return in_pieces(
-            lambda pieces: self._answer(pieces, request), sentences, request, self.places.only_root, self.longest
+        Raises
+        ------
+        ValueError
+            The parser cannot do what is asked; see `parse`.
+        """
+        request = request or Request()
+        warnings = self.check(request)
+        answers = self._answer_all(sentences, request)
+        return replace(answers, warnings=warnings + answers.warnings)
+
+    @abstractmethod
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        """See `attempt`; the request is one that `check` has let pass. What it does not ask for is left out."""
+
+    def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        answers = in_pieces(
+            lambda own: self._answer(own, request), sentences, request, self.places.only_root, self.longest
         )
+        return replace(answers, errors=dict(sorted(answers.errors.items())))
 
     @property
     def longest(self) -> int:
         """Words of the longest sentence that is parsed as one."""
         return LONGEST
 
-    def check(self, **options: Unpack[ParseOptions]) -> Request:
-        """The request that options make; see `parse`. A column that is named, and not predicted, is logged, once.
+    def _answer_and_log(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        answers = self._answer_all(sentences, request)
+        for warning in answers.warnings:
+            log.warning("%s", warning)
+        return answers
 
-        Raises
-        ------
-        ValueError
-            An unknown column, or nothing that the parser predicts; or it cannot keep heads, or do what else is wished.
+    def _checked(self, options: ParseOptions | CallOptions) -> Request:
+        """The request that options make; its warnings are logged, once for a parser that is called again and again."""
+        request = Request(**options)
+        for warning in self.check(request):
+            if warning not in self._logged:
+                self._logged.add(warning)
+                log.warning("%s", warning)
+        return request
+
+    @cached_property
+    def _logged(self) -> set[str]:
+        """Warnings that `_checked` has logged."""
+        return set()
+
+    def check(self, request: Request) -> list[str]:
+        """Warnings about columns that are asked for by name, or relations, and that the model does not have.
+
+        ValueError: It predicts nothing that is asked for; it cannot keep heads, or do what else is wished.
         """
-        request = Request.of(**options)
+        warnings = []
         if request.confidence or request.trees > 1:
             self._check_certainty(request)
         if request.unique:
-            self._check_relations(request.unique)
+            warnings += self._check_relations(request.unique)
         if request.keep_heads and not self.can_keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
         missing = request.columns - self.annotates - {HEADS}
-        if options.get("predict") is not None and missing:
+        if request.predict is not None and missing:
             names = ", ".join(name.upper() for name in ANNOTATED if name in missing)
             problem = f"the model does not predict {names}: {self._reason(missing)}"
             if missing == request.columns:
                 raise ValueError(problem)
-            self._warn_once(f"{problem}; what is there stays")
-        return request
-
-    def _warn_once(self, problem: str) -> None:
-        """Once is enough, also for a parser that is called for each sentence."""
-        if problem not in self._logged:
-            self._logged.add(problem)
-            log.warning("%s", problem)
-
-    @cached_property
-    def _logged(self) -> set[str]:
-        """What `_warn_once` has said."""
-        return set()
+            warnings.append(f"{problem}; what is there stays")
+        return warnings
 
     def _reason(self, columns: frozenset[str]) -> str:
         """Why the parser does not predict some columns."""
@@ -191,27 +223,15 @@ class TreebankParser(CalledWithWords):
             "(use a model that was trained with a decoder)"
         )
 
-    def _check_relations(self, unique: tuple[str, ...]) -> None:
-        """ValueError unless the parser can keep relations unique under each head."""
+    def _check_relations(self, unique: tuple[str, ...]) -> list[str]:
+        """Warnings about relations that the model lacks; ValueError unless it can keep others unique under a head."""
         raise ValueError("only a single model with a network can keep relations unique")
 
     def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
-        """What `parse` writes to some sentences, in their order; None for a column that does not change.
+        """What `parse` writes to some sentences, in their order; raises the first error."""
+        return self._answer_and_log(sentences, self._checked(options)).checked()
 
-        Raises
-        ------
-        DataError
-            At the first sentence whose given heads are not those of any tree that the parser can build.
-        ValueError
-            As for `parse`.
-        """
-        predictions = []
-        for result in self.attempt(sentences, **options):
-            if isinstance(result, DataError):
-                raise result
-            predictions.append(result)
-        return predictions
-
+    @describing_options
     def parse(
         self,
         source: str | Path | Iterable[Sentence | Sequence[str]],
@@ -230,28 +250,10 @@ class TreebankParser(CalledWithWords):
             A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words; or one `Sentence`.
         errors : {"raise", "skip"} or callable
             What happens at a sentence that is not valid, or whose given heads cannot be kept; see `Errors.of`.
-        keep_heads : bool
-            Keep the heads that the input has and predict the others, exactly, around them.
-        predict : str or iterable of str, optional
-            Columns to predict: "heads" (and relations), "upos", "xpos", "feats", "lemmas"; "tags" stands for the three
-            in the middle, "all" for everything. By default all that the model knows; all else stays as it is.
-        overwrite : bool
-            Predict tags and lemmas also where they are given; else only what is "_".
         format : {"conllu", "text", "horizontal", "vertical"}
             Of the file: raw text, one sentence per line (its words separated by spaces), one word per line (an empty
             line after each sentence).
-        confidence : bool or "all"
-            Say how sure the parser is of each word: `Word.confidence`, `Word.margin`, and as `Word.alternatives` the
-            best other head or, with "all", all of them.
-        k_best : int
-            Yield each sentence with its k best trees, best first, each with its score, comments ``# rank`` and
-            ``# score``, and a sent_id of its own; with fewer if there are fewer trees.
-        unique : str or iterable of str, optional
-            Relations, such as "nsubj,obj", that a word has at most one dependent with; subtypes count as the whole. The
-            best relations under this limit are found exactly.
-        among : int
-            With ``unique``, look among so many of the best trees for the best ones together with their relations: the
-            scores of the tree and the logarithms of the relations' probabilities are added up.
+        **options
 
         Raises
         ------
@@ -261,7 +263,7 @@ class TreebankParser(CalledWithWords):
             Text where a file is expected, or words where sentences are; an unknown column, or none that the parser
             predicts; or it cannot keep heads.
         """
-        parsed = self._open(source, self.check(**options), errors, format)
+        parsed = self._open(source, self._checked(options), errors, format)
 
         def trees() -> Generator[Sentence, None, None]:
             with closing(parsed):
@@ -287,7 +289,7 @@ class TreebankParser(CalledWithWords):
             raise ValueError(
                 "parser.pipe takes many texts or sentences; write parser(…) for one, parser.parse for a file"
             )
-        return Stream(self._pipe(as_items(items), self.check(**options)))
+        return Stream(self._pipe(as_items(items), self._checked(options)))
 
     def _pipe(self, items: Iterable[Any], request: Request) -> Generator[Sentence | Document, None, None]:
         def parsed(window: list[Sentence | list[Sentence]]) -> Iterator[Sentence | Document]:
@@ -313,10 +315,11 @@ class TreebankParser(CalledWithWords):
 
     def _annotated(self, sentences: Sequence[Sentence], request: Request) -> Iterator[Sentence]:
         """The sentences with their best trees; the first error is raised."""
-        for sentence, result in zip(sentences, self._answer_all(sentences, request), strict=True):
-            if isinstance(result, DataError):
-                raise result
-            yield sentence.annotated(result)
+        answers = self._answer_and_log(sentences, request)
+        for i, sentence in enumerate(sentences):
+            if i in answers.errors:
+                raise answers.errors[i]
+            yield sentence.annotated(answers.annotations[i])
 
     def _open(
         self,
@@ -342,11 +345,12 @@ class TreebankParser(CalledWithWords):
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
         with closing(sentences):
             for window in windows(sentences, batch_words):
-                for sentence, result in zip(window, self._answer_all(window, request), strict=True):
-                    if isinstance(result, DataError):
-                        report(result)
+                answers = self._answer_and_log(window, request)
+                for i, sentence in enumerate(window):
+                    if i in answers.errors:
+                        report(answers.errors[i])
                     else:
-                        yield sentence, _with_trees(sentence, result, request.k_best)
+                        yield sentence, _with_trees(sentence, answers.annotations[i], request.k_best)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
@@ -381,8 +385,8 @@ class TreebankParser(CalledWithWords):
         """
         output = Output(bool(options.get("confidence")), min_confidence)
         if min_confidence is not None:
-            options["confidence"] = True
-        request = self.check(**options)
+            options["confidence"] = options.get("confidence") or True
+        request = self._checked(options)
         count = Count(0, 0)
         parsed = self._open(source, request, errors, format, batch_words)
         target, form = output_format(target)
@@ -396,6 +400,16 @@ class TreebankParser(CalledWithWords):
                 if on_progress is not None:
                     on_progress(count)
         return count
+
+    def evaluate(
+        self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
+    ) -> Evaluation:
+        """Parse the words of gold trees, a file or sentences, alone, and score the result; see `mh4.evaluate`.
+
+        ``given`` are gold columns that the parser gets all the same, of "upos", "xpos", "feats" and "lemmas".
+        """
+        sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
+        return evaluate(sentences, self.parse(words_alone(sentences, given)))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a model folder, which ``mh4.load`` reads.
@@ -417,24 +431,7 @@ class TreebankParser(CalledWithWords):
 
     def write(self, folder: Path) -> None:
         """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
-        raise ValueError("an ensemble has no folder of its own; save its models, such as parser.model.members[0]")
-
-    def _call(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        _check_one_tree(options)
-        if isinstance(words, Path):
-            raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
-        if isinstance(words, str):
-            if os.path.isfile(words):
-                log.warning("%s is taken as text; write parser.parse(%r) to parse the file", words, words)
-            return Document(self.parse(self._segmenter.cut(words), **options))
-        if isinstance(words, Sentence):
-            return words.annotated(*self.predict([words], **options))
-        items = list(as_items(words))
-        if items and isinstance(items[0], str):
-            if not self.spaced_words:
-                check_words(items)
-            return self(Sentence.from_words(items), **options)
-        return Document(self.parse(items, **options))
+        raise ValueError("an ensemble has no folder of its own; save its models, such as parser.members[0]")
 
     @cached_property
     def _segmenter(self) -> Segmenter:
@@ -455,10 +452,3 @@ def _with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence
         for tree in (result, *result.next_best)
     ]
     return [ranked(sentence.annotated(tree), rank) for rank, tree in enumerate(trees, start=1)]
-
-
-def check_greedy(search: str) -> None:
-    """ValueError for a way to search that no greedy parser has."""
-    beam_width(search)
-    if search not in ("exact", "greedy"):
-        raise ValueError(f"search {search!r} is for chart parsers; this is a greedy transition-based parser")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 import numpy as np
@@ -11,10 +10,9 @@ import torch
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import ChartTooLargeError, Decoder, Derivation, InfeasibleError, get_decoder
-from mh4.decoders.decoder import MARGINS_DECODES
+from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, Margins, get_decoder
+from mh4.decoders.certainty import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
-from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
 from mh4.models.devices import HostCopy
 from mh4.models.host_settings import settings_put_aside
@@ -27,10 +25,8 @@ from .network import NetworkParser
 from .prediction import Found
 from .request import HEADS, Request
 
-log = logging.getLogger("mh4")
 
-
-class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
+class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.kind):
     """A dependency parser: scores from a BiLSTM, trees from an exact decoder.
 
     Parameters
@@ -82,9 +78,9 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         """The trees of some sentences, and what `score` returns, in one pass through the network."""
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         found = self._answer_and_note(
-            sentences, Request.of(HEADS), lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
+            sentences, Request(predict=HEADS), lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
         )
-        return [one for one in found if isinstance(one, Annotation)], scores
+        return found.checked(), scores
 
     def predict_with_margins(self, sentences: Sequence[Sentence]) -> list[Annotation]:
         """The trees of some sentences with their margins, for which no calibration is needed.
@@ -95,8 +91,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
             The search is not exact.
         """
         self._check_exact()
-        found = self._answer(sentences, Request(frozenset((HEADS,)), confidence=True))
-        return [one for one in found if isinstance(one, Annotation)]
+        return self._answer(sentences, Request(predict=HEADS, confidence=True)).checked()
 
     @staticmethod
     def _cut(of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]) -> None:
@@ -124,20 +119,20 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
                 "with a treebank that it was not trained on"
             )
 
-    def find_heads(
-        self, scores: HostCopy, sentences: Sequence[Sentence], request: Request
-    ) -> Sequence[Found | DataError]:
+    def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], request: Request) -> list[Found]:
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
         heads = [sentence.heads for sentence in sentences]
         bonus = given_heads_bonus(heads, matrices.shape[-1]) if request.keep_heads else None
-        for sentence in sentences:
-            if instead := self.fallback.instead(len(sentence)):
-                warn_of_size(self.decoder, sentence, f"parsed with {instead}{request.lost}")
+        warnings = {
+            i: size_warning(self.decoder, sentence, f"parsed with {instead}{request.lost}")
+            for i, sentence in enumerate(sentences)
+            if (instead := self.fallback.instead(len(sentence)))
+        }
         if not request.confidence and request.trees == 1:
             try:
                 best = self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
-                return [Found([tree]) for tree in best]
+                return [Found([tree], warning=warnings.get(i)) for i, tree in enumerate(best)]
             except InfeasibleError:
                 if bonus is None:
                     raise
@@ -146,62 +141,52 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer]):
         answers = self.fallback.map_batch(
             lambda own, known: self._find(own, known, request), matrices, lengths, bonus, self.threads, decodes
         )
-        for sentence, answer in zip(sentences, answers, strict=True):
-            if isinstance(answer, Found) and answer.problem:
-                log.warning("%s: %s: parsed%s: %s", sentence.source, sentence.name, request.lost, answer.problem)
-        return [
-            infeasible(sentence, answer, self.single_root) if isinstance(answer, InfeasibleError) else answer
-            for sentence, answer in zip(sentences, answers, strict=True)
-        ]
+        found = []
+        for i, (sentence, answer) in enumerate(zip(sentences, answers, strict=True)):
+            if isinstance(answer, InfeasibleError):
+                found.append(Found([], error=infeasible(sentence, answer, self.single_root)))
+            elif answer.warning:
+                where = f"{sentence.source}: {sentence.name}"
+                found.append(answer._replace(warning=f"{where}: parsed{request.lost}: {answer.warning}"))
+            else:
+                found.append(answer._replace(warning=warnings.get(i)))
+        return found
 
     def _find(self, scores: np.ndarray, bonus: np.ndarray | None, request: Request) -> Found | InfeasibleError:
-        forest = self.fallback.forest(scores, bonus)
+        n = scores.shape[-1] - 2
         try:
-            if self.fallback.instead(scores.shape[-1] - 2) or not (request.confidence or request.trees > 1):
-                return Found([forest.best])
+            if self.fallback.instead(n) or not (request.confidence or request.trees > 1):
+                return Found([self.fallback.decode(scores, bonus)])
             try:
                 if request.confidence:
-                    losses = self._losses(forest) if request.alternatives else None
-                    return Found([forest.best], forest.margins, losses)
-                return Found(forest.k_best(request.trees) or [forest.best])
+                    margins = self.decoder.margins(scores, bonus)
+                    losses = self._losses(scores, bonus, margins) if request.alternatives else None
+                    return Found([margins.derivation], margins, losses)
+                trees = self.decoder.k_best(scores, request.trees, bonus)
             except ChartTooLargeError as error:
-                return Found([forest.best], problem=str(error))
+                return Found([self.decoder.decode(scores, bonus)], warning=str(error))
+            return Found(trees or [self.decoder.decode(scores, bonus)])
         except InfeasibleError as error:
             if bonus is None:
                 raise
             return error
 
-    @staticmethod
-    def _losses(forest: Forest) -> np.ndarray:
+    def _losses(self, scores: np.ndarray, bonus: np.ndarray | None, margins: Margins) -> np.ndarray:
         """See `Confidence.losses`; what the runner-up costs is the margin exactly."""
-        best, values, runners_up = forest.margins
-        words = np.arange(1, len(best.heads))
-        with_arc = forest.max_marginals[:-1, :-1]
-        losses = np.maximum(np.float32(best.score) - with_arc, values[None].astype(np.float32))
+        best, words = margins.derivation, np.arange(1, scores.shape[-1] - 1)
+        with_arc = self.decoder.max_marginals(scores, bonus)[:-1, :-1]
+        losses = np.maximum(np.float32(best.score) - with_arc, margins.values[None].astype(np.float32))
+        losses[with_arc == -np.inf] = np.inf
         losses[best.heads[1:], words] = np.inf
-        known = runners_up[1:] >= 0
-        losses[runners_up[1:][known], words[known]] = values[1:][known]
+        known = margins.heads[1:] >= 0
+        losses[margins.heads[1:][known], words[known]] = margins.values[1:][known]
         return losses
 
 
-def warn_of_size(decoder: Decoder, sentence: Sentence, instead: str) -> None:
-    """Log that the chart of a sentence would be too large, and what happened instead."""
-    log.warning(
-        "%s: %s: the exact %s chart of %d words would not fit into memory; %s",
-        *(sentence.source, sentence.name, decoder.name, len(sentence), instead),
-    )
-
-
-def decode_sentence(
-    decoder: Decoder, scores: np.ndarray, bonus: np.ndarray | None, sentence: Sentence
-) -> Derivation | DataError:
-    """The best derivation of a sentence, or the error of given heads, by the bonus, that are not those of any tree."""
-    try:
-        return decoder.decode(scores, bonus)
-    except InfeasibleError as error:
-        if bonus is None:
-            raise
-        return infeasible(sentence, error, decoder.single_root)
+def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:
+    """That the chart of a sentence would be too large, and what happened instead."""
+    chart = f"the exact {decoder.name} chart of {len(sentence)} words would not fit into memory"
+    return f"{sentence.source}: {sentence.name}: {chart}; {instead}"
 
 
 def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:

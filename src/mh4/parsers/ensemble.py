@@ -10,38 +10,35 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
-from pathlib import Path
-from typing import Self
 
 import numpy as np
 import torch
 
-from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import Derivation, get_decoder
+from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix, given_heads_bonus
 
-from .base import TreebankParser
-from .chart import ChartParser, decode_sentence, warn_of_size
-from .registry import load_parser
+from .answers import Answers
+from .base import Parser
+from .chart import ChartParser, infeasible, size_warning
 from .relation_places import RelationPlaces
 from .relations import given_relations
 from .request import ANNOTATED, HEADS, Request
+from .runtime import check_combination
 
 Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
 
-COMBINATIONS = ("votes", "scores")
 TIE = np.float32(2**-16)  # of a vote: breaks ties between sums of scores, and is more than their rounding
 ANY_RELATION = "dep"  # UD's relation for want of a better one
 
 
-class EnsembleParser(TreebankParser):
+class EnsembleParser(Parser, kind="ensemble"):
     """Several parsers that decide together.
 
     Parameters
     ----------
-    members : sequence of TreebankParser
+    members : sequence of Parser
         At least one; all for the same treebank's conventions, the best first.
     decoder : str
         Finds the tree: a name that `mh4.decoders.get_decoder` knows.
@@ -70,7 +67,7 @@ class EnsembleParser(TreebankParser):
 
     def __init__(
         self,
-        members: Sequence[TreebankParser],
+        members: Sequence[Parser],
         decoder: str = "mst",
         combine: str = "votes",
         single_root: bool | None = None,
@@ -100,33 +97,19 @@ class EnsembleParser(TreebankParser):
     def __repr__(self) -> str:
         return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
 
-    @classmethod
-    def load(
-        cls,
-        folders: Sequence[str | Path],
-        decoder: str = "mst",
-        combine: str = "votes",
-        single_root: bool | None = None,
-        device: str = "auto",
-        threads: int | None = None,
-    ) -> Self:
-        """Read trained models of any kind; see the class, and `load_parser` for device and threads."""
-        members = [load_parser(folder, device=device, threads=threads) for folder in folders]
-        return cls(members, decoder, combine, single_root)
-
     def _check_certainty(self, request: Request) -> None:
         raise ValueError(
             "an ensemble counts votes and has no exact decoder with margins of its own (ask one of its models)"
         )
 
-    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
-        trees: Sequence[Annotation | DataError] = [Annotation()] * len(sentences)
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        trees = Answers([Annotation()] * len(sentences))
         if request.heads:
             trees = self._trees(sentences, request.keep_heads)
-        return [
-            one if isinstance(one, DataError) else replace(one, **columns)  # type: ignore[arg-type]
-            for one, columns in zip(trees, self._columns(sentences, request), strict=True)
-        ]
+        for i, columns in enumerate(self._columns(sentences, request)):
+            if i not in trees.errors:
+                trees.annotations[i] = replace(trees.annotations[i], **columns)  # type: ignore[arg-type]
+        return trees
 
     def _columns(self, sentences: Sequence[Sentence], request: Request) -> list[dict[str, tuple[str, ...]]]:
         """What members write to the columns beside the tree, voted on.
@@ -136,47 +119,54 @@ class EnsembleParser(TreebankParser):
         votes: list[list[Annotation]] = []
         for member in self.members:
             if columns := request.columns & member.annotates:
-                votes.append(member.predict(sentences, predict=columns, overwrite=request.overwrite))
+                own = Request(predict=columns, overwrite=request.overwrite)
+                votes.append(member.attempt(sentences, own).checked())
         return [_elected([one[i] for one in votes]) for i in range(len(sentences))]
 
     def _reason(self, columns: frozenset[str]) -> str:
         return self.members[0]._reason(columns)
 
-    def _trees(self, sentences: Sequence[Sentence], keep_heads: bool) -> list[Annotation | DataError]:
+    def _trees(self, sentences: Sequence[Sentence], keep_heads: bool) -> Answers:
         """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
-        ballots = [self._ballots(member, sentences) for member in self.members]
-        predictions: list[Annotation | DataError] = []
-        for sentence, *answers in zip(sentences, *ballots, strict=True):
-            cast = [answer for answer in answers if not isinstance(answer, DataError)]
-            if len(cast) < len(answers):
-                predictions.append(next(answer for answer in answers if isinstance(answer, DataError)))
+        answers = Answers([Annotation()] * len(sentences))
+        ballots = [self._ballots(member, sentences, answers) for member in self.members]
+        for i, sentence in enumerate(sentences):
+            if i in answers.errors:
                 continue
-            trees = [tree for tree, _ in cast]
-            bonus = self._arc_weights(trees, [votes for _, votes in cast])
+            trees = [own.annotations[i].tree for own, _ in ballots]
+            bonus = self._arc_weights(trees, [votes[i] for _, votes in ballots])
             if keep_heads:
                 bonus += given_heads_bonus([sentence.heads], len(sentence) + 2)[0]
-            found = self._decode(bonus, sentence)
-            if isinstance(found, DataError):
-                predictions.append(found)
+            if instead := self.fallback.instead(len(sentence)):
+                answers.warnings.append(size_warning(self.decoder, sentence, f"combined with {instead}"))
+            scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
+            try:
+                heads = self.fallback.decode(scores, bonus).heads
+            except InfeasibleError as error:
+                answers.errors[i] = infeasible(sentence, error, self.decoder.single_root)
                 continue
-            relations = vote_on_relations(found.heads, trees)
+            relations = vote_on_relations(heads, trees)
             if keep_heads:
                 given = zip(given_relations(sentence), sentence.relations, relations, strict=True)
                 relations = tuple(own if stays else voted for stays, own, voted in given)
-            predictions.append(Annotation(found.heads, relations))
-        return predictions
+            answers.annotations[i] = Annotation(heads, relations)
+        return answers
 
     def _ballots(
-        self, member: TreebankParser, sentences: Sequence[Sentence]
-    ) -> Sequence[tuple[Tree, np.ndarray] | DataError]:
-        """The tree that a member finds for each sentence, and its votes on the sentence's arcs; or its error."""
+        self, member: Parser, sentences: Sequence[Sentence], answers: Answers
+    ) -> tuple[Answers, list[np.ndarray]]:
+        """The trees that a member finds, and its votes on the arcs of each; its errors and warnings are noted."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
-            found, scores = member.annotate_and_score(sentences)
-            return [(one.tree, arc_probabilities(own)) for one, own in zip(found, scores, strict=True)]
-        return [
-            one if isinstance(one, DataError) else (one.tree, arc_matrix(one.tree[0]))
-            for one in member.attempt(sentences, predict=HEADS)
+            annotations, scores = member.annotate_and_score(sentences)
+            return Answers(annotations), [arc_probabilities(own) for own in scores]
+        found = member.attempt(sentences, Request(predict=HEADS))
+        answers.errors.update({i: error for i, error in found.errors.items() if i not in answers.errors})
+        answers.warnings += found.warnings
+        votes = [
+            arc_matrix(one.heads) if one.heads is not None else np.empty((0, 0), np.float32)
+            for one in found.annotations
         ]
+        return found, votes
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:
         """Votes, and on top of them less for the arcs of the first member's tree, which decide ties."""
@@ -186,18 +176,6 @@ class EnsembleParser(TreebankParser):
             # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
             return total * np.float32(len(first)) + arc_matrix(first)
         return total + TIE * arc_matrix(first)
-
-    def _decode(self, bonus: np.ndarray, sentence: Sentence) -> Derivation | DataError:
-        if instead := self.fallback.instead(len(sentence)):
-            warn_of_size(self.decoder, sentence, f"combined with {instead}")
-        scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
-        return decode_sentence(self.fallback, scores, bonus, sentence)
-
-
-def check_combination(combine: str) -> None:
-    """ValueError unless it is one of `COMBINATIONS`."""
-    if combine not in COMBINATIONS:
-        raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
 
 
 def _elected(votes: Sequence[Annotation]) -> dict[str, tuple[str, ...]]:

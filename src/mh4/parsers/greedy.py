@@ -10,19 +10,19 @@ from mh4.models.network import Encoded
 from mh4.models.transition_scorer import BiaffineArrays, BiaffineTransitionScorer, ScorerArrays, TransitionScorer
 from mh4.transitions.arrays.state import Candidates, State, new_candidates, new_state
 
-from .base import check_greedy
 from .config import GreedyConfig
 from .definition import Definition
 from .network import NetworkParser
 from .network_loops import parse_sentence
 from .prediction import Found
 from .request import Request
+from .runtime import check_greedy
 from .systems import get_system
 
 _NO_PARTS = np.empty((0, 3), np.int32)
 
 
-class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransitionScorer]):
+class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransitionScorer], kind=GreedyConfig.kind):
     """A greedy transition-based parser: the network scores transitions, the best is taken.
 
     Attributes

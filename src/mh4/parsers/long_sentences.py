@@ -3,7 +3,6 @@
 Scores are matrices over all pairs of words, so that the memory they take grows with the square of the length.
 """
 
-import logging
 from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 
+from .answers import Answers
 from .request import Request
 
 LONGEST = 2_000  # words of a sentence that is parsed as one
@@ -20,46 +20,51 @@ PIECE = 200  # words of a piece, at most
 ENDS = frozenset(".!?…;:。")  # a piece ends behind one of these, if its second half has one
 SIDE_BY_SIDE = "parataxis"  # UD's relation between sentences that stand side by side
 
-log = logging.getLogger("mh4")
-
-Annotate = Callable[[Sequence[Sentence]], Sequence[Annotation | DataError]]
-
 
 def in_pieces(
-    annotate: Annotate, sentences: Sequence[Sentence], request: Request, only_root: frozenset[str], longest: int
-) -> Sequence[Annotation | DataError]:
-    """What ``annotate`` answers to a request about sentences; it gets those beyond ``longest`` words in pieces.
+    answer: Callable[[Sequence[Sentence]], Answers],
+    sentences: Sequence[Sentence],
+    request: Request,
+    only_root: frozenset[str],
+    longest: int,
+) -> Answers:
+    """What ``answer`` finds for sentences; it gets those beyond ``longest`` words in pieces, with a warning.
 
     The roots of all pieces but the first depend on the first one's root, and leave it relations that only children of
     the root have (``only_root``). Given heads may lead from one piece to
     another; long sentences with such heads get an error.
     """
     if all(len(sentence) <= longest for sentence in sentences):
-        return annotate(sentences)
+        return answer(sentences)
     piece = min(PIECE, longest)
     pieces: list[Sentence] = []
     stops: list[int] = []  # in `pieces`, of each sentence
-    for sentence in sentences:
-        if len(sentence) <= longest:
+    errors: dict[int, DataError] = {}
+    warnings = []
+    for i, sentence in enumerate(sentences):
+        n = len(sentence)
+        if n <= longest:
             pieces.append(sentence)
-        elif not request.keep_heads:
+        elif request.keep_heads:
+            errors[i] = sentence.error(f"has {n} words; heads are kept in sentences of up to {longest} (cut it)")
+        else:
             pieces += cut(sentence, piece)
-            log.warning(
-                "%s:%d: %s: of %d words, more than %d, is parsed in pieces of at most %d, below the first one's root%s",
-                *(sentence.source, sentence.first_line, sentence.name, len(sentence), longest, piece, request.lost),
+            warnings.append(
+                f"{sentence.source}:{sentence.first_line}: {sentence.name}: of {n} words, more than {longest}, is "
+                f"parsed in pieces of at most {piece}, below the first one's root{request.lost}"
             )
         stops.append(len(pieces))
-    found = annotate(pieces) if pieces else []
-    results: list[Annotation | DataError] = []
-    for sentence, start, stop in zip(sentences, [0, *stops], stops, strict=False):
-        own = found[start:stop]
-        if not own:
-            results.append(
-                sentence.error(f"has {len(sentence)} words; heads are kept in sentences of up to {longest} (cut it)")
-            )
+    found = answer(pieces) if pieces else Answers([])
+    annotations = []
+    for i, (start, stop) in enumerate(zip([0, *stops], stops, strict=False)):
+        own = found.annotations[start:stop]
+        if wrong := [k for k in range(start, stop) if k in found.errors]:
+            errors[i] = found.errors[wrong[0]]
+        if len(own) == 1:
+            annotations.append(own[0])
         else:
-            results.append(own[0] if len(own) == 1 else joined(own, pieces[start:stop], only_root))
-    return results
+            annotations.append(Annotation() if i in errors else joined(own, pieces[start:stop], only_root))
+    return Answers(annotations, errors, warnings + found.warnings)
 
 
 def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
@@ -77,15 +82,8 @@ def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
     return pieces
 
 
-def joined(
-    found: Sequence[Annotation | DataError], pieces: Sequence[Sentence], only_root: frozenset[str]
-) -> Annotation | DataError:
-    """The annotation of a sentence, of those of its pieces, without confidence; the first error, if there is one."""
-    parts: list[Annotation] = []
-    for one in found:
-        if isinstance(one, DataError):
-            return one
-        parts.append(one)
+def joined(parts: Sequence[Annotation], pieces: Sequence[Sentence], only_root: frozenset[str]) -> Annotation:
+    """The annotation of a sentence, of those of its pieces, without confidence."""
     values: dict[str, Any] = {}
     for name in ("upos", "xpos", "feats", "lemmas"):
         columns = [getattr(part, name) for part in parts]

@@ -24,7 +24,8 @@ from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.randomness import Initial, Randomness
 
-from .base import TreebankParser
+from .answers import Answers
+from .base import Parser
 from .calibration import Calibration
 from .column_reader import ColumnChoices, ColumnReader
 from .config import NetworkParserConfig
@@ -34,7 +35,6 @@ from .folder import (
     WEIGHTS,
     encoder_file,
     misfit,
-    named_folder,
     read_definition,
     read_meta,
     read_tensors,
@@ -45,6 +45,7 @@ from .prediction import Found, FoundBatch, LabelledBatch, PredictionBatch, Score
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
+from .runtime import Runtime
 from .vocabulary import Vocabulary
 
 BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
@@ -53,7 +54,7 @@ BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 C = TypeVar("C", bound=NetworkParserConfig)
 
 
-class NetworkParser(TreebankParser, Generic[C, S]):
+class NetworkParser(Parser, Generic[C, S]):
     """Network and vocabulary together; `find_heads` is left to the class of the configuration.
 
     Attributes
@@ -131,31 +132,12 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         """The scores of a batch, for `find_heads`; they need not have arrived."""
 
     @abstractmethod
-    def find_heads(self, scores: Any, sentences: Sequence[Sentence], request: Request) -> Sequence[Found | DataError]:
-        """The trees of each sentence of a batch, or its error."""
+    def find_heads(self, scores: Any, sentences: Sequence[Sentence], request: Request) -> Sequence[Found]:
+        """What is found for each sentence of a batch."""
 
     @classmethod
-    def load(cls, folder: str | Path, device: str = "auto", search: str = "exact", threads: int | None = None) -> Self:
-        """Read a trained model.
-
-        Parameters
-        ----------
-        folder
-            A model folder: config.json, vocab.json, weights.safetensors.
-        device : {"auto", "cpu", "cuda"}
-        search : {"exact", "beam:K", "greedy"}
-            See the class.
-        threads : int, optional
-            For finding trees; by default one per core.
-
-        Raises
-        ------
-        DataError
-            Something in the folder is missing or damaged, or it holds a model of another kind.
-        ValueError
-            A search that the parser does not have.
-        """
-        folder, chosen = named_folder(folder), choose_device(device).type
+    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
+        chosen, search = choose_device(runtime.device).type, runtime.search
         definition = Definition(*read_definition(folder, cls.config_type, Vocabulary))
         config = definition.config
         weights = read_tensors(folder / WEIGHTS)
@@ -168,7 +150,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         if problem := misfit(weights, wanted):
             raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")
         parser = cls(definition, chosen, search)  # type: ignore[arg-type]
-        parser.threads = threads
+        parser.threads = runtime.threads
         parser.meta = read_meta(folder)
         try:
             parser.calibration = Calibration.load(folder)
@@ -189,14 +171,15 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         known = self.vocabulary.columns is not None
         return "the treebank that it was trained on has none" if known else super()._reason(columns)
 
-    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
         return self._answer_and_note(sentences, request, None)
 
     def _answer_and_note(
         self, sentences: Sequence[Sentence], request: Request, note: Callable[[list[int], Any], None] | None
-    ) -> list[Annotation | DataError]:
+    ) -> Answers:
         """What is asked of sentences; ``note`` is told the scores of each batch, and which of them it holds."""
-        predictions: list[Annotation | DataError | None] = [None] * len(sentences)
+        answers = Answers([Annotation()] * len(sentences))
+        warnings: dict[int, str] = {}
         self.network.eval()
         scored: deque[ScoredBatch] = deque()
         labelled: deque[LabelledBatch] = deque()
@@ -207,8 +190,13 @@ class NetworkParser(TreebankParser, Generic[C, S]):
             while len(labelled) > count:
                 batch = labelled.popleft()
                 with stage("label"):
-                    for i, prediction in zip(batch.batch.indices, self._read(batch), strict=True):
-                        predictions[i] = prediction
+                    for i, found, annotation in zip(batch.batch.indices, batch.found, self._read(batch), strict=True):
+                        if found.warning:
+                            warnings[i] = found.warning
+                        if found.error and request.heads:
+                            answers.errors[i] = found.error
+                        else:
+                            answers.annotations[i] = annotation
 
         with settings_put_aside(), ThreadPoolExecutor(1, thread_name_prefix="mh4-trees") as background:
             for indices in self.batches(sentences):
@@ -216,7 +204,8 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 scored.append(self._score(batch, note, background))
                 settle(self.ahead)
             settle(0)
-        return [prediction for prediction in predictions if prediction is not None]
+        answers.warnings += [warnings[i] for i in sorted(warnings)]
+        return answers
 
     @torch.inference_mode()
     def _score(
@@ -229,7 +218,7 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         with stage("score"):
             scores = self.start_scores(encoded)
 
-        def find_heads() -> Sequence[Found | DataError]:
+        def find_heads() -> Sequence[Found]:
             with stage("decode"):
                 if note is not None:
                     note(indices, scores)
@@ -275,26 +264,23 @@ class NetworkParser(TreebankParser, Generic[C, S]):
                 of_words = torch.cat([relations.classes, none])[rows_of_arcs]
             return self.reader.choose(scores, sentences, overwrite, of_words)
 
-    def _read(self, labelled: LabelledBatch) -> list[Annotation | DataError]:
+    def _read(self, labelled: LabelledBatch) -> list[Annotation]:
         batch, _, arcs, relations, choices = labelled
         found = self._read_trees(labelled)
         if choices is None or self.reader is None:
             return found
         trees = arcs.best_trees(relations.best) if self._annotates_by_trees(batch.request) else None
         columns = self.reader.read(choices, batch.sentences, batch.request, trees)
-        return [
-            one if isinstance(one, DataError) else replace(one, **values)  # type: ignore[arg-type]
-            for one, values in zip(found, columns, strict=True)
-        ]
+        return [replace(one, **own) for one, own in zip(found, columns, strict=True)]  # type: ignore[arg-type]
 
-    def _read_trees(self, labelled: LabelledBatch) -> list[Annotation | DataError]:
+    def _read_trees(self, labelled: LabelledBatch) -> list[Annotation]:
         (_, sentences, request), trees, arcs, relations, _ = labelled
         if not request.heads:
             return [Annotation()] * len(sentences)
-        predictions: list[Annotation | DataError] = []
+        predictions = []
         for sentence, found, places in zip(sentences, trees, arcs.places, strict=True):
-            if isinstance(found, DataError):
-                predictions.append(found)
+            if found.error:
+                predictions.append(Annotation())
                 continue
             candidates = []
             for tree, own in zip(found.trees, places, strict=True):
@@ -317,9 +303,9 @@ class NetworkParser(TreebankParser, Generic[C, S]):
         confidence = Confidence(found.margins.values, found.margins.heads, shares, losses=found.losses)
         return confidence if self.calibration is None else self.calibration.applied(confidence)
 
-    def _check_relations(self, unique: tuple[str, ...]) -> None:
-        if unknown := self.relations.check_limits(unique):
-            self._warn_once(f"the model has no relation {', '.join(unknown)} to keep unique")
+    def _check_relations(self, unique: tuple[str, ...]) -> list[str]:
+        unknown = self.relations.check_limits(unique)
+        return [f"the model has no relation {', '.join(unknown)} to keep unique"] if unknown else []
 
 
 def prediction_batches(lengths: Sequence[int], costs: Sequence[int]) -> Iterator[list[int]]:

@@ -23,19 +23,22 @@ class Found(NamedTuple):
     Attributes
     ----------
     trees : list of Derivation
-        The best ones, at least one if trees are needed; where trees have no score, it is NaN.
+        The best ones, at least one if trees are needed and there is no error; where trees have no score, it is NaN.
     margins : Margins, optional
         Of the first tree, if they were asked for and the decoder can tell.
     losses : float32 (n + 1, n + 1), optional
         See `Confidence`; if they were asked for.
-    problem : str, optional
-        Why nothing more than the best tree was found.
+    warning : str, optional
+        What was not done as it was asked for.
+    error : DataError, optional
+        Why there is no tree.
     """
 
     trees: list[Derivation]
     margins: Margins | None = None
     losses: np.ndarray | None = None
-    problem: str | None = None
+    warning: str | None = None
+    error: DataError | None = None
 
 
 class TreeArcs(NamedTuple):
@@ -54,14 +57,14 @@ class TreeArcs(NamedTuple):
     places: list[list[slice]]
 
     @classmethod
-    def of(cls, found: Sequence[Found | DataError]) -> TreeArcs:
+    def of(cls, found: Sequence[Found]) -> TreeArcs:
         """Those of what was found for each sentence."""
         none = np.empty(0, np.int64)
         sentences, heads, dependents = [none], [none], [none]
         places: list[list[slice]] = [[] for _ in found]
         start = 0
         for b, one in enumerate(found):
-            for tree in () if isinstance(one, DataError) else one.trees:
+            for tree in one.trees:
                 n = len(tree.heads) - 1
                 sentences.append(np.full(n, b))
                 heads.append(tree.heads[1:])
@@ -100,7 +103,7 @@ class ScoredBatch(NamedTuple):
 
     batch: PredictionBatch
     encoded: Encoded
-    find_heads: Callable[[], Sequence[Found | DataError]]
+    find_heads: Callable[[], Sequence[Found]]
 
 
 class FoundBatch(NamedTuple):
@@ -108,7 +111,7 @@ class FoundBatch(NamedTuple):
 
     batch: PredictionBatch
     encoded: Encoded
-    found: Sequence[Found | DataError]
+    found: Sequence[Found]
     arcs: TreeArcs
 
 
@@ -116,7 +119,7 @@ class LabelledBatch(NamedTuple):
     """With relations and, if any are asked for, columns, which may be on their way to the host."""
 
     batch: PredictionBatch
-    found: Sequence[Found | DataError]
+    found: Sequence[Found]
     arcs: TreeArcs
     relations: ChosenRelations
     columns: ColumnChoices | None

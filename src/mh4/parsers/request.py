@@ -1,35 +1,79 @@
-"""What a parser is asked to predict."""
+"""What a parser can be asked for: every option of parsing, described here for Python, the command line and clusters."""
 
 from __future__ import annotations
 
 import reprlib
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import Any, Literal, TypedDict
-
-import numpy as np
-
-from .checking import check_flag, check_number
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, field, fields
+from textwrap import wrap
+from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
 HEADS = "heads"  # and relations
 TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
 GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
+MOST_TREES = 10_000  # of a sentence, on the command line
 _SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # as CoNLL-U has them
 _EXAMPLES = {"predict": "upos,lemmas", "unique": "nsubj,obj"}
 _RELATIONS = frozenset({"deprel", "relations"})
 
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _flag(name: str, value: Any) -> bool:
+    from .checking import check_flag  # loads NumPy
+
+    check_flag(name, value)
+    return bool(value)
+
+
+def _number(name: str, value: Any) -> int:
+    from .checking import check_number  # loads NumPy
+
+    return check_number(name, value)
+
+
+def _flag_or_all(name: str, value: Any) -> bool | Literal["all"]:
+    if isinstance(value, str) and value == "all":
+        return "all"
+    try:
+        return _flag(name, value)
+    except TypeError:
+        raise ValueError(f'{name} is True, False or "all"; got {reprlib.repr(value)}') from None
+
+
+def _predicted(name: str, value: Any) -> frozenset[str] | None:
+    return None if value is None else _columns(_names(name, value))
+
+
+def _relations(name: str, value: Any) -> tuple[str, ...]:
+    relations = tuple(dict.fromkeys(_names(name, () if value is None else value)))
+    if any(not one or ":" in one for one in relations):
+        raise ValueError(f"{name} relations are given without subtypes, such as nsubj,obj")
+    return relations
+
+
+def _option(
+    default: Any, check: Callable[[str, Any], Any], description: str, python: str = "", **of_command: Any
+) -> Any:
+    """A field: its default, its check, which returns a value in one form, and its help.
+
+    ``python`` is what the help in Python adds; ``of_command`` are further arguments of `typer.Option`.
+    """
+    texts = {"help": description, "python": f"{description} {python}".rstrip()}
+    return field(default=default, metadata={"check": check, **texts, "command": of_command})
+
 
 class CallOptions(TypedDict, total=False):
-    """What a parser can be asked for when it is called, by the names that users give it; see `TreebankParser.parse`."""
+    """The fields of `Request` as type checkers know them in a call; `Request` says what they mean."""
 
     keep_heads: bool
     predict: str | Iterable[str] | None
     overwrite: bool
     confidence: bool | Literal["all"]
-    among: int
     unique: str | Iterable[str] | None
+    among: int
 
 
 class ParseOptions(CallOptions, total=False):
@@ -38,89 +82,91 @@ class ParseOptions(CallOptions, total=False):
     k_best: int
 
 
-OPTIONS = tuple(ParseOptions.__annotations__)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, init=False)
 class Request:
-    """Columns to predict, and what becomes of values that are given.
+    """What is asked of a parser; the options of `Parser.parse`, each checked and in one form.
 
-    Attributes
-    ----------
-    columns
-        Of "upos", "xpos", "feats", "lemmas" and "heads".
-    keep_heads
-        Keep the heads that sentences have and predict the others around them.
-    overwrite
-        Predict columns other than heads also where they are given.
-    confidence
-        Say how sure the parser is of each head and relation.
-    alternatives
-        Say what every other head would cost.
-    k_best
-        How many trees to give for each sentence.
-    among
-        How many trees to look at for the best ones together with their relations.
-    unique
-        Relations that a head has at most one of, subtypes included.
+    Raises
+    ------
+    ValueError
+        An unknown name, or none; things that cannot be asked for together.
+    TypeError
+        An unknown option, or a value of a wrong type.
     """
 
-    columns: frozenset[str] = frozenset(GROUPS["all"])
-    keep_heads: bool = False
-    overwrite: bool = False
-    confidence: bool = False
-    alternatives: bool = False
-    k_best: int = 1
-    among: int = 1
-    unique: tuple[str, ...] = ()
+    keep_heads: bool = _option(
+        False, _flag, "Keep the heads that the input has; find the best tree that contains them."
+    )
+    predict: frozenset[str] | None = _option(
+        None,
+        _predicted,
+        "What to predict: heads (and relations), upos, xpos, feats, lemmas, tags (upos, xpos, feats) or all.",
+        metavar="COLUMN,...",
+        show_default="all that the model knows",
+    )
+    overwrite: bool = _option(False, _flag, "Predict tags and lemmas also where the input has them.")
+    confidence: bool | Literal["all"] = _option(
+        False,
+        _flag_or_all,
+        "Write how sure the parser is into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
+        "It is in `Word.confidence` and `Word.margin`, too; `Word.alternatives` has the best other head or, with "
+        "'all', all of them.",
+    )
+    k_best: int = _option(
+        1,
+        _number,
+        "Give each sentence with its K best trees, best first, each with its rank, its score and a sent_id of its own.",
+        metavar="K",
+        min=1,
+        max=MOST_TREES,
+    )
+    unique: tuple[str, ...] = _option(
+        (),
+        _relations,
+        "At most one dependent with each of these, subtypes included, e.g. nsubj,csubj,obj,iobj,expl.",
+        metavar="RELATION,...",
+    )
+    among: int = _option(
+        1,
+        _number,
+        "With unique relations: look among the K best trees for the best one with its relations, by the sum of the "
+        "scores of the tree and the logarithms of the relations' probabilities.",
+        metavar="K",
+        min=1,
+        max=MOST_TREES,
+    )
 
-    def __post_init__(self) -> None:
+    def __init__(self, **options: Unpack[ParseOptions]) -> None:
+        given: dict[str, Any] = {**options}
+        known = {one.name: one for one in fields(self)}
+        if unknown := [name for name in given if name not in known]:
+            hint = ""
+            if "heads" in unknown:
+                hint = "; known heads stand in the sentence: mh4.Sentence(words, heads=[-1, …]) and keep_heads=True"
+            raise TypeError(f"a parser has no option {unknown[0]!r}; it has: {', '.join(known)}{hint}")
+        for name, one in known.items():
+            self.__dict__[name] = one.metadata["check"](name, given.get(name, one.default))
         if self.among > 1 and not self.unique:
             raise ValueError('among goes with unique relations, as in unique="nsubj,obj", among=10')
         if self.confidence and self.trees > 1:
             raise ValueError("confidence is about the best tree; ask for it, or for several trees, not for both")
         if self.asks_more and not self.heads:
             raise ValueError(f"confidence, several trees and unique relations need trees; predict {HEADS}")
-        if any(not name or ":" in name for name in self.unique):
-            raise ValueError("unique relations are given without subtypes, such as nsubj,obj")
 
-    @classmethod
-    def of(
-        cls,
-        predict: str | Iterable[str] | None = None,
-        *,
-        keep_heads: bool = False,
-        overwrite: bool = False,
-        confidence: bool | Literal["all"] = False,
-        k_best: int = 1,
-        among: int = 1,
-        unique: str | Iterable[str] | None = None,
-        **unknown: Any,
-    ) -> Request:
-        """A request for columns or groups of them, in a string with commas between them or one by one; None is all.
+    @property
+    def options(self) -> dict[str, Any]:
+        """What makes an equal request."""
+        return asdict(self)
 
-        ValueError: An unknown name, or none; things that cannot be asked for together.
-        TypeError: An unknown option, or a value of a wrong type.
-        """
-        if unknown:
-            hint = ""
-            if "heads" in unknown:
-                hint = "; known heads stand in the sentence: mh4.Sentence(words, heads=[-1, …]) and keep_heads=True"
-            raise TypeError(f"a parser has no option {next(iter(unknown))!r}; it has: {', '.join(OPTIONS)}{hint}")
-        for name, value in (("keep_heads", keep_heads), ("overwrite", overwrite)):
-            check_flag(name, value)
-        if not isinstance(confidence, bool | np.bool_) and not (isinstance(confidence, str) and confidence == "all"):
-            raise ValueError(f'confidence is True, False or "all"; got {reprlib.repr(confidence)}')
-        more: dict[str, Any] = {
-            "keep_heads": bool(keep_heads),
-            "overwrite": bool(overwrite),
-            "confidence": bool(confidence),
-            "alternatives": isinstance(confidence, str),
-            "k_best": check_number("k_best", k_best),
-            "among": check_number("among", among),
-            "unique": tuple(dict.fromkeys(_names("unique", () if unique is None else unique))),
-        }
-        return cls(**more) if predict is None else cls(_columns(_names("predict", predict)), **more)
+    @property
+    def columns(self) -> frozenset[str]:
+        """Of "upos", "xpos", "feats", "lemmas" and "heads", those to predict."""
+        return frozenset(GROUPS["all"]) if self.predict is None else self.predict
+
+    @property
+    def alternatives(self) -> bool:
+        """Whether to say what every other head would cost."""
+        return self.confidence == "all"
 
     @property
     def heads(self) -> bool:
@@ -135,7 +181,7 @@ class Request:
     @property
     def weighs_relations(self) -> bool:
         """Whether the scores of relations matter beyond which is the best."""
-        return self.confidence or bool(self.unique)
+        return bool(self.confidence or self.unique)
 
     @property
     def asks_more(self) -> bool:
@@ -145,21 +191,26 @@ class Request:
     @property
     def lost(self) -> str:
         """What a sentence goes without, for messages, where only its best tree can be found; "" if that is all."""
-        missing = ["confidence"] * self.confidence + ["other trees"] * (self.trees > 1)
+        missing = ["confidence"] * bool(self.confidence) + ["other trees"] * (self.trees > 1)
         return f", without {missing[0]}" if missing else ""
 
-    @property
-    def options(self) -> ParseOptions:
-        """What `of` made the request of."""
-        return {
-            "keep_heads": self.keep_heads,
-            "predict": self.columns,
-            "overwrite": self.overwrite,
-            "confidence": "all" if self.alternatives else self.confidence,
-            "k_best": self.k_best,
-            "among": self.among,
-            "unique": self.unique or None,
-        }
+
+def describing_options(function: F) -> F:
+    """Say in the docstring of a function that takes ``**options`` which ones there are."""
+    if function.__doc__:  # not with python -OO
+        function.__doc__ = function.__doc__.replace("        **options", _described(" " * 8))
+    return function
+
+
+def _described(indent: str) -> str:
+    """The options of a request, as a docstring has them."""
+    lines = []
+    for one in fields(Request):
+        default = "" if one.default in (None, ()) else f", by default {one.default}"
+        within = f"{indent}    "
+        lines += [f"{indent}{one.name}{default}"]
+        lines += wrap(one.metadata["python"], 120, initial_indent=within, subsequent_indent=within)
+    return "\n".join(lines)
 
 
 def _names(option: str, given: str | Iterable[str]) -> list[str]:

@@ -109,7 +109,7 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
 
     ValueError: There is no such column.
     """
-    stays = frozenset() if given is None else Request.of(given).columns
+    stays = frozenset() if given is None else Request(predict=given).columns
     if HEADS in stays:
         raise ValueError(f"a parser that is evaluated is not given heads; known: {', '.join(ANNOTATED)}")
     gone = [name for name in (*ANNOTATED, "relations", "deps") if name not in stays]

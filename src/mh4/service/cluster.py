@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import CancelledError
 from contextlib import closing, contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Unpack
@@ -34,10 +34,11 @@ from mh4.data.files import atomic_output
 from mh4.data.folders import FilePair, pair_files
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads, undisturbed
-from mh4.parsers.base import Count, TreebankParser
+from mh4.parsers.base import Count, Parser
 from mh4.parsers.folder import read_config, read_segmenter
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.parsers.request import HEADS, ParseOptions, Request
+from mh4.parsers.runtime import Runtime
 from mh4.parsers.sources import read_file, require_segmenter
 
 if TYPE_CHECKING:
@@ -63,13 +64,13 @@ class ShardResult:
 
 
 def parse_shard(
-    parser: TreebankParser,
+    parser: Parser,
     shard: Shard,
     output: str | Path,
+    request: Request | None = None,
     *,
     skip: bool = False,
     min_confidence: float | None = None,
-    **options: Unpack[ParseOptions],
 ) -> ShardResult:
     """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
 
@@ -77,6 +78,7 @@ def parse_shard(
     """
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
+    options = (request or Request()).options
     sentences, words = parser.parse_file(
         read_shard(shard, errors), output, errors=errors, min_confidence=min_confidence, **options
     )
@@ -91,29 +93,27 @@ class _Job:
 
     run: str
     model: str
-    device: str
-    search: str
-    threads: int
+    runtime: Runtime
     request: Request
     min_confidence: float | None
     skip: bool
 
 
 @lru_cache(maxsize=1)
-def _load(job: _Job) -> TreebankParser:
+def _load(job: _Job) -> Parser:
     """The parser of this worker process. ``job.run`` keeps a long-lived worker from using an outdated model."""
-    torch.set_num_threads(job.threads)
-    return load_parser(job.model, job.device, job.search, job.threads)
+    torch.set_num_threads(job.runtime.threads or 1)
+    return load(job.model, **asdict(job.runtime))
 
 
 def _work(job: _Job, shard: Shard, part: str) -> ShardResult | DataError:
     """The task, in a worker process, which would show the traceback of an error that is raised."""
     with _loading:
         parser = _load(job)
-    options = job.request.options
-    options["predict"] = job.request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
+    known = job.request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
+    request = replace(job.request, predict=known)
     try:
-        return parse_shard(parser, shard, part, skip=job.skip, min_confidence=job.min_confidence, **options)
+        return parse_shard(parser, shard, part, request, skip=job.skip, min_confidence=job.min_confidence)
     except DataError as error:
         return error
 
@@ -220,7 +220,7 @@ def parse_files(
     """Parse files, and those in folders, into a folder, under their names (see `pair_files`), on a cluster.
 
     Every file appears when it is whole, its sentences in the order of the input. The trees are those of
-    `TreebankParser.parse`.
+    `Parser.parse`.
 
     Parameters
     ----------
@@ -234,13 +234,13 @@ def parse_files(
         See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
         `multiprocessing`.
     device, search : str
-        See `mh4.parsers.registry.load_parser`.
+        See `mh4.load`.
     threads : int, optional
         For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
     errors, min_confidence, **options
-        See `TreebankParser.parse_file`; bad sentences come in the order of the input.
+        See `Parser.parse_file`; bad sentences come in the order of the input.
     form : {"conllu", "text", "horizontal", "vertical"}
-        See `TreebankParser.parse`; text is cut into words here, while workers parse what is cut.
+        See `Parser.parse`; text is cut into words here, while workers parse what is cut.
     on_progress
         Called with what was parsed so far, after every shard.
     shard_words : int
@@ -258,14 +258,14 @@ def parse_files(
     """
     require("distributed", "cluster")
     count = Count(0, 0)
+    request = Request(**options)
     pairs = check_files(inputs, output_folder, form)
     read_config(Path(model))  # an error, if there is no model, before workers are started
     Output(min_confidence=min_confidence)
-    request = Request.of(**options)
-    if options.get("predict") is not None or request.asks_more or min_confidence is not None:
-        if min_confidence is not None:
-            options["confidence"] = True
-        load_parser(model, device, search).check(**options)  # not in every worker
+    if request.predict is not None or request.asks_more or min_confidence is not None:
+        asked = request if min_confidence is None else replace(request, confidence=request.confidence or True)
+        for warning in load(model, device=device, search=search).check(asked):  # not in every worker
+            log.warning("%s", warning)
     segmenter = read_segmenter(model)
     if form == "text":
         require_segmenter(segmenter)
@@ -282,8 +282,8 @@ def parse_files(
                 stream.write(sentence.to_bytes() if sentence else b"")
         return part
 
-    where = str(Path(model).absolute())
-    job = _Job(secrets.token_hex(8), where, device, search, threads or 1, request, min_confidence, report.skips)
+    where, runtime = str(Path(model).absolute()), Runtime(device, threads or 1, search)
+    job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
     try:
         with (
             connect(address, threads) as client,

@@ -15,7 +15,7 @@ from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.folder import CALIBRATION, WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
 from .treebanks import read_gold
@@ -54,7 +54,7 @@ def calibrate(
     treebank
         CoNLL-U with gold trees.
     device, threads
-        See `mh4.parsers.registry.load_parser`.
+        See `mh4.load`.
     errors : {"raise", "skip"} or callable
         What happens at a sentence that is not valid.
 
@@ -65,7 +65,7 @@ def calibrate(
     ValueError
         A model without an exact decoder.
     """
-    parser = load_parser(model, device, threads=threads)
+    parser = load(model, device=device, threads=threads)
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
     golds = _parsed_as_one(read_gold(treebank, errors), parser)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CONFIG, LOG, SEGMENTER, named_folder
 from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -23,12 +19,6 @@ from mh4.parsers.perceptron.weights import averaged_lists, new_weights
 from mh4.parsers.systems import get_system
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
-
-from .model_folder import OF_A_MODEL, ModelFolder
-from .origin import noting_origin
-from .ownership import sole_owner
-from .segmenter import segmenter_beside
-from .treebanks import read_gold
 
 _FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
 
@@ -138,56 +128,3 @@ def fit(
         if on_epoch is not None:
             on_epoch(report | {"seconds": time.perf_counter() - start}, parser)
     return chosen
-
-
-def train(
-    train: str | Path,
-    dev: str | Path,
-    output: str | Path,
-    config: PerceptronConfig | None = None,
-    *,
-    overwrite: bool = False,
-    errors: ErrorPolicy = "raise",
-    segmenter: str | None = None,
-    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
-) -> PerceptronParser:
-    """Train a parser and leave the model that was best on ``dev`` in the folder ``output``; returns it.
-
-    Parameters
-    ----------
-    train, dev
-        CoNLL-U files with gold trees.
-    config : PerceptronConfig, optional
-    overwrite : bool
-        Start again in a folder that holds a model.
-    errors : {"raise", "skip"} or callable
-        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
-    segmenter : str, optional
-        Train a segmenter beside the parser, with these options; see `mh4.training.segmenter.segmenter_options`.
-    on_evaluation
-        Called after every epoch with the line that goes to log.jsonl: epoch, share of decisions that were wrong,
-        words_per_second, dev_uas, dev_las, best, seconds.
-
-    Raises
-    ------
-    DataError
-        Bad treebanks, or an output folder that holds a model already.
-    """
-    config = config or PerceptronConfig()
-    folder = named_folder(output)
-    with sole_owner(folder):
-        if (folder / CONFIG).exists() and not overwrite:
-            raise DataError(f"{folder}: holds a model already (start again with overwrite=True)")
-        sentences, dev_sentences = read_gold(train, errors), read_gold(dev, errors)
-        place = ModelFolder(folder, OF_A_MODEL, wanted={SEGMENTER} if segmenter else (), goes_on=False)
-        report_evaluation = noting_origin(folder, (train, sentences), (dev, dev_sentences), on_evaluation)
-
-        def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
-            if report["best"]:
-                place.save(lambda: parser.write(folder))
-            with (folder / LOG).open("a", encoding="utf-8") as stream:
-                stream.write(json.dumps(report) + "\n")
-            report_evaluation(report)
-
-        with place.noted(), segmenter_beside(folder, (train, sentences), (dev, dev_sentences), segmenter):
-            return fit(config, sentences, dev_sentences, on_epoch)

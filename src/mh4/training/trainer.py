@@ -8,8 +8,8 @@ import math
 import time
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack, nullcontext
-from dataclasses import dataclass, field, replace
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,51 +18,30 @@ import torch
 from torch import Tensor
 from torch.nn.utils import clip_grads_with_norm_, get_total_norm
 
-from mh4.data.conllu import Trees
-from mh4.data.errors import DataError, ErrorPolicy
+from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError
 from mh4.machine import Terminated
-from mh4.models.checked import problems_in_words
-from mh4.models.devices import HostCopy, deterministic, torch_threads
-from mh4.models.host_settings import settings_put_aside
+from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import ChartConfig, NetworkParserConfig, differing
-from mh4.parsers.definition import Definition
 from mh4.parsers.folder import (
-    CALIBRATION,
-    CONFIG,
-    LOG,
-    SEGMENTER,
-    STATE,
     WEIGHTS,
     misfit,
-    named_folder,
-    read_config,
-    read_definition,
     read_tensors,
-    write_definition,
     write_tensors,
 )
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.profiling import Profile, stage
-from mh4.parsers.registry import new_parser
 from mh4.parsers.request import HEADS
-from mh4.parsers.vocabulary import Vocabulary
 from mh4.trees.evaluation import attachment_scores
 
 from .batches import Example, TrainingBatch, collate, shuffled_batches
-from .calibrating import calibrate_best
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
-from .model_folder import OF_A_MODEL, ModelFolder
 from .objectives import SCORES_LOST, DivergedError, make_objective
-from .origin import noting_origin
-from .ownership import sole_owner
 from .schedule import Progress, Schedule
-from .segmenter import segmenter_beside
-from .treebanks import read_gold, without_ids
+from .training_folder import TrainingFolder
 from .workers import Workers
 
 log = logging.getLogger("mh4")
@@ -89,14 +68,14 @@ class Trainer:
         on_step: Callable[[Progress, Recent], None] | None = None,
         on_evaluation: Callable[[dict[str, Any]], None] | None = None,
         workers: Workers | None = None,
-        place: ModelFolder | None = None,
+        place: TrainingFolder | None = None,
         on_preparation: Callable[[int, int], None] | None = None,
     ) -> None:
         self.parser = parser
         self.workers = workers or Workers()
         self.settings = parser.config.training
         self.folder = folder
-        self.place = place or ModelFolder(folder)
+        self.place = place or TrainingFolder(folder)
         self.dev = dev
         self.on_step = on_step
         self.on_evaluation = on_evaluation
@@ -343,126 +322,3 @@ class Trainer:
     def _set_learning_rate(self) -> None:
         for group in self.optimizer.param_groups:
             group["lr"] = self.schedule.rate(self.progress) * group["factor"]
-
-
-def train(
-    train: str | Path,
-    dev: str | Path,
-    output: str | Path,
-    config: NetworkParserConfig | None = None,
-    *,
-    device: str = "auto",
-    threads: int | None = None,
-    resume: bool = False,
-    overwrite: bool = False,
-    errors: ErrorPolicy = "raise",
-    segmenter: str | None = None,
-    on_step: Callable[[Progress, Recent], None] | None = None,
-    on_evaluation: Callable[[dict[str, Any]], None] | None = None,
-    on_preparation: Callable[[int, int], None] | None = None,
-) -> Progress:
-    """Train a parser and leave the model that was best on ``dev`` in the folder ``output``.
-
-    In processes that `torchrun` started the parser is trained by all of them together, each batch shared out by words;
-    the result is that of one process, up to rounding and to what is drawn at random.
-
-    Parameters
-    ----------
-    train, dev
-        CoNLL-U files with gold trees. With an exact decoder, words of ``train`` may lack their heads.
-    config : ChartConfig or GreedyConfig, optional
-        Decoder or transition system, sizes and schedule; on resumption it must equal the saved one, up to the limits
-        ``max_steps`` and ``max_epochs``. By default it has the published settings.
-    device : {"auto", "cpu", "cuda"}
-    threads : int, optional
-        For the network and for decoding; by default one per core, or what is a worker's share of the cores.
-    resume : bool
-        Continue from the last evaluation; the result is the same as without the interruption.
-    overwrite : bool
-        Start again in a folder that holds a model.
-    errors : {"raise", "skip"} or callable
-        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
-    segmenter : str, optional
-        Train a segmenter beside the parser, with these options; see `mh4.training.segmenter.segmenter_options`.
-    on_step, on_evaluation
-        Called after every minibatch with the progress and the sums since the last evaluation; after every evaluation
-        with the line that goes to log.jsonl.
-    on_preparation
-        Called for every sentence before the first step, with how much is prepared, and of how much.
-
-    Raises
-    ------
-    DataError
-        Bad treebanks, or an output folder that does not fit ``resume`` and ``overwrite``.
-    """
-    folder, config = named_folder(output), config or ChartConfig()
-    with ExitStack() as stack:
-        stack.enter_context(settings_put_aside(learns=True))
-        stack.enter_context(torch_threads(threads))
-        workers = Workers.join(device)
-        stack.callback(workers.leave)
-        if workers.lead:
-            stack.enter_context(sole_owner(folder))
-        exists = (folder / CONFIG).exists()
-        if exists and not (resume or overwrite):
-            raise DataError(
-                f"{folder}: holds a model already (continue with resume=True, start again with overwrite=True)"
-            )
-        trees: Trees = "partial" if isinstance(config, ChartConfig) else "required"
-        sentences, dev_sentences = without_ids(read_gold(train, errors, trees), train), read_gold(dev, errors)
-        try:
-            with problems_in_words(Vocabulary):
-                definition = Definition.learn(config, sentences)
-        except ValueError as error:
-            raise DataError(f"{train}: {error}") from None
-        resume = resume and exists
-        if resume:
-            _check_definition(folder, definition, train)
-        continues = resume and (folder / STATE).exists()
-        parser = new_parser(definition, device)
-        parser.threads = threads or workers.threads
-        stack.enter_context(deterministic(parser.device))
-        if workers.lead:
-            treebanks = (train, sentences), (dev, dev_sentences)
-            on_evaluation = noting_origin(folder, *treebanks, on_evaluation)
-        else:
-            on_step = on_evaluation = on_preparation = None
-        define = partial(write_definition, folder, *definition)
-        if not workers.lead or (resume and (folder / SEGMENTER).exists()):
-            segmenter = None
-        wanted = {SEGMENTER} if segmenter else set()
-        wanted |= {CALIBRATION} if isinstance(parser, ChartParser) else set()
-        if continues:
-            place = ModelFolder(folder, wanted=wanted)
-        else:
-            place = ModelFolder(folder, (STATE, LOG) if resume else OF_A_MODEL, define, wanted)
-        trainer = Trainer(
-            parser, sentences, dev_sentences, folder, on_step, on_evaluation, workers, place, on_preparation
-        )
-        workers.gather(None)  # all have looked at the folder before it is written to
-        if continues:
-            trainer.resume()
-            if workers.lead:
-                define()  # limits may be others now
-        with place.noted(), segmenter_beside(folder, (train, sentences), (dev, dev_sentences), segmenter):
-            progress = trainer.run()
-            if workers.lead:
-                calibrate_best(parser, dev_sentences, folder)
-        del trainer  # it holds on to the other processes
-        return progress
-
-
-def _check_definition(folder: Path, definition: Definition[Any], train: str | Path) -> None:
-    """`DataError` unless training with these settings can go on with the model that is there."""
-    config, vocabulary, encoder_files = definition
-    if (kind := read_config(folder).kind) != config.kind:
-        problem = f"holds a {kind} parser, not a {config.kind} parser"
-        raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
-    saved_config, saved_vocabulary, saved_files = read_definition(folder, type(config), Vocabulary)
-    limits = {name: getattr(config.training, name) for name in ("max_steps", "max_epochs")}
-    saved_config = replace(saved_config, training=replace(saved_config.training, **limits))
-    if differences := differing(saved_config, config):
-        problem = f"was made with other settings: {', '.join(differences)}"
-        raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
-    if saved_vocabulary != vocabulary or dict(saved_files) != dict(encoder_files):
-        raise DataError(f"{folder}: was trained on another treebank than {train}")

@@ -40,7 +40,7 @@ def test_a_model_parses_the_words_alone(annotating_model, gold, words, run, tmp_
     expected = scores(run("eval", gold, tmp_path / "parsed.conllu", "--json"))
     assert scores(run("eval", "--model", annotating_model, gold, "--json")) == expected
     assert expected["scores"]["UPOS"]["f1"] > 0
-    assert mh4.Parser(annotating_model, device="cpu").evaluate(gold).as_dict() == expected
+    assert mh4.load(annotating_model, device="cpu").evaluate(gold).as_dict() == expected
     table = run("eval", gold, "--model", annotating_model, "--threads", 1, "--device", "cpu")
     assert table.stdout == run("eval", gold, tmp_path / "parsed.conllu").stdout
     assert table.stderr == b""
@@ -51,7 +51,7 @@ def test_a_model_can_be_given_columns(annotating_model, gold, run):
     assert given["UPOS"]["f1"] == given["Lemmas"]["f1"] == 1
     alone = scores(run("eval", "--model", annotating_model, gold, "--json"))["scores"]
     assert alone["Lemmas"]["f1"] < 1
-    parser = mh4.Parser(annotating_model, device="cpu")
+    parser = mh4.load(annotating_model, device="cpu")
     assert parser.evaluate(list(read_conllu(gold)), given=["upos", "lemmas"]).as_dict()["scores"] == given
     for wrong, problem in (("heads", "not given heads"), ("nothing", "unknown column")):
         fails_with_one_line(run("eval", "--model", annotating_model, gold, "--given", wrong), problem)
@@ -100,16 +100,18 @@ def test_systems_side_by_side(small_model, annotating_model, gold, words, run, t
 def test_one_model_is_in_memory_at_a_time(small_model, annotating_model, gold, run, monkeypatch):
     events = []
 
-    class Parser(mh4.Parser):
-        def __init__(self, *models, **options):
-            events.append(("load", *models, options))
-            super().__init__(*models, **options)
+    def load(*models, **options):
+        events.append(("load", *models, options))
+        parser = mh4.load(*models, **options)
 
-        def parse(self, *arguments, **options):
-            yield from super().parse(*arguments, **options)
+        def parse(*arguments, **more):
+            yield from type(parser).parse(parser, *arguments, **more)
             events.append("parsed")
 
-    monkeypatch.setattr("mh4.api.Parser", Parser)
+        monkeypatch.setattr(parser, "parse", parse, raising=False)
+        return parser
+
+    monkeypatch.setattr("mh4.parsers.registry.load", load)
     both = ("--model", annotating_model, "--model", small_model)
     assert run("eval", gold, *both, "--threads", 1, "--device", "cpu").returncode == 0
     options = {"device": "cpu", "threads": 1}

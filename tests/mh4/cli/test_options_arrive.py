@@ -5,6 +5,7 @@ from typer.testing import CliRunner
 
 from mh4.cli import app
 from mh4.parsers.base import Count
+from mh4.parsers.request import Request
 from mh4.training.schedule import Progress
 
 
@@ -16,16 +17,15 @@ def run(*arguments):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The calls of both training functions."""
-    calls = []
+    """The trainings that were asked for."""
+    jobs = []
 
-    def of_network(*paths, **options):
-        calls.append((*paths, options))
+    def run_training(job):
+        jobs.append(job)
         return Progress()
 
-    monkeypatch.setattr("mh4.training.trainer.train", of_network)
-    monkeypatch.setattr("mh4.training.perceptron.train", lambda *paths, **options: calls.append((*paths, options)))
-    return calls
+    monkeypatch.setattr("mh4.training.running.run_training", run_training)
+    return jobs
 
 
 def test_of_training_a_network(trained, small_treebanks, tmp_path):
@@ -34,24 +34,26 @@ def test_of_training_a_network(trained, small_treebanks, tmp_path):
     options += ["--loss", "crf", "--precision", "bf16", "--set", "hidden=24", "--set", "mlp=9", "--no-segmenter"]
     options += ["--device", "cpu", "--threads", 2, "--overwrite", "--skip-bad", "--output", tmp_path / "m"]
     run("train", train, "--dev", dev, *options)
-    ((*paths, config, found),) = trained
-    assert paths == [train, dev, tmp_path / "m"]
+    (job,) = trained
+    config = job.config
+    assert (job.train, job.dev, job.folder) == (train, dev, tmp_path / "m")
     assert (config.decoder, config.single_root, config.loss) == ("eisner", False, "crf")
     training = config.training
     assert (training.seed, training.max_epochs, training.max_steps, training.precision) == (7, 3, 11, "bf16")
     assert (training.patience, config.encoder.hidden, config.scorers.mlp) == (6, 24, 9)
-    assert (found["device"], found["threads"], found["resume"], found["overwrite"]) == ("cpu", 2, False, True)
-    assert found["segmenter"] is None
-    assert found["errors"].policy == "skip"
+    assert (job.device, job.threads, job.resume, job.overwrite) == ("cpu", 2, False, True)
+    assert job.segmenter_options is None
+    assert job.errors.policy == "skip"
+    assert all(map(callable, (job.on_step, job.on_evaluation, job.on_preparation)))
 
 
 def test_of_going_on(trained, small_treebanks, tmp_path):
     train, dev = small_treebanks
     run("train", train, "--dev", dev, "--resume", "--segmenter-settings", "epochs=2", "-o", tmp_path / "m")
-    ((_, _, _, _, found),) = trained
-    assert (found["resume"], found["overwrite"], found["threads"], found["device"]) == (True, False, None, "auto")
-    assert found["segmenter"].startswith("epochs=2")
-    assert found["errors"].policy == "raise"
+    (job,) = trained
+    assert (job.resume, job.overwrite, job.threads, job.device) == (True, False, None, "auto")
+    assert job.segmenter_options.startswith("epochs=2")
+    assert job.errors.policy == "raise"
 
 
 def test_of_training_greedy_parsers(trained, small_treebanks, tmp_path):
@@ -59,14 +61,23 @@ def test_of_training_greedy_parsers(trained, small_treebanks, tmp_path):
     command = ["train", train, "--dev", dev, "--system", "covington", "--oracle", "static", "--seed", 5, "--epochs", 4]
     run(*command, "--no-segmenter", "-o", tmp_path / "g")
     run(*command, "--scorer", "perceptron", "--overwrite", "--skip-bad", "-o", tmp_path / "p")
-    (*_, greedy, _), (*paths, perceptron, found) = trained
+    greedy, job = trained[0].config, trained[1]
     assert (greedy.kind, greedy.transitions.system, greedy.transitions.oracle) == ("greedy", "covington", "static")
     assert (greedy.training.seed, greedy.training.max_epochs) == (5, 4)
-    assert paths == [train, dev, tmp_path / "p"]
-    assert (perceptron.kind, perceptron.system, perceptron.oracle) == ("perceptron", "covington", "static")
-    assert (perceptron.seed, perceptron.iterations) == (5, 4)
-    assert found["overwrite"] is True
-    assert found["errors"].policy == "skip"
+    assert (job.train, job.dev, job.folder) == (train, dev, tmp_path / "p")
+    assert (job.config.kind, job.config.system, job.config.oracle) == ("perceptron", "covington", "static")
+    assert (job.config.seed, job.config.iterations) == (5, 4)
+    assert job.overwrite is True
+    assert job.errors.policy == "skip"
+
+
+def test_of_the_folder(trained, small_treebanks):
+    train, dev = small_treebanks
+    run("train", train, "--dev", dev, "--seed", 3, "--no-segmenter")
+    run("train", train, "--dev", dev, "--system", "mh4", "--scorer", "perceptron")
+    assert [str(job.folder) for job in trained] == ["models/train-mh4-hybrid-3", "models/train-mh4-perceptron-1"]
+    with pytest.raises(ValueError, match="the model folder has no name"):
+        run("train", train, "--dev", dev, "-o", "", "--no-segmenter")
 
 
 class Recorder:
@@ -82,21 +93,13 @@ class Recorder:
         return Count(1, 2)
 
 
-PARSING = {
-    "keep_heads": True,
-    "predict": "heads,upos",
-    "overwrite": True,
-    "unique": "obj",
-    "among": 3,
-    "k_best": 2,
-    "confidence": False,
-    "min_confidence": None,
-}
+ASKED = Request(keep_heads=True, predict="heads,upos", overwrite=True, unique="obj", among=3, k_best=2)
+PARSING = {**ASKED.options, "min_confidence": None}
 COMMAND = ["--keep-heads", "--predict", "heads,upos", "--overwrite", "--unique", "obj", "--among", 3, "--k-best", 2]
 
 
 def test_of_parsing(small_treebanks, tmp_path, monkeypatch):
-    monkeypatch.setattr("mh4.api.Parser", Recorder)
+    monkeypatch.setattr("mh4.parsers.registry.load", Recorder)
     monkeypatch.setattr(Recorder, "calls", [], raising=False)
     source, out = small_treebanks[1], tmp_path / "out.conllu"
     loading = ["--device", "cpu", "--search", "beam:3", "--threads", 2]

@@ -42,8 +42,10 @@ def test_words_of_a_file_in_percent_and_of_a_pipe_without(screen, small_treebank
 
 
 def test_epochs(screen):
-    with progress.epochs_bar(4) as advance:
-        advance()
+    with progress.EpochsDisplay(4) as display:
+        display.on_evaluation(
+            {"epoch": 1, "wrong": 0.25, "words_per_second": 10.0, "dev_uas": 50.0, "dev_las": 40.0, "best": True}
+        )
     assert (" 25%" in screen.getvalue()) == screen.terminal
 
 

@@ -62,7 +62,7 @@ def test_an_empty_file_has_no_shards(tmp_path):
 
 def test_parts_join_to_the_whole_output(small_model, small_treebanks, tmp_path, monkeypatch):
     monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", 100)
-    parser = ChartParser.load(small_model, "cpu")
+    parser = ChartParser.load(small_model, device="cpu")
     parser.parse_file(small_treebanks[0], tmp_path / "whole.conllu")
     parts = []
     for number, shard in enumerate(cut_shards(small_treebanks[0], 100)):

@@ -45,9 +45,9 @@ def test_json_is_an_array_or_lines(count):
 
 
 def test_parsed_files_may_be_json(small_model, tmp_path, capsysbinary):
-    from mh4.api import Parser
+    from mh4.api import load
 
-    parser, given = Parser(small_model, device="cpu"), [["A", "b"], ["c"]]
+    parser, given = load(small_model, device="cpu"), [["A", "b"], ["c"]]
     expected = [json.loads(sentence.to_json()) for sentence in parser.parse(given)]
     for name in ("x.json", "x.jsonl.gz"):
         parser.parse_file(given, tmp_path / name)

@@ -8,16 +8,13 @@ import numpy as np
 import pytest
 import torch
 from on_gpu import CONFIGS, certain, trainer_on
-from small import log_of, same_weights, small_config
+from small import log_of, same_weights, small_config, train
 from typer.testing import CliRunner
 
 from mh4.cli import app
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation
-from mh4.parsers.ensemble import EnsembleParser
-from mh4.parsers.registry import load_parser
-from mh4.training.trainer import train
+from mh4.parsers.registry import load
+from mh4.parsers.request import Request
 
 ALL = pytest.mark.parametrize("name", CONFIGS)
 
@@ -33,14 +30,13 @@ def models(small_treebanks, tmp_path_factory) -> Path:
 
 def assert_same_trees(one, other, sentences, keep_heads=False):
     """With given heads some sentences have no tree: then their errors are the same."""
-    found = [parser.attempt(sentences, keep_heads=keep_heads) for parser in (one, other)]
-    assert sum(isinstance(result, Annotation) for result in found[0]) > len(sentences) // 2
-    for ours, theirs in zip(*found, strict=True):
-        if isinstance(ours, DataError):
-            assert str(ours) == str(theirs)
-            continue
-        np.testing.assert_array_equal(ours.tree[0], theirs.tree[0])
-        assert ours.tree[1] == theirs.tree[1]
+    ours, theirs = (parser.attempt(sentences, Request(keep_heads=keep_heads)) for parser in (one, other))
+    assert len(ours.errors) < len(sentences) // 2
+    assert {i: str(error) for i, error in ours.errors.items()} == {i: str(e) for i, e in theirs.errors.items()}
+    for i in range(len(sentences)):
+        if i not in ours.errors:
+            np.testing.assert_array_equal(ours.annotations[i].tree[0], theirs.annotations[i].tree[0])
+            assert ours.annotations[i].tree[1] == theirs.annotations[i].tree[1]
 
 
 @ALL
@@ -48,7 +44,7 @@ def test_trains_and_parses_like_the_cpu(name, gpu, small_treebanks, tmp_path):
     progress = train(*small_treebanks, tmp_path, CONFIGS[name], device="cuda")
     assert progress.step == CONFIGS[name].training.max_steps
     dev = list(read_conllu(small_treebanks[1]))
-    assert_same_trees(*(load_parser(tmp_path, device) for device in ("cuda", "cpu")), dev)
+    assert_same_trees(*(load(tmp_path, device=device) for device in ("cuda", "cpu")), dev)
 
 
 @ALL
@@ -102,9 +98,9 @@ def test_ensembles_and_given_heads(gpu, models, small_treebanks):
     folders = [models / "mst", models / "mh4-hybrid"]
     dev = list(read_conllu(small_treebanks[1]))
     for combine in ("votes", "scores"):
-        assert_same_trees(*(EnsembleParser.load(folders, device=d, combine=combine) for d in ("cuda", "cpu")), dev)
+        assert_same_trees(*(load(*folders, device=d, combine=combine) for d in ("cuda", "cpu")), dev)
     for folder in folders:
-        assert_same_trees(*(load_parser(folder, device) for device in ("cuda", "cpu")), dev, keep_heads=True)
+        assert_same_trees(*(load(folder, device=device) for device in ("cuda", "cpu")), dev, keep_heads=True)
 
 
 def test_commands(gpu, models, small_treebanks, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 import torch
 from on_gpu import CONFIGS, certain, trainer_on
 from safetensors.torch import load_file
-from small import log_of, same_weights, small_config
+from small import log_of, same_weights, small_config, train
 from typer.testing import CliRunner
 
 from mh4.cli import app
@@ -16,8 +16,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.models.devices import HostCopy
 from mh4.models.layers import Linear
-from mh4.parsers.registry import load_parser
-from mh4.training.trainer import train
+from mh4.parsers.registry import load
 
 SEVERAL = {
     **{name: CONFIGS[name] for name in ("mh4-hybrid", "arc-hybrid", "mh4 greedy", "preset paper", "preset large")},
@@ -73,7 +72,7 @@ def test_a_model_is_learnt_and_parses_anywhere(gpu, small_treebanks, tmp_path):
     assert json.loads((tmp_path / "config.json").read_text())["training"]["precision"] == "bf16"
     assert {weight.dtype for weight in load_file(tmp_path / "weights.safetensors").values()} == {torch.float32}
     dev = list(read_conllu(small_treebanks[1]))
-    for ours, theirs in zip(*(load_parser(tmp_path, device).predict(dev) for device in ("cuda", "cpu")), strict=True):
+    for ours, theirs in zip(*(load(tmp_path, device=device).predict(dev) for device in ("cuda", "cpu")), strict=True):
         np.testing.assert_array_equal(ours.heads, theirs.heads)
 
 

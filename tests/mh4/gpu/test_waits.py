@@ -3,9 +3,7 @@
 import pytest
 from on_gpu import CONFIGS, certain, trainer_on
 from pretend_gpu import PretendGPU
-from small import changed, log_of
-
-from mh4.training.trainer import train
+from small import changed, log_of, train
 
 MOST_WAITS = 2  # a step
 

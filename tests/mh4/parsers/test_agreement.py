@@ -87,5 +87,5 @@ def test_a_head_decides_what_its_dependent_leaves_open():
     choices = reader.choose(scores, [sentence], False)
     trees = [(np.array([-1, 2, 0], np.int32), np.array([1, 0]))]
     for known, cases in ((None, ["Nom", "Acc"]), ([None], ["Nom", "Acc"]), (trees, ["Acc", "Acc"])):
-        (values,) = reader.read(choices, [sentence], Request.of("feats"), known)
+        (values,) = reader.read(choices, [sentence], Request(predict="feats"), known)
         assert [feats.partition("|")[0] for feats in values["feats"]] == [f"Case={case}" for case in cases]

@@ -251,14 +251,14 @@ def test_models_without_calibration_say_what_to_do(small_model, small_treebanks,
     folder = tmp_path / "old"
     shutil.copytree(small_model, folder)
     (folder / CALIBRATION).unlink()
-    parser = mh4.Parser(folder)
+    parser = mh4.load(folder)
     with pytest.raises(ValueError, match=rf"{folder}: .*run mh4 calibrate {folder} DEV once"):
         parser.parse(["a"], confidence=True)
     assert len(parser.k_best(["a", "b"], 2)) == 2  # needs none
     calibration, report = calibrate(folder, small_treebanks[1], device="cpu")
     assert report.heads.words == sum(map(len, read_conllu(small_treebanks[1])))
-    assert mh4.Parser(folder).model.calibration == calibration == mh4.Parser(small_model).model.calibration
-    assert mh4.Parser(folder)(["a", "b"], confidence=True)[0].confidence
+    assert mh4.load(folder).calibration == calibration == mh4.load(small_model).calibration
+    assert mh4.load(folder)(["a", "b"], confidence=True)[0].confidence
 
 
 def test_parsers_without_margins_say_so_in_one_line(small_model):

@@ -7,7 +7,7 @@ import shutil
 
 import pytest
 
-from mh4.api import Parser
+from mh4.api import load
 from mh4.data.errors import DataError
 from mh4.parsers import checksums
 from mh4.parsers.checksums import SUMS, read_file, remove_files, write_file
@@ -28,9 +28,9 @@ def test_a_flipped_bit_is_found(name, folder):
         damaged[bit // 8] ^= 1 << bit % 8
         (folder / name).write_bytes(damaged)
         with pytest.raises(DataError, match=rf"model/{name}: is damaged, or was changed"):
-            Parser(folder, device="cpu")
+            load(folder, device="cpu")
     (folder / name).write_bytes(whole)
-    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+    assert load(folder, device="cpu")(["A", "kutya", "ugat"]).root
 
 
 def test_the_state_of_training_has_a_checksum_too(folder):
@@ -42,7 +42,7 @@ def test_the_state_of_training_has_a_checksum_too(folder):
 
 def test_folders_of_older_versions_have_none(folder):
     (folder / SUMS).unlink()
-    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+    assert load(folder, device="cpu")(["A", "kutya", "ugat"]).root
 
 
 def test_the_list_is_that_of_sha256sum(folder):
@@ -59,10 +59,10 @@ def test_lists_of_other_programs_are_read(form, folder):
     names = [path.name for path in folder.iterdir() if path.name not in (LOG, SUMS)]
     digests = {name: hashlib.sha256((folder / name).read_bytes()).hexdigest() for name in names}
     (folder / SUMS).write_text("".join(form.format(digest.upper(), name) for name, digest in digests.items()))
-    assert Parser(folder, device="cpu")(["A", "kutya", "ugat"]).root
+    assert load(folder, device="cpu")(["A", "kutya", "ugat"]).root
     (folder / WEIGHTS).write_bytes(b"other")
     with pytest.raises(DataError, match=r"weights\.safetensors: is damaged"):
-        Parser(folder, device="cpu")
+        load(folder, device="cpu")
 
 
 @pytest.mark.parametrize("written", range(4))
@@ -117,7 +117,7 @@ def test_removed_files_are_forgotten(tmp_path):
 def test_a_damaged_list(folder):
     (folder / SUMS).write_text("garbage\n")
     with pytest.raises(DataError, match=rf"{SUMS}:1: is no line with a checksum"):
-        Parser(folder, device="cpu")
+        load(folder, device="cpu")
 
 
 @pytest.mark.parametrize(
@@ -135,5 +135,5 @@ def test_huge_sizes_are_refused_before_anything_is_made(change, message, folder)
     assert change[0] in text
     (folder / "config.json").write_text(text.replace(*change))
     with pytest.raises(DataError, match=message) as error:
-        Parser(folder, device="cpu")
+        load(folder, device="cpu")
     assert "\n" not in str(error.value)

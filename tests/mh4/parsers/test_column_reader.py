@@ -86,7 +86,7 @@ def test_given_features_choose_the_lemma_unless_they_are_overwritten():
     scores = scores_of(reader, 1, analyses={(0, other): 9.0})
     for columns, lemma in (("lemmas", "saw"), ("feats,lemmas", "sawe")):
         choices = reader.choose(scores, [given], False)
-        (values,) = reader.read(choices, [given], Request.of(columns, overwrite=True))
+        (values,) = reader.read(choices, [given], Request(predict=columns, overwrite=True))
         assert values["lemmas"] == (lemma,)
 
 
@@ -102,7 +102,7 @@ def test_dependents_agree_with_their_own_heads():
     found = {}
     for head in (1, 2):  # the adjective's
         heads = np.array([-1, 0, 1, head], np.int32)
-        (values,) = reader.read(choices, [words], Request.of("feats"), [(heads, np.array([0, 1, 1]))])
+        (values,) = reader.read(choices, [words], Request(predict="feats"), [(heads, np.array([0, 1, 1]))])
         found[head] = values["feats"][2]
     assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the commoner one, and that of the noun
 
@@ -114,7 +114,7 @@ def test_choices_can_be_read_again_and_in_any_order_of_columns():
     strip = next(k for k, rule in enumerate(reader.columns.rules) if rule.apply("rats") == "rat")
     choices = reader.choose(scores_of(reader, 6, rules={(k, strip): 9.0 for k in (1, 5)}), texts, False)
     for names in ("upos", "lemmas", "upos,lemmas"):
-        found = reader.read(choices, texts, Request.of(names))
+        found = reader.read(choices, texts, Request(predict=names))
         assert [list(values) for values in found] == [names.split(",")] * 3
         if "lemmas" in names:
             assert [values["lemmas"][-1] for values in found] == ["rat", "be", "owl"]
@@ -136,7 +136,7 @@ def test_weights_are_those_of_the_model(changes):
         reader = ColumnReader(columns, annotator, torch.device("cpu"), RELATIONS, weights)
         scores = scores_of(reader, 2, analyses={(0, verb): 0.4}, rules={(1, as_it_is): 3.0})
         choices = reader.choose(scores, [tried], False)
-        found.append(reader.read(choices, [tried], Request.of("upos,lemmas")))
+        found.append(reader.read(choices, [tried], Request(predict="upos,lemmas")))
     assert found[0] != found[1]
 
 

@@ -7,9 +7,8 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from small import ANNOTATING, ANNOTATOR, SMALL_ENCODER, changed, small_config, small_greedy_config
+from small import ANNOTATING, ANNOTATOR, SMALL_ENCODER, changed, small_config, small_greedy_config, train
 
-from mh4.api import Parser
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
@@ -24,10 +23,9 @@ from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, _elected
 from mh4.parsers.folder import write_definition, write_tensors
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import train
 
 COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
@@ -331,7 +329,7 @@ def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     with torch.no_grad():
         scores = annotator(torch.zeros(3, 4))._replace(lemmas=of_rules)
     sentence = rows(f"DOGS _ {tag} _ _", "dogs _ NOUN _ _", f"DOGS _ {tag} _ _")  # the second one is in the lexicon
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request.of("lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == (lemma, "dog", lemma)
 
 
@@ -345,7 +343,7 @@ def test_no_lemma_begins_or_ends_with_white_space():
     sentence = Sentence.from_words(["10\u00a0s"]).replace(upos=["NOUN"])
     with torch.no_grad():
         scores = annotator(torch.zeros(1, 4))._replace(lemmas=of_rules)
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request.of("lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == ("10\u00a0s",)
 
 
@@ -362,7 +360,7 @@ def test_white_space_around_a_form_is_not_its_lemma(space):
     of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0
     with torch.no_grad():
         scores = annotator(torch.zeros(len(forms), 4))._replace(lemmas=of_rules)
-    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request.of("lemmas"))
+    (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == ("dog",) * 3 + ("cat",) * 3
     assert reader._lemma(space, "NOUN", "_", ([0], [0.0])) == space
 
@@ -484,13 +482,13 @@ def test_bytes_that_do_not_change(parser):
 
 
 def test_requests():
-    assert Request.of(None).columns == {*COLUMNS, "heads"} == Request.of("all").columns
-    assert Request.of("tags, lemmas").columns == set(COLUMNS)
-    assert Request.of(["heads"]).columns == {"heads"}
+    assert Request().columns == {*COLUMNS, "heads"} == Request(predict="all").columns
+    assert Request(predict="tags, lemmas").columns == set(COLUMNS)
+    assert Request(predict=["heads"]).columns == {"heads"}
     with pytest.raises(ValueError, match="unknown column 'pos'; known: tags, all, upos"):
-        Request.of("pos")
+        Request(predict="pos")
     with pytest.raises(ValueError, match="nothing"):
-        Request.of([])
+        Request(predict=[])
 
 
 def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp_path, caplog, dev):
@@ -510,18 +508,18 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
     with pytest.raises(ValueError, match="does not predict LEMMAS"):
         parser(bare(dev[0]), predict="lemmas")
     with pytest.raises(ValueError, match="UPOS, XPOS, FEATS: it was trained to predict heads"):
-        Parser(small_model)(dev[0], predict="tags")
+        load(small_model)(dev[0], predict="tags")
 
 
 def test_greedy_parsers_annotate(small_treebanks, tmp_path, dev):
     config = changed(small_greedy_config(TransitionConfig("arc-hybrid"), max_steps=8), **ANNOTATING)
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
-    parsed = load_parser(tmp_path / "m", device="cpu")(list(bare(dev[0]).forms))
+    parsed = load(tmp_path / "m", device="cpu")(list(bare(dev[0]).forms))
     assert "_" not in parsed.upos + parsed.lemmas + parsed.relations
 
 
 def test_ensembles_vote_on_columns(parser, small_model, dev):
-    both = EnsembleParser([load_parser(small_model, "cpu"), parser])
+    both = EnsembleParser([load(small_model, device="cpu"), parser])
     assert both.annotates == parser.annotates
     words = [bare(sentence) for sentence in dev]
     for one, other in zip(both.parse(words), parser.parse(words), strict=True):
@@ -566,7 +564,7 @@ def test_taggers_without_a_weight_that_earlier_versions_saved_are_left_out(tmp_p
     weights = ChartParser(definition, "cpu").network.state_dict()
     write_definition(tmp_path, *definition)
     write_tensors(tmp_path / "weights.safetensors", {**weights, "taggers.0.output.bias": torch.zeros(3)})
-    assert ChartParser.load(tmp_path, "cpu").network.state_dict().keys() == weights.keys()
+    assert ChartParser.load(tmp_path, device="cpu").network.state_dict().keys() == weights.keys()
 
 
 def test_columns_do_not_depend_on_the_batch(parser, dev):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from pydantic.dataclasses import dataclass
 from safetensors.torch import load_file
-from small import small_config
+from small import small_config, train
 from torch import nn
 
 from mh4.data.errors import DataError
@@ -23,7 +23,7 @@ from mh4.parsers.config import ChartConfig, as_dict, from_dict, make_config
 from mh4.parsers.definition import Definition
 from mh4.parsers.folder import read_definition
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import Trainer, train
+from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 TABLE = "table.json"

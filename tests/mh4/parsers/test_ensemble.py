@@ -14,17 +14,18 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.decoders import get_decoder
-from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_tree
-from mh4.parsers.base import TreebankParser
+from mh4.parsers.answers import Answers
+from mh4.parsers.base import Parser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
+from mh4.parsers.registry import load
 
 DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
 
 
-class Fixed(TreebankParser):
+class Fixed(Parser):
     """Proposes trees made beforehand."""
 
     def __init__(self, *trees, relations=None):
@@ -32,10 +33,8 @@ class Fixed(TreebankParser):
         self.relations = relations
 
     def _answer(self, sentences, request):
-        return [
-            Annotation(tree, self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]))
-            for tree in self.trees
-        ]
+        relations = [self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]) for tree in self.trees]
+        return Answers(list(map(Annotation, self.trees, relations)))
 
 
 def words(n):
@@ -67,7 +66,7 @@ SOME_TREES = st.integers(1, 5).flatmap(lambda n: st.lists(st.sampled_from(ALL[n]
 def test_most_votes_then_closest_to_the_first(decoder, trees):
     """Beside all trees of the class: none has more votes, and of those with as many none is closer to the first."""
     chart = get_decoder(decoder)
-    in_class = [tree for tree in ALL[len(trees[0]) - 1] if (closest_tree(tree, chart) == tree).all()]
+    in_class = [tree for tree in ALL[len(trees[0]) - 1] if (chart.closest_tree(tree) == tree).all()]
     heads = combined(decoder, *trees)
     assert any((heads == tree).all() for tree in in_class)
 
@@ -82,7 +81,7 @@ def test_one_member_is_followed_as_far_as_the_class_goes(decoder, small_treebank
     chart = get_decoder(decoder)
     for sentence in read_conllu(small_treebanks[0], trees="required"):
         heads = combined(decoder, sentence.heads)
-        assert shared(heads, sentence.heads) == shared(closest_tree(sentence.heads, chart), sentence.heads)
+        assert shared(heads, sentence.heads) == shared(chart.closest_tree(sentence.heads), sentence.heads)
 
 
 def test_a_majority_wins_and_a_tie_goes_to_the_first():
@@ -143,7 +142,7 @@ def test_always_a_tree_of_the_class_with_one_root_child(decoder, combine, member
     for i, prediction in enumerate(ensemble.predict(dev)):
         heads = prediction.heads
         assert is_tree(heads, single_root=True)
-        np.testing.assert_array_equal(closest_tree(heads, chart), heads)
+        np.testing.assert_array_equal(chart.closest_tree(heads), heads)
         assert [relation == "root" for relation in prediction.relations] == [head == 0 for head in heads[1:]]
         if combine == "votes" and decoder == "mst":
             trees = [predicted[i].heads for predicted in proposals]
@@ -154,7 +153,7 @@ def test_always_a_tree_of_the_class_with_one_root_child(decoder, combine, member
 def test_an_ensemble_of_one_is_its_member(small_model, dev):
     parser = ChartParser.load(small_model, device="cpu")
     for decoder in ("mst", "mh4-hybrid"):
-        ensemble = EnsembleParser.load([small_model], decoder, device="cpu")
+        ensemble = EnsembleParser([load(small_model, device="cpu")], decoder)
         for alone, together in zip(parser.predict(dev), ensemble.predict(dev), strict=True):
             np.testing.assert_array_equal(alone.heads, together.heads)
             assert alone.relations == together.relations
@@ -277,7 +276,7 @@ class Tags(Fixed):
         given = [sentence.upos if not request.overwrite else ("_",) * len(sentence) for sentence in sentences]
         tags = [tuple(self.tag if old == "_" else old for old in one) for one in given]
         trees = super()._answer(sentences, request)
-        return [replace(tree, upos=own) for tree, own in zip(trees, tags, strict=True)]
+        return Answers([replace(tree, upos=own) for tree, own in zip(trees.annotations, tags, strict=True)])
 
 
 def test_given_tags_are_overwritten_on_request():
@@ -291,10 +290,10 @@ def test_given_tags_are_overwritten_on_request():
 
 def test_text_is_cut_by_the_first_member_that_can(small_model, text_model):
     for models in ((small_model, text_model), (text_model, small_model)):
-        ensemble = EnsembleParser.load(models, device="cpu")
+        ensemble = load(*models, device="cpu")
         assert ensemble.segmenter is not None
         assert len(ensemble("Zub ulv.")) >= 1
-    assert EnsembleParser.load([small_model], device="cpu").segmenter is None
+    assert load(small_model, device="cpu").segmenter is None
 
 
 def test_files(members, small_treebanks, tmp_path):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small import small_greedy_config
+from small import small_greedy_config, train
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
@@ -16,9 +16,9 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.parsers.systems import GREEDY_SYSTEMS
-from mh4.training.trainer import Trainer, train
+from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 
@@ -47,7 +47,7 @@ def test_every_system_learns(system, form, small_treebanks, tmp_path):
     first, last = (json.loads(line) for line in (tmp_path / "m" / "log.jsonl").read_text().splitlines())
     assert last["loss"] < 0.9 * first["loss"]
     assert last["dev_uas"] > 20
-    parser = load_parser(tmp_path / "m", device="cpu")
+    parser = load(tmp_path / "m", device="cpu")
     assert isinstance(parser, GreedyParser)
     for sentence in parser.parse(small_treebanks[1]):
         assert len(sentence.heads) == len(sentence) + 1
@@ -88,17 +88,17 @@ def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
 
 
 def test_a_model_is_loaded_as_what_it_is(arc_hybrid, small_model, small_treebanks):
-    assert isinstance(load_parser(small_model, device="cpu"), ChartParser)
+    assert isinstance(load(small_model, device="cpu"), ChartParser)
     with pytest.raises(DataError, match=r"holds a greedy parser, not a chart parser .*GreedyParser\.load"):
         ChartParser.load(arc_hybrid, device="cpu")
     with pytest.raises(DataError, match=r"holds a chart parser, not a greedy parser .*ChartParser\.load"):
         GreedyParser.load(small_model, device="cpu")
     with pytest.raises(ValueError, match="search 'beam:4' is for chart parsers"):
-        load_parser(arc_hybrid, search="beam:4")
+        load(arc_hybrid, search="beam:4")
 
 
 def test_given_heads_are_refused_before_any_work(arc_hybrid, tmp_path, monkeypatch):
-    parser = load_parser(arc_hybrid, device="cpu")
+    parser = load(arc_hybrid, device="cpu")
     assert not parser.can_keep_heads
     monkeypatch.setattr(parser.network, "encode", None)  # never called
     sentence = Sentence.from_words(["ju"])
@@ -114,5 +114,5 @@ def test_given_heads_are_refused_before_any_work(arc_hybrid, tmp_path, monkeypat
 
 
 def test_greedy_trees_have_no_score(arc_hybrid):
-    (prediction,) = load_parser(arc_hybrid, device="cpu").predict([Sentence.from_words(["ju"])])
+    (prediction,) = load(arc_hybrid, device="cpu").predict([Sentence.from_words(["ju"])])
     assert prediction.score is None

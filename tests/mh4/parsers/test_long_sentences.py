@@ -5,19 +5,19 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from small import small_config, small_greedy_config
+from small import small_config, small_greedy_config, train
 
-from mh4.api import Parser
+from mh4.api import load
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.data.shards import cut_shards
 from mh4.decoders.trees import is_tree
+from mh4.parsers.answers import Answers
 from mh4.parsers.config import PerceptronConfig, TransitionConfig
-from mh4.parsers.long_sentences import LONGEST, PIECE, cut, joined
+from mh4.parsers.long_sentences import LONGEST, PIECE, cut, in_pieces, joined
+from mh4.parsers.request import Request
 from mh4.service.cluster import parse_shard
-from mh4.training.perceptron import train as train_perceptron
-from mh4.training.trainer import train
 
 ROOT = frozenset({"root"})
 WORDS = ["A", "kutya", "ugat", "és", "morog", "."]
@@ -29,7 +29,7 @@ def models(small_model, small_treebanks, tmp_path_factory):
     folder = tmp_path_factory.mktemp("models")
     greedy = small_greedy_config(TransitionConfig(system="covington"), max_steps=2, evaluation_steps=2)
     train(*small_treebanks, folder / "greedy", greedy, device="cpu", threads=1)
-    train_perceptron(*small_treebanks, folder / "perceptron", PerceptronConfig(iterations=1))
+    train(*small_treebanks, folder / "perceptron", PerceptronConfig(iterations=1))
     train(*small_treebanks, folder / "mst", small_config("mst", max_steps=2), device="cpu", threads=1)
     return {"chart": small_model, **{name: folder / name for name in ("greedy", "perceptron", "mst")}}
 
@@ -49,7 +49,7 @@ def long_file(path, n):
 @pytest.mark.parametrize("kinds", [["chart"], ["greedy"], ["perceptron"], ["mst", "perceptron"]])
 def test_a_sentence_of_12000_words_is_parsed_within_a_file(models, kinds, tmp_path, caplog):
     source = long_file(tmp_path / "in.conllu", 12_000)
-    parser = Parser(*(models[kind] for kind in kinds), device="cpu", threads=1)
+    parser = load(*(models[kind] for kind in kinds), device="cpu", threads=1)
     with caplog.at_level(logging.WARNING, "mh4"):
         assert parser.parse_file(source, tmp_path / "out.conllu") == (3, 12_012)
     before, long, after = read_conllu(tmp_path / "out.conllu", trees="required")
@@ -62,13 +62,13 @@ def test_a_sentence_of_12000_words_is_parsed_within_a_file(models, kinds, tmp_pa
 def test_the_cluster_parses_them_too(models, tmp_path):
     source = long_file(tmp_path / "in.conllu", LONGEST + 1)
     (shard,) = cut_shards(source)
-    assert parse_shard(Parser(models["perceptron"]).model, shard, tmp_path / "out.conllu").words == LONGEST + 13
+    assert parse_shard(load(models["perceptron"]), shard, tmp_path / "out.conllu").words == LONGEST + 13
     sentences = list(read_conllu(tmp_path / "out.conllu", trees="required"))
     assert len(sentences[1]) == LONGEST + 1
 
 
 def test_up_to_the_limit_a_sentence_is_parsed_as_one(models, tmp_path, caplog):
-    parser = Parser(models["perceptron"])
+    parser = load(models["perceptron"])
     with caplog.at_level(logging.WARNING, "mh4"):
         parser(tagged(WORDS * (LONGEST // len(WORDS))))
     assert not caplog.records
@@ -76,7 +76,7 @@ def test_up_to_the_limit_a_sentence_is_parsed_as_one(models, tmp_path, caplog):
 
 def test_heads_are_kept_up_to_the_limit_and_longer_sentences_are_named(models, tmp_path):
     source = long_file(tmp_path / "in.conllu", LONGEST + 1)
-    parser = Parser(models["mst"], device="cpu", threads=1)
+    parser = load(models["mst"], device="cpu", threads=1)
     message = rf"in.conllu:8: sentence all-of-it: has {LONGEST + 1} words; heads are kept in sentences of up to"
     with pytest.raises(DataError, match=message):
         parser.parse_file(source, tmp_path / "out.conllu", keep_heads=True)
@@ -137,7 +137,7 @@ def test_a_sentence_has_a_score_if_all_its_pieces_have():
 def test_what_a_sentence_in_pieces_goes_without_is_said(options, lost, models, monkeypatch, caplog):
     monkeypatch.setattr("mh4.parsers.base.LONGEST", 10)
     monkeypatch.setattr("mh4.parsers.long_sentences.PIECE", 6)
-    parser = Parser(models["chart"], device="cpu", threads=1)
+    parser = load(models["chart"], device="cpu", threads=1)
     (long,) = parser.parse([WORDS * 2], **options)
     assert long.confidence is None
     (warning,) = caplog.messages
@@ -158,13 +158,30 @@ def test_annotations_are_put_together():
         Sentence.from_words(["c", "d"]).replace(lemmas=["C", "D"], feats=["N=1"] * 2),
     ]
     assert joined([first, second], pieces, ROOT) == whole
-    assert str(joined([first, DataError("no tree")], pieces, ROOT)) == "no tree"
     first, second = replace(first, lemmas=("A", "B"), feats=("N=2", "_")), replace(second, upos=None)
     given = [pieces[0], pieces[1].replace(upos=["X", "Y"])]
     both = joined([first, second], given, ROOT)  # what is given is not predicted
     assert both.lemmas == ("A", "B", "C", "D")
     assert both.upos == ("D", "N", "X", "Y")
     assert both.feats is None  # where any word of a sentence has features, it has them all
+
+
+def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):
+    monkeypatch.setattr("mh4.parsers.long_sentences.PIECE", 2)
+    short, long = (Sentence.from_words(list(letters)) for letters in ("ab", "cdefgh"))
+
+    def answer(pieces):
+        assert [one.forms for one in pieces] == [("a", "b"), ("c", "d"), ("e", "f"), ("g", "h"), ("a", "b")]
+        annotation = Annotation(np.array([-1, 0, 1], np.int32), ("root", "obj"))
+        return Answers([annotation] * 5, {2: DataError("e f"), 3: DataError("g h")}, ["last"])
+
+    answers = in_pieces(answer, [short, long, short], Request(), ROOT, 4)
+    assert {i: str(error) for i, error in answers.errors.items()} == {1: "e f"}
+    assert [one.heads is None for one in answers.annotations] == [False, True, False]
+    assert "of 6 words, more than 4, is parsed in pieces of at most 2" in answers.warnings[0]
+    assert answers.warnings[1:] == ["last"]
+    with pytest.raises(DataError, match="e f"):
+        answers.checked()
 
 
 def test_relations_of_the_root_alone_stay_with_the_first_piece():

@@ -6,20 +6,20 @@ import pytest
 from paths import GOLDEN_FOLDER
 
 from mh4.data.conllu import read_conllu
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 
 
 @pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron"])
 def test_models_of_earlier_versions_parse_as_they_did(kind, tmp_path):
     folder = GOLDEN_FOLDER / "models" / kind
-    load_parser(folder, device="cpu", threads=1).parse_file(folder / "dev.conllu", tmp_path / "out.conllu")
+    load(folder, device="cpu", threads=1).parse_file(folder / "dev.conllu", tmp_path / "out.conllu")
     assert (tmp_path / "out.conllu").read_bytes() == (folder / "dev.conllu").read_bytes()
 
 
 def test_a_model_with_a_weight_for_each_column_finds_the_same_trees_and_fills_every_column(tmp_path):
     """Format 2; its UPOS were chosen before their analyses, so some are others today."""
     folder = GOLDEN_FOLDER / "models" / "annotating"
-    parser = load_parser(folder, device="cpu", threads=1)
+    parser = load(folder, device="cpu", threads=1)
     assert parser.annotates == {"upos", "xpos", "feats", "lemmas"}
     parser.parse_file(folder / "dev.conllu", tmp_path / "out.conllu", overwrite=True)
     same = 0

@@ -7,20 +7,17 @@ from itertools import product
 import numpy as np
 import pytest
 import torch
-from small import small_config, small_greedy_config
+from small import small_config, small_greedy_config, train
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence
 from mh4.parsers.config import PerceptronConfig, TransitionConfig
-from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 from mh4.parsers.relation_places import RelationPlaces
 from mh4.parsers.relations import NO_LIMIT, RelationReader, given_relations, limit_relations
 from mh4.parsers.request import Request
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.perceptron import train as train_perceptron
-from mh4.training.trainer import train
 
 NAMES = ("nsubj", "nsubj:pass", "obj", "x", "y", "root")
 UNIQUE = ("nsubj", "obj")
@@ -160,7 +157,7 @@ def test_older_models_keep_the_rule_of_ud():
 def test_every_kind_of_parser_keeps_relations_in_their_places(kind, odd_roots):
     """Roots are called SENT or FRAG, and some words below words are, too, by an arbitrary model."""
     folders, sentences = odd_roots
-    parser = EnsembleParser.load(list(folders.values())) if kind == "ensemble" else load_parser(folders[kind])
+    parser = load(*folders.values()) if kind == "ensemble" else load(folders[kind])
     found = parser.predict([Sentence.from_words(s.forms).replace(upos=s.upos) for s in sentences])
     for one in found:
         for head, name in zip(one.heads[1:], one.relations, strict=True):
@@ -179,7 +176,7 @@ def odd_roots(small_treebanks, tmp_path_factory):
     train(*paths, folder / "chart", config, device="cpu")
     greedy = small_greedy_config(TransitionConfig(system="arc-hybrid"), max_steps=1, evaluation_steps=1)
     train(*paths, folder / "greedy", greedy, device="cpu")
-    train_perceptron(*paths, folder / "perceptron", PerceptronConfig(iterations=1))
+    train(*paths, folder / "perceptron", PerceptronConfig(iterations=1))
     return {name: folder / name for name in ("chart", "greedy", "perceptron")}, list(read_conllu(paths[1]))
 
 
@@ -211,15 +208,15 @@ def test_impossible_limits_are_errors():
 )
 def test_options_that_do_not_go_together(options, message):
     with pytest.raises(ValueError, match=message):
-        Request.of(**options)
+        Request(**options)
 
 
 def test_trees_are_needed():
     with pytest.raises(ValueError, match="need trees; predict heads"):
-        Request.of("upos", confidence=True)
+        Request(predict="upos", confidence=True)
 
 
 def test_options_come_back():
     for options in ({"confidence": "all"}, {"unique": "nsubj,obj", "among": 4, "k_best": 2}, {"confidence": True}):
-        request = Request.of(**options)
-        assert Request.of(**request.options) == request
+        request = Request(**options)
+        assert Request(**request.options) == request

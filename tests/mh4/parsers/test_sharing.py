@@ -8,13 +8,13 @@ import pytest
 import torch
 from paths import GOLDEN_FOLDER
 
+import mh4
 from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence
-from mh4.parsers.ensemble import EnsembleParser
-from mh4.parsers.registry import PARSERS, load_parser
 
 MODELS = GOLDEN_FOLDER / "models"
 THREADS = 8
+KINDS = ("chart", "greedy", "perceptron")
 
 
 @pytest.fixture(scope="module")
@@ -27,16 +27,15 @@ def sentences():
 
 
 def load(kind):
-    if kind != "ensemble":
-        return load_parser(MODELS / kind, device="cpu", threads=2)
-    return EnsembleParser.load([MODELS / kind for kind in PARSERS], device="cpu", threads=2)
+    kinds = KINDS if kind == "ensemble" else [kind]
+    return mh4.load(*(MODELS / one for one in kinds), device="cpu", threads=2)
 
 
 def trees(parser, sentences):
     return [sentence.heads.tolist() for sentence in parser(sentences)]
 
 
-@pytest.mark.parametrize("kind", [*PARSERS, "ensemble"])
+@pytest.mark.parametrize("kind", [*KINDS, "ensemble"])
 def test_threads_get_the_trees_that_they_get_alone(kind, sentences):
     expected = trees(load(kind), sentences)
     parser = load(kind)
@@ -58,7 +57,7 @@ def two_threads():
 
 
 @pytest.mark.skipif("fork" not in multiprocessing.get_all_start_methods(), reason="no fork here")
-@pytest.mark.parametrize("kind", PARSERS)
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_forked_process_parses(kind, sentences, two_threads):
     parser = load(kind)
     expected = trees(parser, sentences)

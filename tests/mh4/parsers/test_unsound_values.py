@@ -9,7 +9,7 @@ from paths import GOLDEN_FOLDER
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.data.values import DEPREL, LEMMA, UPOS, sound
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
 
 MODELS = GOLDEN_FOLDER / "models"
 WORDS = Sentence(["Topebon", "rupo", "."], upos=["NOUN", "VERB", "PUNCT"])
@@ -47,9 +47,9 @@ def test_relations_that_no_file_may_hold_are_written_as_unknown(kind, blank, tmp
         if "root_relation" in vocabulary:
             vocabulary["root_relation"] = vocabulary["relations"][-1]
 
-    parser = load_parser(changed(kind, tmp_path / "m", change), device="cpu")
+    parser = load(changed(kind, tmp_path / "m", change), device="cpu")
     (parsed,) = parser.parse([WORDS])
-    known = load_parser(MODELS / kind, device="cpu").vocabulary.relations
+    known = load(MODELS / kind, device="cpu").vocabulary.relations
     assert set(parsed.relations) <= {"_", *known}
 
 
@@ -57,7 +57,7 @@ def test_lemmas_that_no_file_may_hold_are_made_by_rules(tmp_path):
     def change(vocabulary):
         vocabulary["columns"]["lexicon"] = dict.fromkeys(vocabulary["columns"]["lexicon"], " ")
 
-    parser = load_parser(changed("annotating", tmp_path / "m", change), device="cpu")
+    parser = load(changed("annotating", tmp_path / "m", change), device="cpu")
     for sentence in parser.parse(MODELS / "annotating" / "dev.conllu", predict="lemmas", overwrite=True):
         assert all(lemma.strip() for lemma in sentence.lemmas)
 
@@ -76,7 +76,7 @@ def test_lemmas_that_no_file_may_hold_are_made_by_rules(tmp_path):
 def test_what_is_wrong_with_a_vocabulary_is_said_in_a_line(change, message, tmp_path):
     folder = changed("annotating", tmp_path / "m", change)
     with pytest.raises(DataError, match=message) as failure:
-        load_parser(folder, device="cpu")
+        load(folder, device="cpu")
     assert str(failure.value).startswith(f"{folder / 'vocab.json'}: ")
     assert "\n" not in str(failure.value)
 
@@ -87,4 +87,4 @@ def test_other_formats_are_refused(number, tmp_path):
     config = json.loads((tmp_path / "m" / "config.json").read_text(encoding="utf-8")) | {"format": number}
     (tmp_path / "m" / "config.json").write_text(json.dumps(config), encoding="utf-8")
     with pytest.raises(DataError, match=r"config\.json: model format .*; this version reads formats 1 to 4"):
-        load_parser(tmp_path / "m", device="cpu")
+        load(tmp_path / "m", device="cpu")

@@ -17,7 +17,8 @@ from mh4.data.errors import DataError
 from mh4.data.sample import read_sample
 from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.registry import load_parser
+from mh4.parsers.registry import load
+from mh4.parsers.runtime import Runtime
 from mh4.service import cluster
 from mh4.service.cluster import _load, check_files, connect, parse_files
 
@@ -52,7 +53,7 @@ def inputs(tmp_path_factory):
 def parser(small_model, monkeypatch):
     """One process, which reads as far ahead as a shard is long."""
     monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", SHARD_WORDS)
-    return ChartParser.load(small_model, "cpu")
+    return ChartParser.load(small_model, device="cpu")
 
 
 def parse(model, inputs, folder, address, **options):
@@ -78,13 +79,13 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch):
-    """The arguments of every `connect`, which gives `Here`, and of every `load_parser`."""
+    """The arguments of every `connect`, which gives `Here`, and of every `load`."""
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     connections, loadings = [], []
 
-    def loaded(*arguments):
-        loadings.append(arguments)
-        return load_parser(*arguments)
+    def loaded(*folders, **options):
+        loadings.append((*folders, options))
+        return load(*folders, **options)
 
     @contextmanager
     def connected(*arguments):
@@ -92,7 +93,7 @@ def here(monkeypatch):
         yield Here
 
     monkeypatch.setattr(cluster, "connect", connected)
-    monkeypatch.setattr(cluster, "load_parser", loaded)
+    monkeypatch.setattr(cluster, "load", loaded)
     threads = torch.get_num_threads()
     yield SimpleNamespace(connections=connections, loadings=loadings)
     torch.set_num_threads(threads)
@@ -103,7 +104,7 @@ def here(monkeypatch):
 def test_workers_load_the_model_that_was_asked_for(search, threads, here, small_model, inputs, tmp_path):
     parse(small_model, inputs[1:], tmp_path, "somewhere", search=search, threads=threads)
     assert here.connections == [("somewhere", threads)]
-    assert here.loadings == [(str(small_model), "cpu", search, threads or 1)]
+    assert here.loadings == [(str(small_model), {"device": "cpu", "search": search, "threads": threads or 1})]
     assert torch.get_num_threads() == (threads or 1)
 
 
@@ -137,7 +138,7 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
 def test_columns_are_those_of_one_process(annotating_model, inputs, local_cluster, tmp_path, caplog):
     bare = tmp_path / "bare.conllu"
     write_conllu((Sentence.from_words(sentence.forms) for sentence in read_conllu(inputs[0])), bare)
-    ChartParser.load(annotating_model, "cpu").parse_file(bare, tmp_path / "expected.conllu", predict="tags,lemmas")
+    load(annotating_model, device="cpu").parse_file(bare, tmp_path / "expected.conllu", predict="tags,lemmas")
     address = local_cluster.scheduler_address
     parse(annotating_model, [bare], tmp_path / "out", address, predict="tags,lemmas")
     assert (tmp_path / "out" / "bare.conllu").read_bytes() == (tmp_path / "expected.conllu").read_bytes()
@@ -189,7 +190,7 @@ def test_what_is_asked_for_reaches_the_workers(small_model, inputs, tmp_path, mo
     monkeypatch.setattr(cluster, "_in_order", noted)
     parse(small_model, inputs, tmp_path / "out", "nobody", search="beam:3", threads=2, keep_heads=True, errors="skip")
     (job,) = jobs
-    assert (job.device, job.search, job.threads, job.skip) == ("cpu", "beam:3", 2, True)
+    assert (job.runtime, job.skip) == (Runtime("cpu", 2, "beam:3"), True)
     assert job.request.keep_heads
     threads = torch.get_num_threads()
     parser = _load(job)

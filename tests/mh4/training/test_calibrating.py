@@ -146,11 +146,11 @@ def test_a_damaged_calibration_stops_nothing_else_and_is_repaired(model, small_t
     (model / CALIBRATION).write_bytes(content)
     if not listed:
         (model / "SHA256SUMS").unlink()
-    parser = mh4.Parser(model, device="cpu")
+    parser = mh4.load(model, device="cpu")
     assert len(parser(["a", "b"])) == 2
     assert len(parser.k_best(["a", "b"], 2)) == 2
     with pytest.raises(DataError, match=rf"calibration\.json: .*; mh4 calibrate {model} DEV makes a new one"):
         parser(["a", "b"], confidence=True)
     calibrate(model, small_treebanks[1], device="cpu")
     assert (model / CALIBRATION).read_bytes() == before
-    assert mh4.Parser(model, device="cpu")(["a", "b"], confidence=True)[0].confidence
+    assert mh4.load(model, device="cpu")(["a", "b"], confidence=True)[0].confidence

@@ -11,7 +11,7 @@ import pytest
 import small
 import torch
 from safetensors.torch import load_file
-from small import log_of, same_weights, small_config
+from small import log_of, same_weights, small_config, train
 
 from mh4.data.errors import DataError
 from mh4.models.randomness import Randomness
@@ -22,14 +22,13 @@ from mh4.parsers.definition import Definition
 from mh4.parsers.folder import read_config, read_state, write_tensors
 from mh4.training.checkpoint import Checkpoint
 from mh4.training.schedule import Progress
-from mh4.training.trainer import Trainer, train
+from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 RUN = """
 import sys, time
 sys.path.insert(0, sys.argv[1])
-from small import small_config
-from mh4.training.trainer import train
+from small import small_config, train
 train(sys.argv[2], sys.argv[3], sys.argv[4], small_config(max_steps=40), device="cpu", resume=True,
       on_step=lambda *_: time.sleep(0.1))
 """

@@ -117,7 +117,7 @@ def test_random_numbers_of_a_host_program_stay_its_own(trained):
     train, folder = trained
     torch.manual_seed(7)
     before = torch.get_rng_state()
-    train("seeded", on_step=lambda *_: mh4.Parser.load(folder / "quiet", device="cpu"))
+    train("seeded", on_step=lambda *_: mh4.load(folder / "quiet", device="cpu"))
     assert torch.equal(torch.get_rng_state(), before)
     assert same_weights(folder / "quiet", folder / "seeded")
 
@@ -183,8 +183,8 @@ HOSTS = {
 @pytest.mark.parametrize("host", HOSTS)
 def test_settings_of_a_host_program_change_nothing(host, trained, small_treebanks):
     train, folder = trained
-    quiet = mh4.Parser.load(folder / "quiet", device="cpu")
-    options = {"confidence": "all"} if quiet.model.can_keep_heads else {}
+    quiet = mh4.load(folder / "quiet", device="cpu")
+    options = {"confidence": "all"} if quiet.can_keep_heads else {}
     dev = list(mh4.read_conllu(small_treebanks[1]))
     expected = [sentence.to_dict() for sentence in quiet(dev, **options)]
     name = f"under {host}"
@@ -192,7 +192,7 @@ def test_settings_of_a_host_program_change_nothing(host, trained, small_treebank
         train(name, max_steps=3, overwrite=True)
         train(name, resume=True)
         inside = [sentence.to_dict() for sentence in quiet(dev, **options)]
-        loaded = mh4.Parser.load(folder / "quiet", device="cpu")
+        loaded = mh4.load(folder / "quiet", device="cpu")
     assert same_weights(folder / "quiet", folder / name)
     assert load_file(folder / name / "training.safetensors").keys() == (
         load_file(folder / "quiet" / "training.safetensors").keys()

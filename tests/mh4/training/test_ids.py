@@ -3,13 +3,12 @@
 import logging
 
 import pytest
-from small import ANNOTATING, changed, small_config
+from small import ANNOTATING, changed, small_config, train
 
 from mh4.data.conllu import write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.parsers.vocabulary import Vocabulary
-from mh4.training.trainer import train
 from mh4.training.treebanks import read_gold, without_ids
 
 

@@ -4,21 +4,20 @@ import json
 from datetime import datetime
 
 import pytest
-from small import small_config
+from small import small_config, train
 
 import mh4
 from mh4.data.errors import DataError
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.registry import load_parser
-from mh4.training import perceptron, trainer
+from mh4.parsers.registry import load
 
 
 def trained(kind, treebanks, folder, **options):
     if kind == "perceptron":
-        perceptron.train(*treebanks, folder, PerceptronConfig("arc-eager", iterations=2), **options)
+        train(*treebanks, folder, PerceptronConfig("arc-eager", iterations=2), **options)
     else:
-        trainer.train(*treebanks, folder, small_config("mst"), device="cpu", **options)
-    return load_parser(folder, device="cpu")
+        train(*treebanks, folder, small_config("mst"), device="cpu", **options)
+    return load(folder, device="cpu")
 
 
 @pytest.mark.parametrize("kind", ["chart", "perceptron"])
@@ -43,11 +42,11 @@ def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, t
     path = tmp_path / "m" / "meta.json"
     assert trained("perceptron", small_treebanks, tmp_path / "m").meta["language"] is None
     path.unlink()
-    assert load_parser(tmp_path / "m").meta == {}
+    assert load(tmp_path / "m").meta == {}
     path.write_text("[")
     (tmp_path / "m" / "SHA256SUMS").unlink()
     with pytest.raises(DataError, match=r"meta\.json: not valid JSON"):
-        load_parser(tmp_path / "m")
+        load(tmp_path / "m")
     assert trained("perceptron", small_treebanks, tmp_path / "m", overwrite=True).meta["dev"]
 
 

@@ -4,13 +4,11 @@ import subprocess
 import sys
 
 import pytest
-from small import small_config
+from small import small_config, train
 
 from mh4.data.errors import DataError
 from mh4.parsers.config import PerceptronConfig
-from mh4.training import perceptron
 from mh4.training.ownership import sole_owner
-from mh4.training.trainer import train
 
 HOLD = """
 import sys, time
@@ -38,7 +36,7 @@ def test_a_second_training_is_told_who_owns_the_folder(options, owned, small_tre
     with pytest.raises(DataError, match=rf"m: process {process.pid} on .* is training a model in this folder"):
         train(*small_treebanks, folder, small_config(), device="cpu", **options)
     with pytest.raises(DataError, match="is training a model"):
-        perceptron.train(*small_treebanks, folder, PerceptronConfig(iterations=1), overwrite=True)
+        train(*small_treebanks, folder, PerceptronConfig(iterations=1), overwrite=True)
     assert not (folder / "config.json").exists()
 
 

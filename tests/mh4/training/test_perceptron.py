@@ -5,6 +5,7 @@ from dataclasses import asdict
 
 import numpy as np
 import pytest
+from small import train
 
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
@@ -19,7 +20,8 @@ from mh4.parsers.perceptron.loops import score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
 from mh4.parsers.systems import apply, find_costs, follow, initialize, list_candidates, prepare
-from mh4.training.perceptron import PerceptronTrainer, fit, train
+from mh4.training.perceptron import PerceptronTrainer, fit
+from mh4.training.treebanks import read_gold
 from mh4.transitions.arrays.state import ARGUMENT, CONTEXT, DEPENDENT, HEAD, TRANSITION
 from mh4.trees.evaluation import attachment_scores
 
@@ -174,11 +176,15 @@ def test_the_folder_holds_the_best_epoch(small_treebanks, tmp_path):
 def test_model_folder(sample, small_treebanks, tmp_path):
     folder, lines = tmp_path / "model", []
     config = PerceptronConfig("arc-eager", iterations=2)
-    parser = train(*small_treebanks, folder, config, on_evaluation=lines.append)
+    progress = train(*small_treebanks, folder, config, on_evaluation=lines.append)
     assert read_config(folder) == config
     assert [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] == lines
     loaded = PerceptronParser.load(folder)
     assert loaded.config == config
+    best = max(lines, key=lambda line: (line["dev_las"], line["dev_uas"]))
+    assert (progress.step, progress.best_step) == (2, best["epoch"])
+    assert (progress.best_uas, progress.best_las) == (best["dev_uas"], best["dev_las"])
+    parser = fit(config, *(read_gold(path) for path in small_treebanks))
     assert loaded.vocabulary == parser.vocabulary
     sentences = sample[1][:40]
     for a, b in zip(parser.predict(sentences), loaded.predict(sentences), strict=True):

@@ -9,10 +9,9 @@ import time
 from pathlib import Path
 
 import pytest
-from small import small_config
+from small import small_config, train
 
 import mh4
-from mh4.training import trainer
 from mh4.training.segmenter import segmenter_beside, segmenter_options
 
 QUICK = "epochs=1;dimension=16;segment_size=20"
@@ -20,9 +19,9 @@ QUICK = "epochs=1;dimension=16;segment_size=20"
 
 def test_a_network_gets_one(small_treebanks, tmp_path, caplog):
     caplog.set_level(logging.INFO, "mh4")
-    trainer.train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=QUICK)
+    train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=QUICK)
     assert [line for line in caplog.messages if line.startswith("segmenter: epoch 1 of 1, dev tokens ")]
-    document = mh4.Parser(tmp_path / "n", device="cpu")("Zub ulv. Tor teg.")
+    document = mh4.load(tmp_path / "n", device="cpu")("Zub ulv. Tor teg.")
     assert document.text.split() == ["Zub", "ulv.", "Tor", "teg."]
     assert all(len(sentence.roots) == 1 for sentence in document)
 
@@ -30,7 +29,7 @@ def test_a_network_gets_one(small_treebanks, tmp_path, caplog):
 def test_a_perceptron_gets_none_as_text_has_no_tags(small_treebanks, tmp_path):
     options = {"system": "arc-eager", "scorer": "perceptron", "epochs": 1}
     parser = mh4.train(*small_treebanks, tmp_path / "p", **options)
-    assert parser.model.segmenter is None
+    assert parser.segmenter is None
     assert not (tmp_path / "p" / "segmenter.udpipe").exists()
     with pytest.raises(ValueError, match="a perceptron cannot parse text"):
         mh4.train(*small_treebanks, tmp_path / "q", segmenter="epochs=3", **options)
@@ -50,9 +49,9 @@ def test_treebanks_that_can_be_read_only_once_teach_a_segmenter_too(small_treeba
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     config = small_config(max_steps=2)
-    trainer.train(*pipes, tmp_path / "piped", config, device="cpu", segmenter=QUICK)
+    train(*pipes, tmp_path / "piped", config, device="cpu", segmenter=QUICK)
     writer.join()
-    trainer.train(*small_treebanks, tmp_path / "files", config, device="cpu", segmenter=QUICK)
+    train(*small_treebanks, tmp_path / "files", config, device="cpu", segmenter=QUICK)
     models = [(tmp_path / name / "segmenter.udpipe").read_bytes() for name in ("piped", "files")]
     assert models[0] == models[1]
 
@@ -62,7 +61,7 @@ def test_a_model_that_is_replaced_loses_its_segmenter(text_model, small_treebank
     for path in text_model.iterdir():
         (tmp_path / "m" / path.name).write_bytes(path.read_bytes())
     assert (tmp_path / "m" / "segmenter.udpipe").exists()
-    trainer.train(*small_treebanks, tmp_path / "m", small_config(max_steps=1), device="cpu", overwrite=True)
+    train(*small_treebanks, tmp_path / "m", small_config(max_steps=1), device="cpu", overwrite=True)
     assert not (tmp_path / "m" / "segmenter.udpipe").exists()
 
 

@@ -8,18 +8,17 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
-from small import log_of, same_weights, small_config
+from small import log_of, same_weights, small_config, train
 
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import decoder_names
-from mh4.decoders.closest import closest_tree
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import GreedyConfig
 from mh4.parsers.definition import Definition
 from mh4.training.objectives import make_objective
-from mh4.training.trainer import Trainer, train
+from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 
@@ -160,7 +159,7 @@ def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
     changed = [e for e in trainer.examples if (e.heads != e.sentence.heads).any()]
     assert changed
     for example in changed:
-        np.testing.assert_array_equal(example.heads, closest_tree(example.sentence.heads, parser.decoder))
+        np.testing.assert_array_equal(example.heads, parser.decoder.closest_tree(example.sentence.heads))
 
 
 def test_half_of_the_heads_are_learnt_from(small_treebanks, tmp_path):

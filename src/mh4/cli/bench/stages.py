@@ -16,13 +16,13 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
-from mh4.parsers.base import TreebankParser
+from mh4.parsers.base import Parser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.definition import Definition
 from mh4.parsers.network import NetworkParser
 from mh4.parsers.profiling import Profile, stage
-from mh4.parsers.registry import load_parser, new_parser
+from mh4.parsers.registry import load, new_parser
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -90,10 +90,10 @@ def _count_operations(trainer: Trainer, batches: Sequence[Sequence[int]]) -> dic
 
 def parser_to_measure(
     model: str | Path | None, sentences: Iterable[Sentence], decoder: str, device: str, threads: int | None
-) -> TreebankParser:
+) -> Parser:
     """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
     if model is not None:
-        return load_parser(model, device, threads=threads)
+        return load(model, device=device, threads=threads)
     parser = ChartParser(Definition.learn(ChartConfig(decoder=decoder), list(sentences)), device)
     parser.threads = threads
     return parser

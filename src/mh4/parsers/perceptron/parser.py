@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Self
 
 import numpy as np
 import torch
@@ -12,13 +13,13 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.data.values import DEPREL, sound
 
-from ..base import TreebankParser, check_greedy
+from ..answers import Answers
+from ..base import Parser
 from ..config import PerceptronConfig
 from ..folder import (
     CONFIG,
     VOCABULARY,
     WEIGHTS,
-    named_folder,
     read_definition,
     read_meta,
     read_tensors,
@@ -26,6 +27,7 @@ from ..folder import (
     write_tensors,
 )
 from ..request import Request
+from ..runtime import Runtime, check_greedy
 from ..systems import get_system
 from .loops import Actions, new_room, parse_text
 from .vocabulary import PerceptronVocabulary
@@ -34,7 +36,7 @@ from .weights import ARRAYS, from_lists
 UNKNOWN_TAG = "_"
 
 
-class PerceptronParser(TreebankParser):
+class PerceptronParser(Parser, kind=PerceptronConfig.kind):
     """A greedy transition-based parser scored by an averaged perceptron.
 
     Parameters
@@ -68,29 +70,8 @@ class PerceptronParser(TreebankParser):
         return f"<PerceptronParser: {self.config.system}>"
 
     @classmethod
-    def load(
-        cls, folder: str | Path, device: str = "auto", search: str = "greedy", threads: int | None = None
-    ) -> PerceptronParser:
-        """Read a trained model.
-
-        Parameters
-        ----------
-        folder
-            A model folder: config.json, vocab.json, weights.safetensors.
-        device, threads
-            Of no account: perceptrons run on the CPU, in the thread that calls them.
-        search : {"exact", "greedy"}
-            Both mean the one that it has.
-
-        Raises
-        ------
-        DataError
-            Something in the folder is missing or damaged, or it holds a model of another kind.
-        ValueError
-            Another search.
-        """
-        check_greedy(search)
-        folder = named_folder(folder)
+    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
+        check_greedy(runtime.search)
         config, vocabulary, _ = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
         tensors = read_tensors(folder / WEIGHTS)
         actions = Actions.of(get_system(config.system), vocabulary.places.allowed(vocabulary.relations))
@@ -105,10 +86,10 @@ class PerceptronParser(TreebankParser):
             {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
         )
 
-    def _answer(self, sentences: Sequence[Sentence], request: Request) -> list[Annotation | DataError]:
-        problems = [self._missing_tag(sentence) for sentence in sentences]
-        parsed = iter(self._parse_tagged([one for one, bad in zip(sentences, problems, strict=True) if bad is None]))
-        return [next(parsed) if problem is None else problem for problem in problems]
+    def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        problems = {i: error for i, one in enumerate(sentences) if (error := self._missing_tag(one))}
+        parsed = iter(self._parse_tagged([one for i, one in enumerate(sentences) if i not in problems]))
+        return Answers([Annotation() if i in problems else next(parsed) for i in range(len(sentences))], problems)
 
     def _missing_tag(self, sentence: Sentence) -> DataError | None:
         """The error of a sentence in which a word lacks the tag that its features are made of."""

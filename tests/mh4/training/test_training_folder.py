@@ -5,16 +5,15 @@ import shutil
 
 import pytest
 from safetensors.torch import load_file
-from small import log_of, same_weights, small_config
+from small import log_of, same_weights, small_config, train
 
 import mh4
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.registry import load_parser
-from mh4.training import perceptron, trainer
-from mh4.training.model_folder import ModelFolder
-from mh4.training.trainer import train
+from mh4.parsers.config import ChartConfig, PerceptronConfig
+from mh4.parsers.registry import load
+from mh4.training import running, trainer
+from mh4.training.training_folder import TrainingFolder
 
 QUICK = "epochs=1;dimension=16;segment_size=20"
 
@@ -52,16 +51,16 @@ def test_an_older_model_stays_until_there_is_a_new_one(older, small_treebanks):
     assert [report["step"] for report in log_of(older)] == [4]
     assert not (older / "segmenter.udpipe").exists()
     assert not (older / "calibration.json").exists()
-    note = f"the best model so far is in {older}, without a calibration (--confidence); continue with --resume"
+    note = f"the best model so far is in {older}, without a calibration for confidence; continue with resume=True"
     assert interruption.value.__notes__ == [note]
 
 
-@pytest.mark.parametrize("trains", [train, perceptron.train])
-def test_an_older_model_outlives_a_training_that_fails(trains, older, small_treebanks):
+@pytest.mark.parametrize("config", [ChartConfig(), PerceptronConfig()])
+def test_an_older_model_outlives_a_training_that_fails(config, older, small_treebanks):
     before = content(older)
     train_file, dev = small_treebanks
     with pytest.raises(DataError):
-        trains(train_file, dev.parent / "missing.conllu", older, overwrite=True)
+        train(train_file, dev.parent / "missing.conllu", older, config, overwrite=True)
     assert content(older) == before
 
 
@@ -70,7 +69,7 @@ def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older
     (older / "training.safetensors").unlink()
     with pytest.raises(KeyboardInterrupt) as interruption:
         train(*small_treebanks, older, small_config(), device="cpu", resume=True, on_step=interrupt_at(3))
-    assert "start over with --resume" in interruption.value.__notes__[0]
+    assert "start over with resume=True" in interruption.value.__notes__[0]
     assert not (older / "log.jsonl").exists()
     assert (older / "segmenter.udpipe").read_bytes() == b"of the older model"
     assert not (older / "calibration.json").exists()
@@ -106,22 +105,22 @@ def test_what_diverges_late_leaves_the_best_model(small_treebanks, tmp_path, mon
     monkeypatch.setattr(trainer.Trainer, "run", lambda self: trainers.append(self) or run(self))
     with pytest.raises(ValueError, match=r"the best model so far is in .*m, without a calibration"):
         train(*small_treebanks, tmp_path / "m", small_config("mst"), device="cpu", on_evaluation=diverge)
-    load_parser(tmp_path / "m", device="cpu")
+    load(tmp_path / "m", device="cpu")
 
 
 def test_an_older_model_gives_way_to_another_kind(older, small_treebanks):
     config = PerceptronConfig(iterations=1)
-    perceptron.train(*small_treebanks, older, config, overwrite=True)
-    assert load_parser(older).config == config
+    train(*small_treebanks, older, config, overwrite=True)
+    assert load(older).config == config
     assert not (older / "segmenter.udpipe").exists()
     train(*small_treebanks, older, small_config("mst"), device="cpu", overwrite=True)
-    assert load_parser(older, device="cpu").config == small_config("mst")
+    assert load(older, device="cpu").config == small_config("mst")
 
 
 def test_calibration_comes_before_the_segmenter(small_treebanks, tmp_path, monkeypatch):
     """Ctrl-C while the segmenter is trained: what is missing is named, and resumption adds it."""
     folder, seen = tmp_path / "m", []
-    whole = trainer.segmenter_beside
+    whole = running.segmenter_beside
 
     class Waiting:
         def __enter__(self):
@@ -132,15 +131,15 @@ def test_calibration_comes_before_the_segmenter(small_treebanks, tmp_path, monke
             raise KeyboardInterrupt
 
     with monkeypatch.context() as patched:
-        patched.setattr(trainer, "segmenter_beside", lambda *_: Waiting())
+        patched.setattr(running, "segmenter_beside", lambda *_: Waiting())
         with pytest.raises(KeyboardInterrupt) as interruption:
             train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK)
     assert seen == [True]
-    note = f"the best model so far is in {folder}, without a segmenter (--text); continue with --resume"
+    note = f"the best model so far is in {folder}, without a segmenter for text; continue with resume=True"
     assert interruption.value.__notes__ == [note]
     calibration = (folder / "calibration.json").read_bytes()
     before = (folder / "weights.safetensors").read_bytes()
-    assert trainer.segmenter_beside is whole
+    assert running.segmenter_beside is whole
     train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK, resume=True)
     assert (folder / "segmenter.udpipe").stat().st_size > 0
     assert (folder / "calibration.json").read_bytes() == calibration
@@ -176,8 +175,8 @@ def test_an_interrupted_perceptron_says_what_is_left(small_treebanks, tmp_path):
 
     folder = tmp_path / "m"
     with pytest.raises(KeyboardInterrupt) as interruption:
-        perceptron.train(*small_treebanks, folder, PerceptronConfig(), segmenter=QUICK, on_evaluation=interrupt)
-    note = f"the best model so far is in {folder}, without a segmenter (--text); start again with --overwrite"
+        train(*small_treebanks, folder, PerceptronConfig(), on_evaluation=interrupt)
+    note = f"the best model so far is in {folder}; start again with overwrite=True"
     assert interruption.value.__notes__ == [note]
     assert len(load_file(folder / "weights.safetensors")) > 0
 
@@ -189,12 +188,12 @@ def test_a_folder_without_a_name_is_none(options, small_treebanks, tmp_path, mon
         mh4.train(*small_treebanks, "", segmenter=False, **options)
     assert not list(tmp_path.iterdir())
     with pytest.raises(ValueError, match="the model folder has no name"):
-        mh4.Parser.load("")
+        mh4.load("")
 
 
 def test_a_model_may_be_trained_in_the_working_folder(small_model, small_treebanks, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     train(*small_treebanks, ".", small_config(), device="cpu")
     assert same_weights(tmp_path, small_model)
-    ModelFolder(tmp_path).save(lambda: None)
+    TrainingFolder(tmp_path).save(lambda: None)
     assert not (tmp_path / "calibration.json").exists()

@@ -11,10 +11,10 @@ from mh4.parsers.checksums import remove_files
 from mh4.parsers.folder import CALIBRATION, LOG, META, SEGMENTER, STATE, WEIGHTS
 
 OF_A_MODEL = (STATE, LOG, WEIGHTS, META, SEGMENTER, CALIBRATION)  # and its definition, which is always written anew
-_NEEDED_FOR = {SEGMENTER: "a segmenter (--text)", CALIBRATION: "a calibration (--confidence)"}
+_NEEDED_FOR = {SEGMENTER: "a segmenter for text", CALIBRATION: "a calibration for confidence"}
 
 
-class ModelFolder:
+class TrainingFolder:
     """Writes models, each better than the one before, and makes room for the first.
 
     Parameters
@@ -77,8 +77,8 @@ class ModelFolder:
             if self.holds_another or self._lacks(WEIGHTS):
                 how = "start again"
             elif not self.goes_on:
-                how = "start again with --overwrite"
+                how = "start again with overwrite=True"
             else:
-                how = "start over with --resume" if self._lacks(STATE) else "continue with --resume"
+                how = "start over with resume=True" if self._lacks(STATE) else "continue with resume=True"
             interruption.add_note(f"{self.state()}; {how}")
             raise

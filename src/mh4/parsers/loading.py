@@ -1,0 +1,79 @@
+"""Model folders to parsers, of whatever kind: `mh4.load`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, ClassVar, Self
+
+from mh4.data.segmenter import SegmenterModel
+
+from .folder import named_folder, read_config, read_segmenter
+from .runtime import Runtime, check_combination
+
+
+class Loaded:
+    """What can be loaded: a class says which ``kind`` of configuration it is for."""
+
+    segmenter: SegmenterModel | None = None
+
+    _kinds: ClassVar[dict[str, type[Any]]] = {}  # classes by the kind of their configuration
+
+    def __init_subclass__(cls, kind: str | None = None, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if kind is not None:
+            Loaded._kinds[kind] = cls
+
+    @classmethod
+    def load(
+        cls,
+        *folders: str | Path,
+        device: str = "auto",
+        threads: int | None = None,
+        search: str = "exact",
+        combine: str = "votes",
+    ) -> Self:
+        """Read a trained model of any kind, or several, which make an ensemble.
+
+        Parameters
+        ----------
+        *folders
+            Model folders; the best model first.
+        device : {"auto", "cpu", "cuda"}
+            Where networks run; ``auto`` uses CUDA if available.
+        threads : int, optional
+            CPU threads for decoding; by default one per core.
+        search : {"exact", "beam:K", "greedy"}
+            How a model with a decoder finds the tree; transition-based parsers are greedy in any case.
+        combine : {"votes", "scores"}
+            How an ensemble decides; see `mh4.parsers.ensemble.EnsembleParser`.
+
+        Raises
+        ------
+        DataError
+            Something in a folder is missing or damaged, or it holds a model of another kind than the class.
+        ValueError, TypeError
+            No folder, or an option that is unknown or that a model does not have.
+        """
+        runtime = Runtime(device, threads, search)
+        check_combination(combine)
+        if not folders:
+            raise ValueError('no model: write mh4.load("FOLDER")')
+        for folder in folders:
+            if not isinstance(folder, str | Path):
+                raise TypeError(
+                    f"a model is a folder; write mh4.load('A', 'B') for an ensemble of several, not {folder!r}"
+                )
+        members = [cls._load(named_folder(folder), runtime) for folder in folders]
+        return members[0] if len(members) == 1 else cls._kinds["ensemble"](members, combine=combine)
+
+    @classmethod
+    def _load(cls, folder: Path, runtime: Runtime) -> Self:
+        own = cls._kinds[read_config(folder).kind]
+        parser = (own if issubclass(own, cls) else cls).read_folder(folder, runtime)
+        parser.segmenter = read_segmenter(folder)
+        return parser
+
+    @classmethod
+    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
+        """Read a model of this kind, without its segmenter; a DataError if the folder holds another kind."""
+        raise NotImplementedError

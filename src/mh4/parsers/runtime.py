@@ -1,0 +1,55 @@
+"""How a loaded model runs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mh4.decoders.search import beam_width
+from mh4.models.devices import check_device
+
+from .checking import check_number
+
+COMBINATIONS = ("votes", "scores")  # of several models
+
+
+@dataclass(frozen=True)
+class Runtime:
+    """Where, how widely and how exactly a model searches for trees.
+
+    Attributes
+    ----------
+    device : {"auto", "cpu", "cuda"}
+        Where a network runs; ``auto`` uses CUDA if available.
+    threads : int, optional
+        CPU threads for decoding; by default one per core.
+    search : {"exact", "beam:K", "greedy"}
+        How a model with a decoder finds the tree; transition-based parsers are greedy in any case.
+
+    Raises
+    ------
+    ValueError, TypeError
+        An unknown device or search; no number of threads.
+    """
+
+    device: str = "auto"
+    threads: int | None = None
+    search: str = "exact"
+
+    def __post_init__(self) -> None:
+        check_device(self.device)
+        beam_width(self.search)
+        if self.threads is not None:
+            check_number("threads", self.threads)
+
+
+def check_combination(combine: str) -> None:
+    """ValueError unless it is one of `COMBINATIONS`."""
+    if combine not in COMBINATIONS:
+        raise ValueError(f"unknown combination {combine!r}; known: {', '.join(COMBINATIONS)}")
+
+
+def check_greedy(search: str) -> None:
+    """ValueError for a way to search that no greedy parser has."""
+    beam_width(search)
+    if search not in ("exact", "greedy"):
+        raise ValueError(f"search {search!r} is for chart parsers; this is a greedy transition-based parser")

@@ -1,0 +1,189 @@
+"""How a network and how a perceptron is trained, as steps of the life cycle in `running`."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from contextlib import ExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, cast
+
+from mh4.data.conllu import Trees
+from mh4.data.errors import DataError
+from mh4.models.checked import problems_in_words
+from mh4.models.devices import deterministic, torch_threads
+from mh4.models.host_settings import settings_put_aside
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
+from mh4.parsers.definition import Definition
+from mh4.parsers.folder import (
+    CALIBRATION,
+    CONFIG,
+    LOG,
+    SEGMENTER,
+    STATE,
+    read_config,
+    read_definition,
+    write_definition,
+)
+from mh4.parsers.perceptron.parser import PerceptronParser
+from mh4.parsers.registry import new_parser
+from mh4.parsers.vocabulary import Vocabulary
+
+from .calibrating import calibrate_best
+from .job import TrainingJob
+from .origin import OnEvaluation, Treebank
+from .perceptron import fit
+from .schedule import Progress
+from .trainer import Trainer
+from .training_folder import OF_A_MODEL, TrainingFolder
+from .treebanks import read_gold, without_ids
+from .workers import Workers
+
+Treebanks = tuple[Treebank, Treebank]  # train and dev
+
+
+class Fitter(ABC):
+    """Trains one kind of parser.
+
+    Attributes
+    ----------
+    resumes : bool
+        Whether a training that was interrupted can go on.
+    """
+
+    resumes: bool
+
+    @property
+    def lead(self) -> bool:
+        """Whether this process writes files and reports."""
+        return True
+
+    @abstractmethod
+    def read(self) -> Treebanks:
+        """The gold trees of train and dev."""
+
+    @abstractmethod
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, str | None]:
+        """Get ready to train; returns the folder, and the options of the segmenter if one is to be trained."""
+
+    @abstractmethod
+    def fit(self) -> Progress:
+        """Train; the best model on dev is in the folder."""
+
+
+class PerceptronFitter(Fitter):
+    """Trains an averaged perceptron."""
+
+    resumes = False
+
+    def __init__(self, job: TrainingJob) -> None:
+        self.job = job
+        self.config = cast(PerceptronConfig, job.config)
+
+    def read(self) -> Treebanks:
+        job = self.job
+        return (job.train, read_gold(job.train, job.errors)), (job.dev, read_gold(job.dev, job.errors))
+
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, None]:
+        self.treebanks, self.report = treebanks, report
+        self.place = TrainingFolder(self.job.folder, OF_A_MODEL, goes_on=False)
+        return self.place, None
+
+    def fit(self) -> Progress:
+        (_, train), (_, dev) = self.treebanks
+        progress = Progress()
+
+        def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
+            progress.step = progress.epoch = report["epoch"]
+            progress.seconds = report["seconds"]
+            if report["best"]:
+                progress.best_uas, progress.best_las = report["dev_uas"], report["dev_las"]
+                progress.best_step = progress.step
+                self.place.save(lambda: parser.write(self.job.folder))
+            with (self.job.folder / LOG).open("a", encoding="utf-8") as stream:
+                stream.write(json.dumps(report) + "\n")
+            if self.report is not None:
+                self.report(report)
+
+        fit(self.config, train, dev, on_epoch)
+        return progress
+
+
+class NetworkFitter(Fitter):
+    """Trains a network; the processes that `torchrun` started do it together."""
+
+    resumes = True
+
+    def __init__(self, job: TrainingJob, stack: ExitStack) -> None:
+        self.job, self.stack = job, stack
+        self.config = cast(NetworkParserConfig, job.config)
+        stack.enter_context(settings_put_aside(learns=True))
+        stack.enter_context(torch_threads(job.threads))
+        self.workers = Workers.join(job.device)
+        stack.callback(self.workers.leave)
+
+    @property
+    def lead(self) -> bool:
+        return self.workers.lead
+
+    def read(self) -> Treebanks:
+        job = self.job
+        trees: Trees = "partial" if isinstance(self.config, ChartConfig) else "required"
+        train = without_ids(read_gold(job.train, job.errors, trees), job.train)
+        return (job.train, train), (job.dev, read_gold(job.dev, job.errors))
+
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, str | None]:
+        job, config, folder, workers = self.job, self.config, self.job.folder, self.workers
+        (_, train), (_, self.dev) = treebanks
+        try:
+            with problems_in_words(Vocabulary):
+                definition = Definition.learn(config, train)
+        except ValueError as error:
+            raise DataError(f"{job.train}: {error}") from None
+        resumes = job.resume and (folder / CONFIG).exists()
+        if resumes:
+            _check_definition(folder, definition, job.train)
+        continues = resumes and (folder / STATE).exists()
+        self.parser = new_parser(definition, job.device)
+        self.parser.threads = job.threads or workers.threads
+        self.stack.enter_context(deterministic(self.parser.device))
+        segmenter = None if not self.lead or (resumes and (folder / SEGMENTER).exists()) else job.segmenter_options
+        wanted = {SEGMENTER} if segmenter else set()
+        wanted |= {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
+        define = partial(write_definition, folder, *definition)
+        outdated = () if continues else (STATE, LOG) if resumes else OF_A_MODEL
+        place = TrainingFolder(folder, outdated, None if continues else define, wanted)
+        on_step, on_preparation = (job.on_step, job.on_preparation) if self.lead else (None, None)
+        self.trainer = Trainer(self.parser, train, self.dev, folder, on_step, report, workers, place, on_preparation)
+        workers.gather(None)  # all have looked at the folder before it is written to
+        if continues:
+            self.trainer.resume()
+            if self.lead:
+                define()  # limits may be others now
+        return place, segmenter
+
+    def fit(self) -> Progress:
+        progress = self.trainer.run()
+        if self.lead:
+            calibrate_best(self.parser, self.dev, self.job.folder)
+        del self.trainer  # it holds on to the other processes
+        return progress
+
+
+def _check_definition(folder: Path, definition: Definition[Any], train: str | Path) -> None:
+    """`DataError` unless training with these settings can go on with the model that is there."""
+    config, vocabulary, encoder_files = definition
+    if (kind := read_config(folder).kind) != config.kind:
+        problem = f"holds a {kind} parser, not a {config.kind} parser"
+        raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
+    saved_config, saved_vocabulary, saved_files = read_definition(folder, type(config), Vocabulary)
+    limits = {name: getattr(config.training, name) for name in ("max_steps", "max_epochs")}
+    saved_config = replace(saved_config, training=replace(saved_config.training, **limits))
+    if differences := differing(saved_config, config):
+        problem = f"was made with other settings: {', '.join(differences)}"
+        raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
+    if saved_vocabulary != vocabulary or dict(saved_files) != dict(encoder_files):
+        raise DataError(f"{folder}: was trained on another treebank than {train}")

@@ -1,0 +1,102 @@
+"""A training of a parser, described and checked before it runs."""
+
+from __future__ import annotations
+
+import reprlib
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from mh4.data.errors import ErrorPolicy, Errors
+from mh4.models.devices import check_device
+from mh4.parsers.checking import check_flag, check_number
+from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
+from mh4.parsers.folder import named_folder
+
+from .schedule import Progress
+from .segmenter import segmenter_options
+
+
+@dataclass(frozen=True)
+class TrainingJob:
+    """What is trained, on what, and where the model goes; `mh4.training.running.run_training` does it.
+
+    Attributes
+    ----------
+    train, dev : path
+        CoNLL-U files with gold trees. With an exact decoder, words of ``train`` may lack their heads.
+    output : path
+        The model folder.
+    config : ChartConfig, GreedyConfig or PerceptronConfig
+        What is trained, and how; by default as published. On resumption it must equal the saved one, up to the limits
+        ``max_steps`` and ``max_epochs``.
+    device : {"auto", "cpu", "cuda"}
+        Where a network is trained.
+    threads : int, optional
+        For the network and for decoding; by default one per core, or a worker's share of the cores.
+    resume : bool
+        Continue from the last evaluation; the result is the same as without the interruption.
+    overwrite : bool
+        Start again in a folder that holds a model.
+    errors : {"raise", "skip"} or callable
+        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
+    segmenter : bool or str
+        Train a segmenter beside a network; see `segmenter_options`.
+    on_step : callable, optional
+        Called after every minibatch of a network with the `Progress` and the sums since the last evaluation.
+    on_evaluation : callable, optional
+        Called after every evaluation with the line that goes to log.jsonl; of a perceptron, after every epoch.
+    on_preparation : callable, optional
+        Called for every sentence before the first step of a network, with how much is prepared, and of how much.
+
+    Raises
+    ------
+    TypeError
+        A treebank is no file; a value of a wrong type.
+    ValueError
+        A value that is unknown, or that the kind of parser does not have.
+    """
+
+    train: str | Path
+    dev: str | Path
+    output: str | Path
+    config: Config = field(default_factory=ChartConfig)
+    device: str = "auto"
+    threads: int | None = None
+    resume: bool = False
+    overwrite: bool = False
+    errors: ErrorPolicy = "raise"
+    segmenter: bool | str = False
+    on_step: Callable[[Progress, Any], None] | None = None
+    on_evaluation: Callable[[dict[str, Any]], None] | None = None
+    on_preparation: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        for treebank in (self.train, self.dev):
+            if not isinstance(treebank, str | Path):
+                kind = type(treebank).__name__
+                raise TypeError(f"a treebank is a file, not a {kind}; mh4.write_conllu(sentences, path) makes one")
+        if not isinstance(self.output, str | Path):
+            raise TypeError(f"output is the folder for the model; got {reprlib.repr(self.output)}")
+        named_folder(self.output)
+        check_flag("resume", self.resume)
+        check_flag("overwrite", self.overwrite)
+        check_device(self.device)
+        if self.threads is not None:
+            check_number("threads", self.threads)
+        Errors(self.errors)
+        if self.resume and isinstance(self.config, PerceptronConfig):
+            raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
+        _ = self.segmenter_options  # an error now, not when everything is trained
+
+    @cached_property
+    def segmenter_options(self) -> str | None:
+        """What UDPipe is told, if a segmenter is trained."""
+        return segmenter_options(self.segmenter, isinstance(self.config, PerceptronConfig))
+
+    @property
+    def folder(self) -> Path:
+        """The model folder."""
+        return Path(self.output)

@@ -1,0 +1,46 @@
+"""From a `TrainingJob` to a model folder: one life cycle for networks and perceptrons."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack
+
+from mh4.data.errors import DataError
+from mh4.parsers.config import PerceptronConfig
+from mh4.parsers.folder import CONFIG
+
+from .fitters import Fitter, NetworkFitter, PerceptronFitter
+from .job import TrainingJob
+from .origin import noting_origin
+from .ownership import sole_owner
+from .schedule import Progress
+from .segmenter import segmenter_beside
+
+
+def run_training(job: TrainingJob) -> Progress:
+    """Train a parser and leave the model that was best on ``job.dev`` in the folder.
+
+    In processes that `torchrun` started a network is trained by all of them together, each batch shared out by words;
+    the result is that of one process, up to rounding and to what is drawn at random.
+
+    Raises
+    ------
+    DataError
+        Bad treebanks, or an output folder that does not fit ``job.resume`` and ``job.overwrite``.
+    ValueError
+        Training diverged.
+    """
+    folder = job.folder
+    with ExitStack() as stack:
+        fitter: Fitter = (
+            PerceptronFitter(job) if isinstance(job.config, PerceptronConfig) else NetworkFitter(job, stack)
+        )
+        if fitter.lead:
+            stack.enter_context(sole_owner(folder))
+        if (folder / CONFIG).exists() and not (job.resume or job.overwrite):
+            how = "continue with resume=True, start again" if fitter.resumes else "start again"
+            raise DataError(f"{folder}: holds a model already ({how} with overwrite=True)")
+        treebanks = fitter.read()
+        report = noting_origin(folder, *treebanks, job.on_evaluation) if fitter.lead else None
+        place, segmenter = fitter.prepare(treebanks, report)
+        with place.noted(), segmenter_beside(folder, *treebanks, segmenter):
+            return fitter.fit()
