@@ -27,7 +27,7 @@ from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.folder import WEIGHTS
+from mh4.parsers.model_files import WEIGHTS
 from mh4.training.calibrating import compared, cross_fitted
 from mh4.trees.evaluation import attachment_scores
 from mh4.trees.reliability import CalibrationReport, report_calibration

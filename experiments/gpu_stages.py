@@ -19,7 +19,7 @@ from mh4.cli.bench.report import machine
 from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.sample import read_sample
 from mh4.parsers.config import ChartConfig, make_config
-from mh4.parsers.folder import write_json
+from mh4.parsers.model_files import write_json
 from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS
 from mh4.training.running import run_training

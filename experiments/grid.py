@@ -42,7 +42,7 @@ from run_lock import STALE_SECONDS, LockLostError, RunLock, holder_of
 
 from mh4.models.devices import choose_device
 from mh4.parsers.base import Parser
-from mh4.parsers.folder import LOG, WEIGHTS
+from mh4.parsers.model_files import LOG, WEIGHTS
 from mh4.parsers.registry import load
 
 SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result

@@ -25,7 +25,7 @@ from mh4.parsers.config import (
     make_config,
     parse_settings,
 )
-from mh4.parsers.folder import LOG
+from mh4.parsers.model_files import LOG
 from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS as ANNOTATING
 from mh4.training.running import run_training

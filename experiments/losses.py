@@ -37,7 +37,7 @@ from mh4.api import configure
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
-from mh4.parsers.folder import CALIBRATION
+from mh4.parsers.model_files import CALIBRATION
 from mh4.parsers.registry import load
 from mh4.training.job import TrainingJob
 from mh4.training.running import run_training

@@ -21,7 +21,7 @@ from kept_results import part_path
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.parsers.config import ChartConfig, make_config
-from mh4.parsers.folder import LOG
+from mh4.parsers.model_files import LOG
 from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS
 from mh4.training.running import run_training

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -35,7 +36,8 @@ class ChannelScorer(nn.Module):
         names = list(dict.fromkeys(role for pair in roles for role in pair))
         self.hidden = hidden
         pairs = [(names.index(row), names.index(column)) for row, column in roles]
-        self.row_role, self.column_role = torch.tensor(pairs).t().contiguous()  # no buffers: they stay on the host
+        # No buffers: they stay on the host.
+        self.row_role, self.column_role = torch.from_numpy(np.array(pairs).T.copy())
         self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)
         for role in range(len(names)):

@@ -21,6 +21,7 @@ from mh4.data.text import text_of
 from mh4.decoders.search import BeamSearch
 from mh4.parsers.config import ChartConfig, PerceptronConfig
 from mh4.parsers.ensemble import EnsembleParser
+from mh4.parsers.folder import ModelFolder
 
 SMALL = {"hidden": 16, "word_size": 8, "character_size": 8, "character_hidden": 8, "mlp": 8, "segmenter": False}
 FORMS = ["A", "kutya", "ugat", "."]
@@ -508,7 +509,7 @@ def test_a_loaded_model_is_saved_elsewhere(text_model, annotating_model, parser,
 def test_a_model_stays_until_the_new_one_is_whole(small_model, parser, tmp_path, monkeypatch):
     parser.save(tmp_path / "m")
     before = {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()}
-    monkeypatch.setattr("mh4.parsers.network.write_definition", lambda *_: [][0])
+    monkeypatch.setattr(ModelFolder, "write_definition", lambda *_: [][0])
     with pytest.raises(IndexError):
         parser.save(tmp_path / "m", overwrite=True)
     assert {path.name: path.read_bytes() for path in (tmp_path / "m").iterdir()} == before

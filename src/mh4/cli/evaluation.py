@@ -113,14 +113,14 @@ def _parsed(
 ) -> dict[str, Iterator[Sentence]]:
     """What each model makes of the words of the sentences; it is loaded when the first one is asked for."""
     from mh4.parsers.base import Count
-    from mh4.parsers.folder import read_config
+    from mh4.parsers.folder import ModelFolder
     from mh4.parsers.registry import load
     from mh4.parsers.sources import words_alone
 
     set_threads(threads)
     bare = list(words_alone(sentences, given))
     for model in models:
-        read_config(model)  # an error, if it is none, before the first one parses
+        _ = ModelFolder(model).config  # an error, if it is none, before the first one parses
 
     def parsed(model: Path) -> Iterator[Sentence]:
         parser, count = load(model, device=device, threads=threads), Count(0, 0)

@@ -29,8 +29,7 @@ from mh4.trees.evaluation import Evaluation, evaluate
 
 from .answers import Answers
 from .checking import check_flag
-from .checksums import write_file
-from .folder import META, SEGMENTER, new_folder, write_json
+from .folder import ModelFolder
 from .loading import Loaded
 from .long_sentences import LONGEST, in_pieces
 from .relation_places import RelationPlaces
@@ -422,14 +421,11 @@ class Parser(Loaded, Guided, ABC):
             An ensemble, whose models have folders of their own.
         """
         check_flag("overwrite", overwrite)
-        with new_folder(folder, overwrite) as place:
+        with ModelFolder(folder).replaced(overwrite) as place:
             self.write(place)
-            if self.meta:
-                write_json(place / META, dict(self.meta))
-            if self.segmenter is not None:
-                write_file(place / SEGMENTER, self.segmenter.content)
+            place.write_origin(self.meta, self.segmenter)
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: ModelFolder) -> None:
         """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
         raise ValueError("an ensemble has no folder of its own; save its models, such as parser.members[0]")
 

@@ -24,7 +24,7 @@ from mh4.data.sentence import Annotation, Sentence
 from mh4.models.checked import STRICT, checked
 
 from .columns import UNKNOWN
-from .folder import CALIBRATION, read_object, write_json
+from .model_files import CALIBRATION, read_object, write_json
 
 FORMAT = 1
 LEAST_WORDS = 20  # without as many, nothing is fitted

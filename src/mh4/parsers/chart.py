@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
@@ -45,13 +46,20 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
     config_type = ChartConfig
     can_keep_heads = True
 
-    def __init__(self, definition: Definition[ChartConfig], device: str = "auto", search: str = "exact") -> None:
+    def __init__(
+        self,
+        definition: Definition[ChartConfig],
+        device: str = "auto",
+        search: str = "exact",
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
         config = definition.config
         decoder = get_decoder(config.decoder, single_root=config.single_root, search=search)
         super().__init__(
             definition,
             device,
             lambda size: ChannelScorer(size, decoder.roles, config.scorers.mlp, config.scorers.mlp_dropout),
+            weights,
         )
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)

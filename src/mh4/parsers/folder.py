@@ -2,153 +2,49 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
-from safetensors import SafetensorError, safe_open
-from safetensors.torch import load, save
 from torch import Tensor
 
 from mh4.data.errors import DataError
 from mh4.data.files import failure_reason
 from mh4.data.segmenter import SegmenterModel
-from mh4.models.checked import as_json, checked
-from mh4.models.devices import HostCopy
+from mh4.models.checked import checked
 
+from .calibration import Calibration
 from .checksums import read_file, remove_files, write_file
 from .config import Config, as_dict, from_dict
+from .definition import C as NetworkConfigType
+from .definition import Definition
+from .model_files import (
+    CALIBRATION,
+    CONFIG,
+    LOG,
+    META,
+    SEGMENTER,
+    STATE,
+    VOCABULARY,
+    WEIGHTS,
+    named_folder,
+    read_object,
+    read_tensors,
+    write_json,
+)
 from .vocabulary import Vocabulary, without_words
 
-CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
-    "config.json",
-    "vocab.json",
-    "weights.safetensors",
-    "segmenter.udpipe",
-    "meta.json",
-    "training.safetensors",
-    "log.jsonl",
-    "calibration.json",
-)
 ENCODER = "encoder."  # files of the encoder begin with it
-_METADATA = "state"
 
 C = TypeVar("C", bound=Config)
 V = TypeVar("V")
-
-
-def named_folder(folder: str | Path) -> Path:
-    """The folder, if it has a name: an empty one, of a variable that was never set, is not the working folder."""
-    if not str(folder):
-        raise ValueError("the model folder has no name (write '.' for the working folder)")
-    return Path(folder)
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Write JSON atomically, with its checksum."""
-    write_file(path, as_json(data))
-
-
-def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object; a missing or damaged file is a `DataError` that names it."""
-    content = read_file(path)
-    try:
-        data = json.loads(content)
-    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
-        raise DataError(f"{path}: not valid JSON: {error}") from None
-    if not isinstance(data, dict):
-        raise DataError(f"{path}: not a JSON object")
-    return data
-
-
-def read_meta(folder: Path) -> dict[str, Any]:
-    """What a model says of where it comes from; empty where it does not."""
-    path = folder / META
-    return read_object(path) if path.exists() else {}
-
-
-def read_segmenter(folder: str | Path) -> SegmenterModel | None:
-    """The segmenter of a model; None if it has none, a `DataError` if it is damaged."""
-    path = Path(folder) / SEGMENTER
-    return SegmenterModel(path, read_file(path)) if path.exists() else None
-
-
-def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
-    """Write tensors, and JSON in the header, atomically as one safetensors file."""
-    metadata = None if state is None else {_METADATA: json.dumps(state)}
-    on_host = zip(tensors, HostCopy(*tensors.values()).tensors(), strict=True)
-    write_file(path, save({name: tensor.contiguous() for name, tensor in on_host}, metadata))
-
-
-def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
-    try:
-        tensors = load(read_file(path))
-    except SafetensorError as error:
-        raise DataError(f"{path}: not a whole safetensors file: {error}") from None
-    for name, tensor in tensors.items():
-        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise DataError(f"{path}: {name} holds values that are no numbers")
-    return tensors
-
-
-def describe(tensor: Tensor) -> str:
-    """Type and shape, for messages."""
-    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
-
-
-def misfit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str | None:
-    """Why some tensors cannot stand for others: one is missing, too many, or of another shape or type."""
-    for name in sorted(wanted.keys() | found.keys()):
-        if name not in found:
-            return f"{name} is missing"
-        if name not in wanted:
-            return f"{name} stands for nothing"
-        if found[name].shape != wanted[name].shape or found[name].dtype != wanted[name].dtype:
-            return f"{name} is {describe(found[name])} where {describe(wanted[name])} is expected"
-    return None
-
-
-def read_state(path: Path) -> dict[str, Any]:
-    """The JSON in the header of a file that `write_tensors` wrote with a state; empty if there is none."""
-    with safe_open(path, "pt") as stream:
-        text = (stream.metadata() or {}).get(_METADATA, "{}")
-    try:
-        state = json.loads(text)
-    except (ValueError, RecursionError):
-        state = None
-    return state if isinstance(state, dict) else {}
-
-
-@contextmanager
-def new_folder(path: str | Path, overwrite: bool) -> Iterator[Path]:
-    """A place to write a model, which moves into its folder once it is whole; until then another model stays there.
-
-    DataError: The folder holds a model, and ``overwrite`` is False; or there can be no such folder.
-    """
-    folder = named_folder(path)
-    if (folder / CONFIG).exists() and not overwrite:
-        raise DataError(f"{folder}: holds a model already (replace it with overwrite=True)")
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=".mh4-", dir=folder))
-    except OSError as error:
-        raise DataError(f"{folder}: no model can be written here: {failure_reason(error)}") from None
-    try:
-        yield place
-        known = (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION)
-        remove_files(folder, (*known, *(ENCODER + name for name in EncoderFiles(folder))))
-        for written in sorted(place.iterdir(), key=lambda written: written.name == CONFIG):  # where it is, is a model
-            os.replace(written, folder / written.name)
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
 
 
 class EncoderFiles(Mapping[str, bytes]):
@@ -157,8 +53,12 @@ class EncoderFiles(Mapping[str, bytes]):
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
+    def path(self, name: str) -> Path:
+        """Where a file is."""
+        return self._folder / f"{ENCODER}{name}"
+
     def __getitem__(self, name: str) -> bytes:
-        return read_file(encoder_file(self._folder, name))
+        return read_file(self.path(name))
 
     def __iter__(self) -> Iterator[str]:
         return (path.name.removeprefix(ENCODER) for path in sorted(self._folder.glob(f"{ENCODER}*")))
@@ -167,53 +67,132 @@ class EncoderFiles(Mapping[str, bytes]):
         return sum(1 for _ in self)
 
 
-def encoder_file(folder: Path, name: str) -> Path:
-    """Where a file of the encoder is."""
-    return folder / f"{ENCODER}{name}"
+class ModelFolder:
+    """What a model folder holds, and what is written into it; each file is read once, when it is first asked for.
 
+    A file that is missing or damaged is a `DataError` that names it.
 
-def write_definition(
-    folder: Path, config: Config, vocabulary: Any, encoder_files: Mapping[str, bytes] = MappingProxyType({})
-) -> None:
-    """Write what is fixed before training starts."""
-    folder.mkdir(parents=True, exist_ok=True)
-    remove_files(folder, (ENCODER + name for name in EncoderFiles(folder) if name not in encoder_files))
-    for name, content in encoder_files.items():
-        write_file(encoder_file(folder, name), content)
-    write_json(folder / VOCABULARY, asdict(vocabulary))
-    write_json(folder / CONFIG, as_dict(config))  # the last one: where it is, there is a model
+    Parameters
+    ----------
+    path : path
+        ValueError: It is empty, as that of a variable that was never set; the working folder is ".".
 
-
-def read_config(folder: Path) -> Config:
-    """The configuration of a model of any kind; a missing or damaged file is a `DataError` that names it."""
-    path = folder / CONFIG
-    data = read_object(path)
-    try:
-        return from_dict(data)
-    except ValueError as error:
-        raise DataError(f"{path}: {error}") from None
-
-
-def read_definition(folder: Path, config_type: type[C], vocabulary_type: type[V]) -> tuple[C, V, Mapping[str, bytes]]:
-    """Configuration, vocabulary and files of the encoder of a model of the kind that ``config_type`` is of.
-
-    Raises
-    ------
-    DataError
-        Something is missing or damaged, or the model is of another kind.
+    Attributes
+    ----------
+    path : Path
+    encoder_files : EncoderFiles
     """
-    config = read_config(folder)
-    if not isinstance(config, config_type):
-        raise DataError(
-            f"{folder}: holds a {config.kind} parser, not a {config_type.kind} parser "
-            f"(load it with {config.kind.capitalize()}Parser.load or, whatever it is, with mh4.Parser.load)"
-        )
-    path = folder / VOCABULARY
-    files: Mapping[str, bytes] = EncoderFiles(folder)
-    content = read_file(path)
-    try:
-        if vocabulary_type is Vocabulary and not files and "words" in (data := read_object(path)):
-            content, files = without_words(data)
-        return config, checked(vocabulary_type, content), files
-    except ValueError as error:
-        raise DataError(f"{path}: {error}") from None
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = named_folder(path)
+        self.encoder_files = EncoderFiles(self.path)
+
+    def __truediv__(self, name: str) -> Path:
+        return self.path / name
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+    def has(self, name: str) -> bool:
+        """Whether a file is there."""
+        return (self / name).exists()
+
+    @cached_property
+    def config(self) -> Config:
+        """The configuration of a model of any kind."""
+        data = read_object(self / CONFIG)
+        try:
+            return from_dict(data)
+        except ValueError as error:
+            raise DataError(f"{self / CONFIG}: {error}") from None
+
+    def config_of(self, config_type: type[C]) -> C:
+        """The configuration of a model of one kind; a `DataError` if it is of another."""
+        config = self.config
+        if not isinstance(config, config_type):
+            raise DataError(
+                f"{self}: holds a {config.kind} parser, not a {config_type.kind} parser "
+                f"(load it with {config.kind.capitalize()}Parser.load or, whatever it is, with mh4.load)"
+            )
+        return config
+
+    def vocabulary(self, vocabulary_type: type[V], content: bytes | None = None) -> V:
+        """The vocabulary, of the type that the kind of model has."""
+        content = read_file(self / VOCABULARY) if content is None else content
+        with self._locating(VOCABULARY):
+            return checked(vocabulary_type, content)
+
+    def definition(self, config_type: type[NetworkConfigType]) -> Definition[NetworkConfigType]:
+        """Configuration, vocabulary and files of the encoder of a network of one kind."""
+        config = self.config_of(config_type)
+        if not self.encoder_files and "words" in (data := read_object(self / VOCABULARY)):
+            with self._locating(VOCABULARY):
+                content, files = without_words(data)
+            return Definition(config, self.vocabulary(Vocabulary, content), files)
+        return Definition(config, self.vocabulary(Vocabulary), self.encoder_files)
+
+    @contextmanager
+    def _locating(self, name: str) -> Iterator[None]:
+        try:
+            yield
+        except ValueError as error:
+            raise DataError(f"{self / name}: {error}") from None
+
+    def weights(self) -> dict[str, Tensor]:
+        """The weights, read anew: they are many, and nobody keeps them twice."""
+        return read_tensors(self / WEIGHTS)
+
+    @cached_property
+    def meta(self) -> Mapping[str, Any]:
+        """What a model says of where it comes from; empty where it does not."""
+        return read_object(self / META) if self.has(META) else {}
+
+    @cached_property
+    def segmenter(self) -> SegmenterModel | None:
+        """The segmenter; None if the model has none."""
+        return SegmenterModel(self / SEGMENTER, read_file(self / SEGMENTER)) if self.has(SEGMENTER) else None
+
+    @cached_property
+    def calibration(self) -> Calibration | None:
+        """What margins mean; None where nobody has fitted it yet."""
+        return Calibration.load(self.path)
+
+    def write_definition(
+        self, config: Config, vocabulary: Any, encoder_files: Mapping[str, bytes] = MappingProxyType({})
+    ) -> None:
+        """Write what is fixed before training starts."""
+        self.path.mkdir(parents=True, exist_ok=True)
+        remove_files(self.path, (ENCODER + name for name in self.encoder_files if name not in encoder_files))
+        for name, content in encoder_files.items():
+            write_file(self.encoder_files.path(name), content)
+        write_json(self / VOCABULARY, asdict(vocabulary))
+        write_json(self / CONFIG, as_dict(config))  # the last one: where it is, there is a model
+
+    def write_origin(self, meta: Mapping[str, Any], segmenter: SegmenterModel | None) -> None:
+        """Write what was trained beside the parser, and where it comes from, if there are such."""
+        if meta:
+            write_json(self / META, dict(meta))
+        if segmenter is not None:
+            write_file(self / SEGMENTER, segmenter.content)
+
+    @contextmanager
+    def replaced(self, overwrite: bool) -> Iterator[Self]:
+        """A place to write a model, which moves here once it is whole; until then another model stays.
+
+        DataError: The folder holds a model, and ``overwrite`` is False; or there can be no such folder.
+        """
+        if self.has(CONFIG) and not overwrite:
+            raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
+        try:
+            self.path.mkdir(parents=True, exist_ok=True)
+            place = Path(tempfile.mkdtemp(prefix=".mh4-", dir=self.path))
+        except OSError as error:
+            raise DataError(f"{self}: no model can be written here: {failure_reason(error)}") from None
+        try:
+            yield type(self)(place)
+            known = (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION)
+            remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
+            for written in sorted(place.iterdir(), key=lambda path: path.name == CONFIG):  # where it is, is a model
+                os.replace(written, self / written.name)
+        finally:
+            shutil.rmtree(place, ignore_errors=True)

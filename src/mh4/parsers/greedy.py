@@ -1,8 +1,9 @@
 """Greedy transition-based parsing with the network's scores (Gómez-Rodríguez, Shi & Lee 2018, sections 3.1 and 5)."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
+from torch import Tensor
 
 from mh4.data.sentence import Sentence
 from mh4.decoders import Derivation
@@ -34,7 +35,13 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
 
     config_type = GreedyConfig
 
-    def __init__(self, definition: Definition[GreedyConfig], device: str = "auto", search: str = "greedy") -> None:
+    def __init__(
+        self,
+        definition: Definition[GreedyConfig],
+        device: str = "auto",
+        search: str = "greedy",
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
         check_greedy(search)
         config = definition.config
         self.system = get_system(config.transitions.system)
@@ -49,7 +56,7 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
                 return BiaffineTransitionScorer(size, transitions, hidden, dropout)
             return TransitionScorer(size, len(names), transitions, hidden, dropout)
 
-        super().__init__(definition, device, make_scorer)
+        super().__init__(definition, device, make_scorer, weights)
 
     def __repr__(self) -> str:
         return f"<GreedyParser: {self.config.transitions.system}>"

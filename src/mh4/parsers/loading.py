@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from mh4.data.segmenter import SegmenterModel
 
-from .folder import named_folder, read_config, read_segmenter
+from .folder import ModelFolder
 from .runtime import Runtime, check_combination
 
 
@@ -63,17 +63,17 @@ class Loaded:
                 raise TypeError(
                     f"a model is a folder; write mh4.load('A', 'B') for an ensemble of several, not {folder!r}"
                 )
-        members = [cls._load(named_folder(folder), runtime) for folder in folders]
+        members = [cls._load(ModelFolder(folder), runtime) for folder in folders]
         return members[0] if len(members) == 1 else cls._kinds["ensemble"](members, combine=combine)
 
     @classmethod
-    def _load(cls, folder: Path, runtime: Runtime) -> Self:
-        own = cls._kinds[read_config(folder).kind]
+    def _load(cls, folder: ModelFolder, runtime: Runtime) -> Self:
+        own = cls._kinds[folder.config.kind]
         parser = (own if issubclass(own, cls) else cls).read_folder(folder, runtime)
-        parser.segmenter = read_segmenter(folder)
+        parser.segmenter = folder.segmenter
         return parser
 
     @classmethod
-    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
+    def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         """Read a model of this kind, without its segmenter; a DataError if the folder holds another kind."""
         raise NotImplementedError

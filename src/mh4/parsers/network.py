@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
@@ -13,6 +13,7 @@ from typing import Any, Generic, Self, TypeVar
 
 import numpy as np
 import torch
+from torch import Tensor
 
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
@@ -30,23 +31,13 @@ from .calibration import Calibration
 from .column_reader import ColumnChoices, ColumnReader
 from .config import NetworkParserConfig
 from .definition import Definition
-from .folder import (
-    CONFIG,
-    WEIGHTS,
-    encoder_file,
-    misfit,
-    read_definition,
-    read_meta,
-    read_tensors,
-    write_definition,
-    write_tensors,
-)
+from .folder import ModelFolder
+from .model_files import CONFIG, WEIGHTS, misfit, write_tensors
 from .prediction import Found, FoundBatch, LabelledBatch, PredictionBatch, ScoredBatch, TreeArcs
 from .profiling import booked_here, stage
 from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
 from .runtime import Runtime
-from .vocabulary import Vocabulary
 
 BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
@@ -54,8 +45,14 @@ BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 C = TypeVar("C", bound=NetworkParserConfig)
 
 
+class MisfitError(ValueError):
+    """Weights that are not those of the network."""
+
+
 class NetworkParser(Parser, Generic[C, S]):
     """Network and vocabulary together; `find_heads` is left to the class of the configuration.
+
+    Its weights are drawn at random unless those of a trained network are given; `MisfitError`: these are not.
 
     Attributes
     ----------
@@ -76,18 +73,25 @@ class NetworkParser(Parser, Generic[C, S]):
 
     config_type: type[C]
 
-    def __init__(self, definition: Definition[C], device: str, make_scorer: Callable[[int], S]) -> None:
+    def __init__(
+        self,
+        definition: Definition[C],
+        device: str,
+        make_scorer: Callable[[int], S],
+        weights: Mapping[str, Tensor] | None = None,
+    ) -> None:
         self.config = config = definition.config
         self.vocabulary = vocabulary = definition.vocabulary
         self.spaced_words = vocabulary.spaced
-        self.device = torch.device(device) if device == SHAPES_ONLY else choose_device(device)
+        self.device = choose_device(device)
         self.threads: int | None = None
         self.calibration: Calibration | None = None
         self.calibration_problem: str | None = None
         self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
         self.randomness = Randomness(config.training.seed, self.device)
-        with settings_put_aside(), self.device if self.device.type == SHAPES_ONLY else Initial(self.randomness):
+        # With weights at hand nothing takes memory before they have been compared with the sizes in the configuration.
+        with settings_put_aside(), Initial(self.randomness) if weights is None else torch.device(SHAPES_ONLY):
             network = ParserNetwork(
                 ENCODERS[config.encoder.kind](config.encoder, definition.encoder_files),
                 config.scorers,
@@ -99,6 +103,11 @@ class NetworkParser(Parser, Generic[C, S]):
                 len(vocabulary.features),
                 None if vocabulary.columns is None else vocabulary.columns.classes,
             )
+        if weights is not None:
+            if problem := misfit(weights, network.state_dict()):
+                raise MisfitError(problem)
+            network.load_state_dict({name: weight.clone() for name, weight in weights.items()}, assign=True)
+            network.eval()
         network.draw_from(self.randomness)
         self.network = network.to(self.device)
         self.places = vocabulary.places
@@ -136,36 +145,31 @@ class NetworkParser(Parser, Generic[C, S]):
         """What is found for each sentence of a batch."""
 
     @classmethod
-    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
-        chosen, search = choose_device(runtime.device).type, runtime.search
-        definition = Definition(*read_definition(folder, cls.config_type, Vocabulary))
-        config = definition.config
-        weights = read_tensors(folder / WEIGHTS)
-        if not config.weights.tagger_weight:  # taggers without a weight, which earlier versions made and saved
+    def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
+        definition = folder.definition(cls.config_type)
+        weights = folder.weights()
+        if not definition.config.weights.tagger_weight:  # taggers without one, which earlier versions made and saved
             weights = {name: weight for name, weight in weights.items() if not name.startswith("taggers.")}
         try:
-            wanted = cls(definition, SHAPES_ONLY, search).network.state_dict()  # type: ignore[arg-type]
+            parser = cls(definition, choose_device(runtime.device).type, runtime.search, weights)  # type: ignore[arg-type]
         except FileError as error:
-            raise DataError(f"{encoder_file(folder, error.name)}: {error.problem}") from None
-        if problem := misfit(weights, wanted):
-            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {problem}")
-        parser = cls(definition, chosen, search)  # type: ignore[arg-type]
+            raise DataError(f"{folder.encoder_files.path(error.name)}: {error.problem}") from None
+        except MisfitError as error:
+            raise DataError(f"{folder / WEIGHTS}: does not fit {folder / CONFIG}: {error}") from None
         parser.threads = runtime.threads
-        parser.meta = read_meta(folder)
+        parser.meta = folder.meta
         try:
-            parser.calibration = Calibration.load(folder)
+            parser.calibration = folder.calibration
         except DataError as error:  # of account to those who ask for confidence
             parser.calibration_problem = str(error)
-        parser.folder = folder
-        parser.network.load_state_dict(weights)
-        parser.network.eval()
+        parser.folder = folder.path
         return parser
 
-    def write(self, folder: Path) -> None:
+    def write(self, folder: ModelFolder) -> None:
         write_tensors(folder / WEIGHTS, self.network.state_dict())
         if self.calibration is not None:
-            self.calibration.save(folder)
-        write_definition(folder, self.config, self.vocabulary, self.network.encoder.files())
+            self.calibration.save(folder.path)
+        folder.write_definition(self.config, self.vocabulary, self.network.encoder.files())
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None

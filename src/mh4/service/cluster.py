@@ -35,7 +35,7 @@ from mh4.data.folders import FilePair, pair_files
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads, undisturbed
 from mh4.parsers.base import Count, Parser
-from mh4.parsers.folder import read_config, read_segmenter
+from mh4.parsers.folder import ModelFolder
 from mh4.parsers.registry import load
 from mh4.parsers.request import HEADS, ParseOptions, Request
 from mh4.parsers.runtime import Runtime
@@ -260,13 +260,13 @@ def parse_files(
     count = Count(0, 0)
     request = Request(**options)
     pairs = check_files(inputs, output_folder, form)
-    read_config(Path(model))  # an error, if there is no model, before workers are started
+    _ = ModelFolder(model).config  # an error, if there is no model, before workers are started
     Output(min_confidence=min_confidence)
     if request.predict is not None or request.asks_more or min_confidence is not None:
         asked = request if min_confidence is None else replace(request, confidence=request.confidence or True)
         for warning in load(model, device=device, search=search).check(asked):  # not in every worker
             log.warning("%s", warning)
-    segmenter = read_segmenter(model)
+    segmenter = ModelFolder(model).segmenter
     if form == "text":
         require_segmenter(segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)

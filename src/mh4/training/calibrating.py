@@ -13,8 +13,8 @@ from mh4.data.errors import DataError, ErrorPolicy
 from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.folder import CALIBRATION, WEIGHTS, read_tensors
 from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_tensors
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 

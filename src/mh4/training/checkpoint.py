@@ -17,7 +17,7 @@ from mh4.data.sentence import Sentence
 from mh4.models.checked import checked
 from mh4.models.randomness import Randomness
 from mh4.models.weight_average import WeightAverage
-from mh4.parsers.folder import LOG, STATE, misfit, read_state, read_tensors, write_tensors
+from mh4.parsers.model_files import LOG, STATE, misfit, read_state, read_tensors, write_tensors
 
 from .schedule import Progress, check_progress
 

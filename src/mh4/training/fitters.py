@@ -18,16 +18,8 @@ from mh4.models.host_settings import settings_put_aside
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
 from mh4.parsers.definition import Definition
-from mh4.parsers.folder import (
-    CALIBRATION,
-    CONFIG,
-    LOG,
-    SEGMENTER,
-    STATE,
-    read_config,
-    read_definition,
-    write_definition,
-)
+from mh4.parsers.folder import ModelFolder
+from mh4.parsers.model_files import CALIBRATION, CONFIG, LOG, SEGMENTER, STATE
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.registry import new_parser
 from mh4.parsers.vocabulary import Vocabulary
@@ -102,7 +94,7 @@ class PerceptronFitter(Fitter):
             if report["best"]:
                 progress.best_uas, progress.best_las = report["dev_uas"], report["dev_las"]
                 progress.best_step = progress.step
-                self.place.save(lambda: parser.write(self.job.folder))
+                self.place.save(lambda: parser.write(ModelFolder(self.job.folder)))
             with (self.job.folder / LOG).open("a", encoding="utf-8") as stream:
                 stream.write(json.dumps(report) + "\n")
             if self.report is not None:
@@ -153,7 +145,7 @@ class NetworkFitter(Fitter):
         segmenter = None if not self.lead or (resumes and (folder / SEGMENTER).exists()) else job.segmenter_options
         wanted = {SEGMENTER} if segmenter else set()
         wanted |= {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
-        define = partial(write_definition, folder, *definition)
+        define = partial(ModelFolder(folder).write_definition, *definition)
         outdated = () if continues else (STATE, LOG) if resumes else OF_A_MODEL
         place = TrainingFolder(folder, outdated, None if continues else define, wanted)
         on_step, on_preparation = (job.on_step, job.on_preparation) if self.lead else (None, None)
@@ -176,10 +168,11 @@ class NetworkFitter(Fitter):
 def _check_definition(folder: Path, definition: Definition[Any], train: str | Path) -> None:
     """`DataError` unless training with these settings can go on with the model that is there."""
     config, vocabulary, encoder_files = definition
-    if (kind := read_config(folder).kind) != config.kind:
+    there = ModelFolder(folder)
+    if (kind := there.config.kind) != config.kind:
         problem = f"holds a {kind} parser, not a {config.kind} parser"
         raise DataError(f"{folder}: {problem} (resume with the options that it was trained with)")
-    saved_config, saved_vocabulary, saved_files = read_definition(folder, type(config), Vocabulary)
+    saved_config, saved_vocabulary, saved_files = there.definition(type(config))
     limits = {name: getattr(config.training, name) for name in ("max_steps", "max_epochs")}
     saved_config = replace(saved_config, training=replace(saved_config.training, **limits))
     if differences := differing(saved_config, config):

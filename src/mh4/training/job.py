@@ -13,7 +13,7 @@ from mh4.data.errors import ErrorPolicy, Errors
 from mh4.models.devices import check_device
 from mh4.parsers.checking import check_flag, check_number
 from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
-from mh4.parsers.folder import named_folder
+from mh4.parsers.model_files import named_folder
 
 from .schedule import Progress
 from .segmenter import segmenter_options

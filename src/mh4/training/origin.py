@@ -10,7 +10,7 @@ from typing import Any
 
 from mh4 import __version__
 from mh4.data.sentence import Sentence
-from mh4.parsers.folder import META, write_json
+from mh4.parsers.model_files import META, write_json
 
 _UD_FILE = re.compile(r"([a-z]{2,3})(_[a-z0-9]+)?-ud-")
 

@@ -6,7 +6,7 @@ from contextlib import ExitStack
 
 from mh4.data.errors import DataError
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import CONFIG
+from mh4.parsers.model_files import CONFIG
 
 from .fitters import Fitter, NetworkFitter, PerceptronFitter
 from .job import TrainingJob

@@ -20,7 +20,7 @@ from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError, Errors, require
 from mh4.data.segmenter import EXTRA
 from mh4.parsers.checksums import write_file
-from mh4.parsers.folder import SEGMENTER
+from mh4.parsers.model_files import SEGMENTER
 
 from .origin import Treebank
 

@@ -25,13 +25,8 @@ from mh4.machine import Terminated
 from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.folder import (
-    WEIGHTS,
-    misfit,
-    read_tensors,
-    write_tensors,
-)
 from mh4.parsers.greedy import GreedyParser
+from mh4.parsers.model_files import WEIGHTS, misfit, read_tensors, write_tensors
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.request import HEADS
 from mh4.trees.evaluation import attachment_scores

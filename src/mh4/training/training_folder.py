@@ -8,7 +8,7 @@ from pathlib import Path
 
 from mh4.machine import Terminated
 from mh4.parsers.checksums import remove_files
-from mh4.parsers.folder import CALIBRATION, LOG, META, SEGMENTER, STATE, WEIGHTS
+from mh4.parsers.model_files import CALIBRATION, LOG, META, SEGMENTER, STATE, WEIGHTS
 
 OF_A_MODEL = (STATE, LOG, WEIGHTS, META, SEGMENTER, CALIBRATION)  # and its definition, which is always written anew
 _NEEDED_FOR = {SEGMENTER: "a segmenter for text", CALIBRATION: "a calibration for confidence"}

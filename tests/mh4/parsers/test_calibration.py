@@ -13,7 +13,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.checksums import SUMS
-from mh4.parsers.folder import CALIBRATION
+from mh4.parsers.model_files import CALIBRATION
 
 
 def pooled(values, right):

@@ -16,7 +16,7 @@ from mh4.decoders.trees import given_heads_bonus
 from mh4.parsers import chart
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.ensemble import EnsembleParser
-from mh4.parsers.folder import CALIBRATION
+from mh4.parsers.model_files import CALIBRATION
 from mh4.training import calibrating
 from mh4.training.calibrating import calibrate
 

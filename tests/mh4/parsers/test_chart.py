@@ -22,7 +22,7 @@ from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
-from mh4.parsers.folder import CONFIG, VOCABULARY, WEIGHTS
+from mh4.parsers.model_files import CONFIG, VOCABULARY, WEIGHTS
 from mh4.parsers.network import prediction_batches
 from mh4.parsers.request import Request
 

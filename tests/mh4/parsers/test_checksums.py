@@ -11,7 +11,7 @@ from mh4.api import load
 from mh4.data.errors import DataError
 from mh4.parsers import checksums
 from mh4.parsers.checksums import SUMS, read_file, remove_files, write_file
-from mh4.parsers.folder import LOG, META, STATE, VOCABULARY, WEIGHTS, read_tensors
+from mh4.parsers.model_files import LOG, META, STATE, VOCABULARY, WEIGHTS, read_tensors
 
 
 @pytest.fixture

@@ -22,7 +22,8 @@ from mh4.parsers.columns import MOST_XPOS, Columns
 from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, _elected
-from mh4.parsers.folder import write_definition, write_tensors
+from mh4.parsers.folder import ModelFolder
+from mh4.parsers.model_files import write_tensors
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 from mh4.parsers.vocabulary import Vocabulary
@@ -562,7 +563,7 @@ def test_taggers_without_a_weight_that_earlier_versions_saved_are_left_out(tmp_p
     config = changed(small_config("mst"), **ANNOTATING, tagger_weight=0.0)
     definition = Definition.learn(config, SENTENCES)
     weights = ChartParser(definition, "cpu").network.state_dict()
-    write_definition(tmp_path, *definition)
+    ModelFolder(tmp_path).write_definition(*definition)
     write_tensors(tmp_path / "weights.safetensors", {**weights, "taggers.0.output.bias": torch.zeros(3)})
     assert ChartParser.load(tmp_path, device="cpu").network.state_dict().keys() == weights.keys()
 

@@ -21,8 +21,7 @@ from mh4.models.encoders import ENCODERS
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, as_dict, from_dict, make_config
 from mh4.parsers.definition import Definition
-from mh4.parsers.folder import read_definition
-from mh4.parsers.vocabulary import Vocabulary
+from mh4.parsers.folder import ModelFolder
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -58,8 +57,8 @@ class PiecesEncoder(Encoder):
         if not self.table:
             raise FileError(TABLE, "is empty")
         self.learnt = nn.Linear(len(self.table), config.hidden)
-        columns = torch.arange(float(len(self.table)))[None] + torch.arange(float(config.hidden))[:, None]
-        self.frozen = nn.Parameter(torch.cos(columns), requires_grad=False)
+        columns = np.arange(len(self.table))[None] + np.arange(config.hidden)[:, None]
+        self.frozen = nn.Parameter(torch.from_numpy(np.cos(columns).astype(np.float32)), requires_grad=False)
 
     @classmethod
     def learn(cls, config, sentences):
@@ -229,7 +228,7 @@ def test_settings_that_it_does_not_have(settings, message):
 
 
 def test_folders_of_format_3_had_words_and_characters_in_the_vocabulary(small_model, tmp_path):
-    config, vocabulary, files = read_definition(small_model, ChartConfig, Vocabulary)
+    config, vocabulary, files = ModelFolder(small_model).definition(ChartConfig)
     shutil.copytree(small_model, tmp_path / "old")
     folder = tmp_path / "old"
     (folder / "SHA256SUMS").unlink()
@@ -238,11 +237,11 @@ def test_folders_of_format_3_had_words_and_characters_in_the_vocabulary(small_mo
     del data["spaced"]
     (folder / "vocab.json").write_text(json.dumps(words | data))
     (folder / "encoder.words.json").unlink()
-    old = read_definition(folder, ChartConfig, Vocabulary)
+    old = ModelFolder(folder).definition(ChartConfig)
     assert (old[:2], dict(old[2])) == ((config, vocabulary), dict(files))
     np.testing.assert_array_equal(
         ChartParser.load(folder, device="cpu").score([]), ChartParser.load(small_model, device="cpu").score([])
     )
     (folder / "vocab.json").write_text(json.dumps(words | data | {"words": {"a": -1}}))
     with pytest.raises(DataError, match=r"vocab\.json: words\.a: must be greater than or equal to 0; got -1"):
-        read_definition(folder, ChartConfig, Vocabulary)
+        ModelFolder(folder).definition(ChartConfig)

@@ -16,7 +16,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.folder import CALIBRATION
+from mh4.parsers.model_files import CALIBRATION
 from mh4.training.calibrating import calibrate, calibrate_best, compared, cross_fitted
 
 

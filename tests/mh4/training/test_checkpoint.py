@@ -19,7 +19,8 @@ from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.checksums import SUMS
 from mh4.parsers.definition import Definition
-from mh4.parsers.folder import read_config, read_state, write_tensors
+from mh4.parsers.folder import ModelFolder
+from mh4.parsers.model_files import read_state, write_tensors
 from mh4.training.checkpoint import Checkpoint
 from mh4.training.schedule import Progress
 from mh4.training.trainer import Trainer
@@ -126,7 +127,7 @@ def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path)
         progress = train(*small_treebanks, tmp_path, small_config("mh4-hybrid", **limit), device="cpu", resume=True)
         assert progress.finished
         assert progress.step == len(log_of(tmp_path)) * 4
-        assert read_config(tmp_path) == small_config("mh4-hybrid", **limit)
+        assert ModelFolder(tmp_path).config == small_config("mh4-hybrid", **limit)
     assert progress.step == 12
     assert same_weights(tmp_path, small_model)
 

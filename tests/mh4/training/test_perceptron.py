@@ -15,7 +15,7 @@ from mh4.models.checked import checked
 from mh4.oracles.costs import DYNAMIC, STATIC
 from mh4.parsers.checksums import SUMS
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.folder import read_config
+from mh4.parsers.folder import ModelFolder
 from mh4.parsers.perceptron.loops import score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
@@ -177,7 +177,7 @@ def test_model_folder(sample, small_treebanks, tmp_path):
     folder, lines = tmp_path / "model", []
     config = PerceptronConfig("arc-eager", iterations=2)
     progress = train(*small_treebanks, folder, config, on_evaluation=lines.append)
-    assert read_config(folder) == config
+    assert ModelFolder(folder).config == config
     assert [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()] == lines
     loaded = PerceptronParser.load(folder)
     assert loaded.config == config

@@ -204,12 +204,12 @@ def bench_all(
     threads: ThreadsOption = None,
 ) -> None:
     """Run every benchmark in its own process; write benchmark.json, decoders.svg and performance.md. Takes minutes."""
-    from mh4.parsers.folder import read_config
+    from mh4.parsers.folder import ModelFolder
 
     from .report import run_all
 
     if model is not None:
-        read_config(model)  # an error, if it is none, before all other benchmarks have run
+        _ = ModelFolder(model).config  # an error, if it is none, before all other benchmarks have run
     if treebank is not None:
         check_input(treebank)
     common = ["--decoder", decoder.value, "--device", device.value]

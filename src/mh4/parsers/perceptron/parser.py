@@ -16,16 +16,8 @@ from mh4.data.values import DEPREL, sound
 from ..answers import Answers
 from ..base import Parser
 from ..config import PerceptronConfig
-from ..folder import (
-    CONFIG,
-    VOCABULARY,
-    WEIGHTS,
-    read_definition,
-    read_meta,
-    read_tensors,
-    write_definition,
-    write_tensors,
-)
+from ..folder import ModelFolder
+from ..model_files import CONFIG, VOCABULARY, WEIGHTS, write_tensors
 from ..request import Request
 from ..runtime import Runtime, check_greedy
 from ..systems import get_system
@@ -70,21 +62,19 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         return f"<PerceptronParser: {self.config.system}>"
 
     @classmethod
-    def read_folder(cls, folder: Path, runtime: Runtime) -> Self:
+    def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         check_greedy(runtime.search)
-        config, vocabulary, _ = read_definition(folder, PerceptronConfig, PerceptronVocabulary)
-        tensors = read_tensors(folder / WEIGHTS)
+        config, vocabulary = folder.config_of(PerceptronConfig), folder.vocabulary(PerceptronVocabulary)
+        tensors = folder.weights()
         actions = Actions.of(get_system(config.system), vocabulary.places.allowed(vocabulary.relations))
-        parser = cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder))
-        parser.meta = read_meta(folder)
+        parser = cls(config, vocabulary, _checked(tensors, int(actions.first[-1]), folder.path))
+        parser.meta = folder.meta
         return parser
 
-    def write(self, folder: Path) -> None:
-        write_definition(folder, self.config, self.vocabulary)
-        write_tensors(
-            folder / WEIGHTS,
-            {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)},
-        )
+    def write(self, folder: ModelFolder) -> None:
+        folder.write_definition(self.config, self.vocabulary)
+        weights = {name: torch.from_numpy(array) for name, array in zip(ARRAYS, self.lists, strict=True)}
+        write_tensors(folder / WEIGHTS, weights)
 
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
         problems = {i: error for i, one in enumerate(sentences) if (error := self._missing_tag(one))}

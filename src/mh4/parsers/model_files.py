@@ -1,0 +1,101 @@
+"""Files of a model: JSON and tensors, written and read as a whole, with their checksums. Reading runs no code."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load, save
+from torch import Tensor
+
+from mh4.data.errors import DataError
+from mh4.models.checked import as_json
+from mh4.models.devices import HostCopy
+
+from .checksums import read_file, write_file
+
+CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
+    "config.json",
+    "vocab.json",
+    "weights.safetensors",
+    "segmenter.udpipe",
+    "meta.json",
+    "training.safetensors",
+    "log.jsonl",
+    "calibration.json",
+)
+_METADATA = "state"
+
+
+def named_folder(folder: str | Path) -> Path:
+    """The folder, if it has a name: an empty one, of a variable that was never set, is not the working folder."""
+    if not str(folder):
+        raise ValueError("the model folder has no name (write '.' for the working folder)")
+    return Path(folder)
+
+
+def write_json(path: Path, data: Any) -> None:
+    """Write JSON atomically, with its checksum."""
+    write_file(path, as_json(data))
+
+
+def read_object(path: Path) -> dict[str, Any]:
+    """A JSON object; a missing or damaged file is a `DataError` that names it."""
+    content = read_file(path)
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError) as error:  # no JSON, no UTF-8, numbers too long, nested too deeply
+        raise DataError(f"{path}: not valid JSON: {error}") from None
+    if not isinstance(data, dict):
+        raise DataError(f"{path}: not a JSON object")
+    return data
+
+
+def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
+    """Write tensors, and JSON in the header, atomically as one safetensors file."""
+    metadata = None if state is None else {_METADATA: json.dumps(state)}
+    on_host = zip(tensors, HostCopy(*tensors.values()).tensors(), strict=True)
+    write_file(path, save({name: tensor.contiguous() for name, tensor in on_host}, metadata))
+
+
+def read_tensors(path: Path) -> dict[str, Tensor]:
+    """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
+    try:
+        tensors = load(read_file(path))
+    except SafetensorError as error:
+        raise DataError(f"{path}: not a whole safetensors file: {error}") from None
+    for name, tensor in tensors.items():
+        if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
+            raise DataError(f"{path}: {name} holds values that are no numbers")
+    return tensors
+
+
+def describe(tensor: Tensor) -> str:
+    """Type and shape, for messages."""
+    return f"{str(tensor.dtype).removeprefix('torch.')} {tuple(tensor.shape)}"
+
+
+def misfit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str | None:
+    """Why some tensors cannot stand for others: one is missing, too many, or of another shape or type."""
+    for name in sorted(wanted.keys() | found.keys()):
+        if name not in found:
+            return f"{name} is missing"
+        if name not in wanted:
+            return f"{name} stands for nothing"
+        if found[name].shape != wanted[name].shape or found[name].dtype != wanted[name].dtype:
+            return f"{name} is {describe(found[name])} where {describe(wanted[name])} is expected"
+    return None
+
+
+def read_state(path: Path) -> dict[str, Any]:
+    """The JSON in the header of a file that `write_tensors` wrote with a state; empty if there is none."""
+    with safe_open(path, "pt") as stream:
+        text = (stream.metadata() or {}).get(_METADATA, "{}")
+    try:
+        state = json.loads(text)
+    except (ValueError, RecursionError):
+        state = None
+    return state if isinstance(state, dict) else {}

@@ -1,0 +1,75 @@
+"""A model folder: every file is read once, and what is loaded is saved again."""
+
+from collections import Counter
+
+import pytest
+import torch
+from paths import GOLDEN_FOLDER
+
+import mh4
+from mh4.data.errors import DataError
+from mh4.models.network import ParserNetwork
+from mh4.parsers import checksums
+from mh4.parsers.config import GreedyConfig, PerceptronConfig
+from mh4.parsers.folder import ModelFolder
+
+
+@pytest.fixture
+def reads(monkeypatch):
+    """How often each file has been read."""
+    counts, read = Counter(), checksums._read
+
+    def counted(path):
+        if path.name != checksums.SUMS:
+            counts[path.name] += 1
+        return read(path)
+
+    monkeypatch.setattr(checksums, "_read", counted)
+    return counts
+
+
+def test_loading_reads_every_file_once_and_builds_the_network_once(text_model, reads, monkeypatch):
+    built, make = [], ParserNetwork.__init__
+    monkeypatch.setattr(ParserNetwork, "__init__", lambda self, *given: built.append(self) or make(self, *given))
+    parser = mh4.load(text_model, device="cpu")
+    assert built == [parser.network]
+    of_a_model = {"config.json", "vocab.json", "encoder.words.json", "weights.safetensors", "segmenter.udpipe"}
+    assert reads == dict.fromkeys(of_a_model | {"meta.json", "calibration.json"}, 1)
+
+
+def test_a_file_is_read_when_it_is_asked_for(small_model, reads):
+    folder = ModelFolder(small_model)
+    assert not reads
+    assert folder.config.decoder == "mh4-hybrid"
+    assert folder.config is folder.config
+    assert folder.meta == folder.meta
+    assert reads == {"config.json": 1, "meta.json": 1}
+    assert folder.segmenter is None
+    with pytest.raises(DataError, match="holds a chart parser, not a greedy parser"):
+        folder.config_of(GreedyConfig)
+
+
+@pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron", "annotating"])
+def test_what_is_loaded_is_saved(kind, tmp_path):
+    """Models of earlier formats become such of today."""
+    parser = mh4.load(GOLDEN_FOLDER / "models" / kind, device="cpu")
+    parser.save(tmp_path / "m")
+    again = mh4.load(tmp_path / "m", device="cpu")
+    assert (again.config, again.vocabulary) == (parser.config, parser.vocabulary)
+    one, other = (ModelFolder(path).weights() for path in (GOLDEN_FOLDER / "models" / kind, tmp_path / "m"))
+    assert one.keys() >= other.keys()
+    assert all(torch.equal(one[name], other[name]) for name in other)
+    if not isinstance(parser.config, PerceptronConfig):
+        assert again.network.encoder.files() == parser.network.encoder.files()
+
+
+def test_a_loaded_network_learns_from_where_it_is(small_model):
+    network = mh4.load(small_model, device="cpu").network
+    assert not network.training
+    assert all(own.requires_grad and own.device.type == "cpu" for own in network.parameters())
+    assert not any(own.is_inference() for own in network.parameters())
+
+
+def test_a_folder_has_a_name():
+    with pytest.raises(ValueError, match="the model folder has no name"):
+        ModelFolder("")
