@@ -65,9 +65,10 @@ class Encoder(nn.Module, ABC, Generic[P, B]):
     """From words to one context vector per position.
 
     Made of its settings and of its files, whether it is to be trained or has been: `learn` makes the files of a new
-    one, a model folder holds those that `files` returns. Parameters that do not learn (``requires_grad`` is False) are
-    not among the weights of the model, and so have to come from the files. A trained encoder is made without memory for
-    the others (``torch.device("meta")``): what comes from files is made by NumPy or by safetensors.
+    one, some of them perhaps only to begin with; a model folder holds those that `files` returns. Parameters that do
+    not learn (``requires_grad`` is False) are not among the weights of the model, and so have to come from the files.
+    A trained encoder is made without memory for the others (``torch.device("meta")``): what comes from files is made by
+    NumPy or by safetensors.
 
     Attributes
     ----------

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from itertools import repeat
-from typing import Annotated, NamedTuple
+from typing import Annotated, NamedTuple, TypeVar
 
 import numpy as np
 import torch
@@ -21,6 +21,8 @@ UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
 _FIRST_CHARACTER = END + 1
 _DIGIT = re.compile(r"\d")
+
+K = TypeVar("K")
 
 Counts = dict[str, Annotated[int, Field(ge=0)]]
 
@@ -39,7 +41,7 @@ def normalise(form: str) -> str:
     return _DIGIT.sub("0", form.lower())
 
 
-def by_frequency(counts: Mapping[str, int]) -> dict[str, int]:
+def by_frequency(counts: Mapping[K, int]) -> dict[K, int]:
     """The same counts, the highest first."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 

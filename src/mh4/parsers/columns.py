@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
 from itertools import product
 from math import prod
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -17,6 +17,7 @@ from mh4.data.lemma_rules import LemmaRule, lemma_rule
 from mh4.data.sentence import Sentence
 from mh4.models.annotator import IGNORED, Analyses, Classes
 from mh4.models.checked import STRICT
+from mh4.models.word_vocabulary import by_frequency
 
 UNKNOWN = "_"
 MOST_XPOS = 400  # with more tags, each is told from others by its characters
@@ -151,17 +152,18 @@ class Columns:
         for key, found in lemmas.items():
             if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
                 (lexicon[key],) = found
-        ordered = _by_frequency(analyses.counts)
+        ordered = tuple(by_frequency(analyses.counts))
         index = {analysis: k for k, analysis in enumerate(ordered)}
         seen, by_relation = (
             {
-                name: tuple(n for analysis in _by_frequency(found) for n in (index[analysis], found[analysis]))
+                name: tuple(n for analysis in by_frequency(found) for n in (index[analysis], found[analysis]))
                 for name, found in of_names.items()
             }
             for of_names in (of_form, of_relation)
         )
         pairs_of = {key: (same, other) for key, (same, other) in agreement.items()}
-        return cls(ordered, _by_frequency(rules), lexicon, seen, by_relation, pairs_of)
+        ordered_rules: Any = tuple(by_frequency(rules))
+        return cls(ordered, ordered_rules, lexicon, seen, by_relation, pairs_of)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -425,7 +427,3 @@ def _indices_and_counts(pairs: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
 
 def _distinct(names: Iterable[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
-
-
-def _by_frequency(counts: Counter) -> tuple:
-    return tuple(sorted(counts, key=lambda item: (-counts[item], item)))

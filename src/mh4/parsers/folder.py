@@ -60,6 +60,9 @@ class EncoderFiles(Mapping[str, bytes]):
     def __getitem__(self, name: str) -> bytes:
         return read_file(self.path(name))
 
+    def __contains__(self, name: object) -> bool:
+        return self.path(str(name)).exists()
+
     def __iter__(self) -> Iterator[str]:
         return (path.name.removeprefix(ENCODER) for path in sorted(self._folder.glob(f"{ENCODER}*")))
 

@@ -123,6 +123,11 @@ class NetworkParser(Parser, Generic[C, S]):
     def longest(self) -> int:
         return min(super().longest, self.network.encoder.longest)
 
+    @property
+    def definition(self) -> Definition[C]:
+        """What defines it apart from its weights."""
+        return Definition(self.config, self.vocabulary, self.network.encoder.files())
+
     def batches(self, sentences: Sequence[Sentence]) -> Iterator[list[int]]:
         """Indices of sentences that are encoded together, batch by batch."""
         lengths, costs = [len(sentence) for sentence in sentences], list(map(self.network.encoder.cost, sentences))
@@ -169,7 +174,7 @@ class NetworkParser(Parser, Generic[C, S]):
         write_tensors(folder / WEIGHTS, self.network.state_dict())
         if self.calibration is not None:
             self.calibration.save(folder.path)
-        folder.write_definition(self.config, self.vocabulary, self.network.encoder.files())
+        folder.write_definition(*self.definition)
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None

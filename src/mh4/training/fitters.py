@@ -135,17 +135,17 @@ class NetworkFitter(Fitter):
                 definition = Definition.learn(config, train)
         except ValueError as error:
             raise DataError(f"{job.train}: {error}") from None
+        self.parser = new_parser(definition, job.device)
         resumes = job.resume and (folder / CONFIG).exists()
         if resumes:
-            _check_definition(folder, definition, job.train)
+            _check_definition(folder, self.parser.definition, job.train)
         continues = resumes and (folder / STATE).exists()
-        self.parser = new_parser(definition, job.device)
         self.parser.threads = job.threads or workers.threads
         self.stack.enter_context(deterministic(self.parser.device))
         segmenter = None if not self.lead or (resumes and (folder / SEGMENTER).exists()) else job.segmenter_options
         wanted = {SEGMENTER} if segmenter else set()
         wanted |= {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
-        define = partial(ModelFolder(folder).write_definition, *definition)
+        define = partial(ModelFolder(folder).write_definition, *self.parser.definition)
         outdated = () if continues else (STATE, LOG) if resumes else OF_A_MODEL
         place = TrainingFolder(folder, outdated, None if continues else define, wanted)
         on_step, on_preparation = (job.on_step, job.on_preparation) if self.lead else (None, None)

@@ -18,6 +18,7 @@ from mh4.models.checked import checked
 from mh4.parsers import columns as columns_module
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.column_reader import ColumnReader
+from mh4.parsers.column_weights import ColumnWeights
 from mh4.parsers.columns import MOST_XPOS, Columns
 from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
@@ -497,7 +498,8 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
         sentence.replace(lemmas=["_"] * len(sentence)) for sentence in read_conllu(small_treebanks[0], trees="required")
     ]
     config = changed(small_config("mst"), **ANNOTATING)
-    parser = ChartParser(Definition.learn(config, no_lemmas), "cpu")
+    parser = ChartParser(Definition.learn(changed(config, form_weight=0.75), no_lemmas), "cpu")
+    assert parser.reader.weights == ColumnWeights(form_weight=0.75)
     assert parser.annotates == {"upos", "xpos", "feats"}
     with caplog.at_level(logging.WARNING, "mh4"):
         parsed = parser(bare(dev[0]), predict="all")

@@ -85,7 +85,7 @@ def test_configurations_of_format_3_had_one_part_for_the_network():
         from_dict(data | {"format": 4})
 
 
-def test_weights_of_columns_are_saved_and_older_models_keep_theirs():
+def test_weights_of_columns_are_saved_and_older_models_keep_theirs(monkeypatch):
     weights = as_dict(ChartConfig())["columns"]
     assert weights == COLUMNS_UP_TO_3 == asdict(ColumnWeights())
     edited = {name: 2 * value for name, value in weights.items()}
@@ -93,6 +93,9 @@ def test_weights_of_columns_are_saved_and_older_models_keep_theirs():
         data = {"format": 4, "kind": kind, "columns": edited}
         assert asdict(from_dict(data).columns) == edited
         assert asdict(from_dict({"format": 3, "kind": kind}).columns) == weights
+    monkeypatch.setitem(COLUMNS_UP_TO_3, "form_weight", 0.25)  # as if the default were another today
+    assert from_dict({"format": 3, "kind": "chart"}).columns == ColumnWeights(form_weight=0.25)
+    assert from_dict({"format": 4, "kind": "chart"}).columns == ColumnWeights()
 
 
 @pytest.mark.parametrize(

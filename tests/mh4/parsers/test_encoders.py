@@ -21,11 +21,12 @@ from mh4.models.encoders import ENCODERS
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, as_dict, from_dict, make_config
 from mh4.parsers.definition import Definition
+from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.folder import ModelFolder
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
-TABLE = "table.json"
+TABLE, START = "table.json", "start.json"
 LONG = 25
 
 
@@ -57,16 +58,18 @@ class PiecesEncoder(Encoder):
         if not self.table:
             raise FileError(TABLE, "is empty")
         self.learnt = nn.Linear(len(self.table), config.hidden)
+        if START in files:
+            nn.init.constant_(self.learnt.bias, json.loads(files[START]))
         columns = np.arange(len(self.table))[None] + np.arange(config.hidden)[:, None]
         self.frozen = nn.Parameter(torch.from_numpy(np.cos(columns).astype(np.float32)), requires_grad=False)
 
     @classmethod
     def learn(cls, config, sentences):
         pieces = sorted({piece for sentence in sentences for form in sentence.forms for piece in cut(form, config)})
-        return {TABLE: json.dumps(pieces).encode()}
+        return {TABLE: json.dumps(pieces).encode(), START: b"0.25"}
 
     def files(self):
-        return {TABLE: json.dumps(self.table).encode()}
+        return {TABLE: json.dumps(self.table).encode()}  # what it began with is not needed any more
 
     def prepare(self, sentence):
         return [cut(form, self.config) for form in sentence.forms]  # strings, no ids
@@ -127,14 +130,14 @@ def test_it_learns_and_parses_the_same_once_it_is_saved(small_treebanks, tmp_pat
 
 
 def test_what_it_has_in_the_folder(model):
-    assert (model / f"encoder.{TABLE}").exists()
-    assert not (model / "encoder.words.json").exists()
+    assert [path.name for path in model.glob("encoder.*")] == [f"encoder.{TABLE}"]
     saved, parser = load_file(model / "weights.safetensors"), ChartParser.load(model, device="cpu")
     assert saved.keys() == parser.network.state_dict().keys()
     assert torch.equal(saved["learnt.weight"], parser.network.encoder.learnt.weight)  # named without "encoder."
     assert "frozen" not in saved
     assert not any(name.endswith("frozen") for name in load_file(model / "training.safetensors"))
     assert parser.network.encoder.frozen.std() > 0
+    assert parser.network.encoder.learnt.bias.mean().item() == pytest.approx(0.25, abs=0.1)
 
 
 def test_another_model_in_its_place_has_nothing_of_it(model, small_treebanks):
@@ -199,10 +202,11 @@ def test_it_decides_what_is_batched_together(small_treebanks, tmp_path, monkeypa
     assert all(high <= low for (_, high), (low, _) in pairwise(ranges))  # one window: like to like
 
 
-def test_sentences_longer_than_it_takes_are_parsed_in_pieces(model, caplog):
+def test_sentences_longer_than_it_takes_are_parsed_in_pieces(model, small_model, caplog):
     parser = ChartParser.load(model, device="cpu")
     assert len(parser(["Topebon", "rupo"] * LONG)) == 2 * LONG
     assert f"of {2 * LONG} words, more than {LONG}, is parsed in pieces of at most {LONG}," in caplog.text
+    assert EnsembleParser([ChartParser.load(small_model, device="cpu"), parser]).longest == LONG
 
 
 def test_its_settings_are_set_and_read_back():
