@@ -9,7 +9,9 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, TreeBatch, _own_array, parts_score
+from .decoder import Decoder
+from .numbers import own_array, parts_score
+from .tree_batch import TreeBatch
 from .trees import all_reach_the_root, crossings
 
 
@@ -76,7 +78,7 @@ class ArcFactored(Decoder):
         if self._threads_that_pay(lengths, threads) > 1 or not all(map(self.fits, lengths)):
             return super().decode_together(scores, lengths, arc_bonus, threads)
         batch = TreeBatch.empty(lengths)
-        self.kernel_of_batch(_own_array(scores), _own_array(arc_bonus), self.single_root, *batch)
+        self.kernel_of_batch(own_array(scores), own_array(arc_bonus), self.single_root, *batch)
         totals = batch.totals.tolist()
         if not all(map(isfinite, totals)):
             for b, (heads, parts) in enumerate(batch.each()):

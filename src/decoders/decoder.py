@@ -8,143 +8,36 @@ from __future__ import annotations
 
 import operator
 import os
-from abc import abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache
-from itertools import accumulate
 from math import isfinite, isnan
-from typing import Any, NamedTuple, Self
+from typing import Any, TypeVar
 
 import numpy as np
-from numba import njit
 
 from mh4.machine import available_threads
 
-from .certainty import Certainty, T
-from .derivation import ChartTooLargeError, Derivation, InfeasibleError
-from .levels import best_by_levels
-from .shared import LARGE, Group, exact, without_shared
-from .trees import arc_matrix, checked_tree
+from .derivation import (
+    ChartTooLargeError,
+    Derivation,
+    InfeasibleError,
+    Margins,
+    PartMarginals,
+    Solved,
+    UnsupportedError,
+)
+from .forest import Forest, Sums, cheapest_heads, marginals_by_decoding, margins_by_decoding
+from .k_best import NearlyBest
+from .numbers import check_numbers, own_array
+from .shared import Group, without_shared
+from .tree_batch import TreeBatch
 
+T = TypeVar("T")
+MARGINS_DECODES = 4  # what `margins` takes, in decodes
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
-LARGEST_SUM = (
-    2.0**121
-)  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
 THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
-
-
-class TreeBatch(NamedTuple):
-    """Trees, one behind the other, and their best derivations, or room for them.
-
-    Attributes
-    ----------
-    heads : int32 (H,)
-    ends : int64 (B,)
-        Where each tree ends.
-    parts : int32 (3 · H, 3)
-        The parts of a tree that begins at h begin in row 3 · h.
-    counts : int64 (B,)
-        Number of parts.
-    totals : float64 (B,)
-        Their sum; −inf where there is no derivation.
-    """
-
-    heads: np.ndarray
-    ends: np.ndarray
-    parts: np.ndarray
-    counts: np.ndarray
-    totals: np.ndarray
-
-    @classmethod
-    def of(cls, trees: Sequence[np.ndarray]) -> Self:
-        """The trees, whose derivations are yet to be found."""
-        batch = cls.empty([len(tree) - 1 for tree in trees])
-        if trees:
-            np.concatenate(trees, out=batch.heads, casting="same_kind")
-        return batch
-
-    @classmethod
-    def empty(cls, lengths: Sequence[int]) -> Self:
-        """Room for trees of some numbers of words."""
-        ends = list(accumulate(n + 1 for n in lengths))
-        total, size = ends[-1] if ends else 0, len(ends)
-        return cls(
-            np.empty(total, np.int32),
-            np.array(ends, np.int64),
-            np.empty((3 * total, 3), np.int32),
-            np.empty(size, np.int64),
-            np.empty(size),
-        )
-
-    @property
-    def lengths(self) -> list[int]:
-        """Words of each tree."""
-        ends = self.ends.tolist()
-        return [end - start - 1 for start, end in zip([0, *ends], ends, strict=False)]
-
-    def put(self, b: int, heads: np.ndarray, parts: np.ndarray, derivation: Derivation) -> None:
-        """The derivation of sentence b, whose places `each` gave."""
-        count = len(derivation.parts)
-        heads[:], parts[:count] = derivation.heads, derivation.parts
-        self.counts[b], self.totals[b] = count, derivation.score
-
-    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The heads (n + 1,) of every tree and the place of its parts, (3 · (n + 1), 3)."""
-        start = 0
-        for end in self.ends.tolist():
-            yield self.heads[start:end], self.parts[3 * start : 3 * end]
-            start = end
-
-
-@njit(cache=True, nogil=True)
-def parts_score(scores, parts, count):
-    """Sum of the first ``count`` parts, in float64; −inf if ``count`` is negative. scores (C, N, N)."""
-    if count < 0:
-        return -np.inf
-    total = 0.0
-    for p in range(count):
-        total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
-    return total
-
-
-@njit(cache=True, nogil=True)
-def derivation_score(scores, arc_bonus, heads, parts, count):
-    """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
-
-    NaN if one of them is `LARGE`: the chart may have missed the best derivation. scores (C, N, N), arc_bonus (N, N).
-    """
-    if count < 0:
-        return -np.inf
-    total, largest = 0.0, np.float32(0)
-    for p in range(count):
-        score = scores[parts[p, 0], parts[p, 1], parts[p, 2]]
-        total += score
-        largest = max(largest, abs(score))
-    for d in range(1, heads.shape[0]):
-        bonus = arc_bonus[heads[d], d]
-        total += bonus
-        largest = max(largest, abs(bonus))
-    return total if largest <= LARGE else np.nan
-
-
-@njit(cache=True, nogil=True)
-def check_numbers(scores, arc_bonus):
-    """ValueError unless every number is −inf or small enough that no sum in a chart leaves float32.
-
-    No branch (NaN compares false) and a bound of the numbers' own type, so that the loops vectorise.
-    """
-    bound = np.float32(LARGEST_SUM / scores.shape[1])
-    forbidden = np.float32(-np.inf)
-    fine = True
-    flat = scores.reshape(-1)
-    for at in range(flat.size):
-        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
-    flat = arc_bonus.reshape(-1)
-    for at in range(flat.size):
-        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
-    if not fine:
-        raise ValueError("scores or arc_bonus hold NaN, +inf or numbers too large to be summed; forbid parts with −inf")
 
 
 @cache
@@ -166,16 +59,7 @@ if hasattr(os, "register_at_fork"):  # a forked process has the pool, but not it
     os.register_at_fork(after_in_child=_thread_pool.cache_clear)
 
 
-def _own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
-    """As the kernels are compiled for it: of that type, C order, writable (though they only read)."""
-    if getattr(values, "dtype", None) != dtype:
-        with np.errstate(over="ignore"):  # too low for float32 is forbidden; too high, `check_numbers` refuses
-            values = np.asarray(values, dtype)
-    array = np.ascontiguousarray(values)
-    return array if array.flags.writeable else array.copy()
-
-
-class Decoder(Certainty):
+class Decoder(ABC):
     """An exact decoder for one class of trees and one factorisation.
 
     Parameters
@@ -194,12 +78,24 @@ class Decoder(Certainty):
         What the rows and the columns of each matrix stand for: head, dependent, s1, s0, b0, …
     shared : tuple of groups
         Channels of which every derivation has exactly one part for each word; see `shared`.
+    tree_class : {"projective", "mh4", "1ec", "all"}
+        The trees that it can build; see `closest`.
+    exact : bool
+        Whether what is found is the best.
+    has_outside_pass : bool
+        Whether `max_marginals` takes less than n decodes.
+    has_marginals : bool
+        Whether derivations can be summed: `marginals`, `log_partition`, `sample`.
     """
 
     name: str
     channels: tuple[str, ...]
     roles: tuple[tuple[str, str], ...]
     shared: tuple[Group, ...]
+    tree_class: str
+    exact: bool = True
+    has_outside_pass: bool = False
+    has_marginals: bool = False
 
     def __init__(self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT) -> None:
         self.single_root = single_root
@@ -245,10 +141,13 @@ class Decoder(Certainty):
         ValueError
             Wrong shape; NaN, +inf or, beyond 2^121 / N, numbers too large to be summed.
         """
-        given, given_bonus = scores, arc_bonus
-        scores, arc_bonus = self._checked(scores, arc_bonus)
-        size = scores.shape[1]
-        n = size - 2
+        checked, bonus = self._checked(scores, arc_bonus)
+        found = self._best(checked, bonus)
+        return self.forest(scores, arc_bonus).best if isnan(found.score) else found
+
+    def _best(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:
+        """The best derivation under numbers from `_checked`; its score is NaN if it is made of large numbers."""
+        n = len(arc_bonus) - 2
         if not self.fits(n):
             raise ChartTooLargeError(
                 f"{self.name}: the chart of {n} words takes {self.chart_bytes(n) / 2**30:.1f} GiB, "
@@ -258,38 +157,108 @@ class Decoder(Certainty):
         heads[0] = -1
         parts = np.empty((3 * n, 3), np.int32)
         count, score = self._run(scores, arc_bonus, heads, parts)
-        if isnan(score):
-            scores, arc_bonus = exact(given), exact(arc_bonus if given_bonus is None else given_bonus)
-            own, bonus = without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
-            count, score = self._run(_own_array(own), _own_array(bonus), heads, parts)
-            if isnan(score) and self.exact:
-                count = self._run_by_levels(own, bonus, heads, parts)
-            score = scores[tuple(parts[: max(count, 0)].T)].sum() + arc_bonus[heads[1:], np.arange(1, n + 1)].sum()
         if count < 0:
             raise InfeasibleError(f"no {self.name} derivation of these {n} words: the allowed arcs hold no such tree")
         return Derivation(heads, parts[:count], float(score))
 
-    def _run_by_levels(self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray) -> int:
-        """`_run` of float64 numbers, large ones where they cannot be avoided; see `levels`."""
-        count, size, words = -1, len(arc_bonus), np.arange(1, len(heads))
+    def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
+        """All derivations of one sentence, to be asked several questions; see `Forest`."""
+        return Forest(self, scores, arc_bonus, temperature)
 
-        def run(values: np.ndarray) -> np.ndarray | None:
-            nonlocal count
-            own, bonus = values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
-            count, _ = self._run(_own_array(own), _own_array(bonus), heads, parts)
-            if count < 0:
-                return None
-            return np.concatenate(
-                [np.ravel_multi_index(tuple(parts[:count].T), scores.shape), scores.size + heads[1:] * size + words]
-            )
+    def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
+        """See `Forest.margins`."""
+        return self.forest(scores, arc_bonus).margins
 
-        best_by_levels(run, np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)]), len(words))
-        return count
+    def max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> np.ndarray:
+        """See `Forest.max_marginals`."""
+        return self.forest(scores, arc_bonus).max_marginals
+
+    def k_best(self, scores: np.ndarray, k: int, arc_bonus: np.ndarray | None = None) -> list[Derivation]:
+        """See `Forest.k_best`."""
+        return self.forest(scores, arc_bonus).k_best(k)
+
+    def marginals(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+    ) -> np.ndarray:
+        """See `Forest.marginals`."""
+        return self.forest(scores, arc_bonus, temperature).marginals
+
+    def part_marginals(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0
+    ) -> PartMarginals:
+        """See `Forest.part_marginals`."""
+        return self.forest(scores, arc_bonus, temperature).part_marginals
+
+    def log_partition(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> float:
+        """See `Forest.log_partition`."""
+        return self.forest(scores, arc_bonus, temperature).log_partition
+
+    def sample(
+        self,
+        scores: np.ndarray,
+        count: int,
+        arc_bonus: np.ndarray | None = None,
+        temperature: float = 1.0,
+        rng: np.random.Generator | int | None = None,
+    ) -> list[Derivation]:
+        """See `Forest.sample`."""
+        return self.forest(scores, arc_bonus, temperature).sample(count, rng)
+
+    def outside_bytes(self, n: int) -> int:
+        """Bytes that the charts of `max_marginals` take for a sentence of n words, those of decoding included."""
+        return 0
+
+    def sums_bytes(self, n: int) -> int:
+        """Bytes that the charts of `part_marginals` take for a sentence of n words."""
+        return 0
+
+    def _max_marginals(self, solved: Solved) -> np.ndarray:
+        """`max_marginals`. Here: a decode for each arc that the best tree does not have."""
+        return marginals_by_decoding(self, solved)
+
+    def _margins(self, solved: Solved) -> tuple[np.ndarray, np.ndarray]:
+        """Values and heads of `Margins`. Without an outside pass: a decode for each word without its head."""
+        if self.has_outside_pass:
+            return cheapest_heads(self._max_marginals(solved), solved.best.heads)
+        return margins_by_decoding(self, *solved[:3])
+
+    def _nearly_best(self, solved: Solved, rank: int) -> NearlyBest | None:
+        """The best derivations, about that many trees or more; None if there is no quick way to them."""
+        return None
+
+    def _spans(self, solved: Solved) -> np.ndarray:
+        """See `Forest.span`: float32 (N, N)."""
+        raise UnsupportedError(f"the chart of {self.name} has no values of spans")
+
+    def _unsure(self, n: int) -> str | None:
+        """Why nothing can be said beyond the tree that is found for n words; None if it can."""
+        return None if self.exact else f"{self!r} need not find the best tree, so it cannot say what is next to it"
+
+    def _lacks_marginals(self) -> str:
+        """That this decoder has no sums, and which have."""
+        found, pending = set(), [Decoder]
+        while pending:
+            kind = pending.pop()
+            pending += kind.__subclasses__()
+            if kind.has_marginals and "name" in vars(kind):
+                found.add(kind.name)
+        return (
+            f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
+            f"these have: {', '.join(sorted(found))}"
+        )
+
+    def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Both less what all derivations share; see `shared`."""
+        return without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
+
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
+        """Sums over the derivations, with `has_marginals`; both float64 and divided by the temperature."""
+        raise NotImplementedError
 
     def _checked(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
     ) -> tuple[np.ndarray, np.ndarray]:
-        scores = _own_array(scores, dtype)
+        scores = own_array(scores, dtype)
         shape = scores.shape
         if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
             raise ValueError(
@@ -302,7 +271,7 @@ class Decoder(Certainty):
         if arc_bonus is None:
             arc_bonus = _no_bonus(size).astype(dtype, copy=False)
         else:
-            arc_bonus = _own_array(arc_bonus, dtype)
+            arc_bonus = own_array(arc_bonus, dtype)
             if arc_bonus.shape != (size, size):
                 raise ValueError(f"arc_bonus must have shape ({size}, {size}); got {arc_bonus.shape}")
         return scores, arc_bonus
@@ -338,6 +307,29 @@ class Decoder(Certainty):
             Lengths that are no integers.
         """
         return self.map_batch(self.decode, scores, lengths, arc_bonus, threads)
+
+    def margins_batch(
+        self,
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None = None,
+        threads: int | None = None,
+    ) -> list[Margins]:
+        """`margins` of a padded batch; see `decode_batch`."""
+        return self.map_batch(self.margins, scores, lengths, arc_bonus, threads, decodes=MARGINS_DECODES)
+
+    def part_marginals_batch(
+        self,
+        scores: np.ndarray,
+        lengths: Iterable[int],
+        arc_bonus: np.ndarray | None = None,
+        temperature: float = 1.0,
+        threads: int | None = None,
+    ) -> list[PartMarginals]:
+        """`part_marginals` of a padded batch; see `decode_batch`."""
+        return self.map_batch(
+            lambda own, bonus: self.part_marginals(own, bonus, temperature), scores, lengths, arc_bonus, threads
+        )
 
     def decode_together(
         self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray, threads: int | None = None
@@ -435,7 +427,7 @@ class Decoder(Certainty):
 
     def derive_together(self, scores: np.ndarray, given: TreeBatch) -> None:
         """The same as `derive_batch`, into the room beside the trees."""
-        scores = _own_array(self._checked_batch(scores, given.lengths))
+        scores = own_array(self._checked_batch(scores, given.lengths))
         self._derive(scores, given)
         totals = given.totals.tolist()
         if all(map(isfinite, totals)):
@@ -443,24 +435,9 @@ class Decoder(Certainty):
         for own, (heads, _), total in zip(scores, given.each(), totals, strict=True):
             if not isfinite(total):
                 size = len(heads) + 1
-                check_numbers(_own_array(own[:, :size, :size]), _no_bonus(size))
+                check_numbers(own_array(own[:, :size, :size]), _no_bonus(size))
                 raise InfeasibleError(f"no {self.name} derivation of these heads that is allowed: {heads.tolist()}")
 
     @abstractmethod
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         """Find the best derivation of each given tree, scores float32 (B, C, N, N); they need not be trees."""
-
-    def closest_tree(self, heads: np.ndarray) -> np.ndarray:
-        """The tree of this decoder's class that shares most arcs with ``heads`` (int (n + 1,), ``heads[0] == -1``).
-
-        Zero scores and a bonus of 1 on every arc of ``heads``; ties are broken by the decoder's order of candidates.
-
-        Raises
-        ------
-        ValueError
-            ``heads`` is not a tree.
-        ChartTooLargeError
-            A chart beyond the memory limit.
-        """
-        bonus = arc_matrix(checked_tree(heads))
-        return self.decode(np.zeros((len(self.channels), *bonus.shape), np.float32), bonus).heads

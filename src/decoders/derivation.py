@@ -37,6 +37,26 @@ class Derivation(NamedTuple):
     score: float
 
 
+class Solved(NamedTuple):
+    """Numbers for a chart, and what was found in it.
+
+    Attributes
+    ----------
+    scores : float32 (C, N, N)
+    arc_bonus : float32 (N, N)
+        Both less what all derivations share where that is large.
+    best : Derivation
+        The best one, with its score under these numbers.
+    chart : float32, optional
+        The memory that holds the filled chart; None if that has been used for another sentence since.
+    """
+
+    scores: np.ndarray
+    arc_bonus: np.ndarray
+    best: Derivation
+    chart: np.ndarray | None
+
+
 class Margins(NamedTuple):
     """How sure a decoder is of each head of the best tree of n words.
 

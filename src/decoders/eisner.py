@@ -8,11 +8,12 @@ import numpy as np
 from numba import njit
 
 from .arc_factored import ArcFactored, arc_parts, fill_parts, sentence_of_batch
-from .decoder import check_numbers, derivation_score
-from .derivation import PartMarginals
+from .derivation import PartMarginals, Solved
 from .lanes import lane_max, load, padded, splat, vmax
+from .mh3_chart import item_values
 from .mh3_outside import max_marginals, outside_floats
 from .mh3_sums import ProjectiveSums, projective_sums_bytes
+from .numbers import check_numbers, derivation_score
 
 W = 8  # lanes
 
@@ -142,6 +143,7 @@ class Eisner(ArcFactored):
     """
 
     name = "eisner"
+    tree_class = "projective"
     has_outside_pass = has_marginals = True
     projective = True
     kernel = staticmethod(_decode)
@@ -153,9 +155,16 @@ class Eisner(ArcFactored):
     def outside_bytes(self, n: int) -> int:
         return 4 * outside_floats(n)
 
-    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-        """The trees of MH3 are the projective ones: its chart, with scores of 0 and the arc scores as bonus."""
-        return max_marginals(np.zeros((3, *arc_bonus.shape), np.float32), scores[0] + arc_bonus, self.single_root)
+    def _max_marginals(self, solved: Solved) -> np.ndarray:
+        return max_marginals(*self._as_mh3(solved), self.single_root)
+
+    def _spans(self, solved: Solved) -> np.ndarray:
+        return item_values(*self._as_mh3(solved), self.single_root)
+
+    @staticmethod
+    def _as_mh3(solved: Solved) -> tuple[np.ndarray, np.ndarray]:
+        """The trees of MH3 are the projective ones: scores of 0, and those of arcs as its bonus."""
+        return np.zeros((3, *solved.arc_bonus.shape), np.float32), solved.scores[0] + solved.arc_bonus
 
     def sums_bytes(self, n: int) -> int:
         return projective_sums_bytes(n)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from .certainty import Sums
-from .decoder import Decoder, TreeBatch, derivation_score
-from .derivation import Derivation, UnsupportedError
+from .decoder import Decoder
+from .forest import Forest
 from .mst import MST
+from .numbers import derivation_score
 from .search import BeamSearch
+from .tree_batch import TreeBatch
 from .trees import arc_matrix
 
 WIDTH = 16  # of the beam that stands in for a chart
@@ -34,7 +35,7 @@ class Fallback(Decoder):
         self.name, self.channels, self.roles = decoder.name, decoder.channels, decoder.roles
         self.exact, self.has_marginals = decoder.exact, decoder.has_marginals
         self.memory_limit = decoder.memory_limit
-        self.shared = decoder.shared
+        self.shared, self.tree_class = decoder.shared, decoder.tree_class
         self.decoder = decoder
         self._chart = decoder.chart if isinstance(decoder, BeamSearch) else decoder
         self._mst = MST(decoder.single_root)
@@ -85,24 +86,20 @@ class Fallback(Decoder):
     def sums_bytes(self, n: int) -> int:
         return self.decoder.sums_bytes(n)
 
-    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-        return self._certain(scores)._max_marginals(scores, arc_bonus)
+    def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
+        """See `Decoder.forest`; only the best tree where another decoder stands in."""
+        n = len(self._checked(scores, arc_bonus)[1]) - 2
+        chosen = self if self._unsure(n) else self.decoder
+        return Forest(chosen, scores, arc_bonus, temperature)
 
-    def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
-        return self._certain(scores)._margins(scores, arc_bonus, best)
-
-    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
-        return self._certain(scores)._sums(scores, arc_bonus)
-
-    def _certain(self, scores: np.ndarray) -> Decoder:
-        n = scores.shape[1] - 2
+    def _unsure(self, n: int) -> str | None:
         stand_in = self.instead(n)
-        if stand_in:
-            raise UnsupportedError(
-                f"{n} words are too many for the chart of {self.name}; {stand_in} stands in, and its trees say nothing "
-                f"about how sure {self.name} is"
-            )
-        return self.decoder
+        if stand_in is None:
+            return self.decoder._unsure(n)
+        return (
+            f"{n} words are too many for the chart of {self.name}; {stand_in} stands in, and its trees say nothing "
+            f"about how sure {self.name} is"
+        )
 
     def _best_by_arcs(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray

@@ -2,7 +2,7 @@
 
 A tree may have several derivations, so not derivations are listed but cells of trees: a cell is an arc bonus, with −inf
 on the arcs that its trees do not have. The best tree of a cell comes from decoding; the next best one differs from it
-in the head of some word, and of the word where that costs least it is known what it costs (`Certainty.margins`). When
+in the head of some word, and of the word where that costs least it is known what it costs (`Forest.margins`). When
 it is taken, its cell is split in two: the trees in which this word keeps its old head, and those in which it does not.
 
 References
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -41,6 +41,24 @@ class Next(NamedTuple):
     loss: float
     rest: float
     tree: Derivation | None = None
+
+
+class NearlyBest(Protocol):
+    """Derivations that score hardly less than the best, with all trees of at least some score.
+
+    Attributes
+    ----------
+    are_all
+        Whether there are no others.
+    """
+
+    are_all: bool
+
+    def next(self, bonus: np.ndarray, best: Derivation) -> Next:
+        """The second best tree under an arc bonus; no loss but +inf if others may be better than that one."""
+
+    def decode(self, bonus: np.ndarray) -> Derivation:
+        """The best derivation under an arc bonus."""
 
 
 class _Cell(NamedTuple):

@@ -389,17 +389,27 @@ def padded(length):
     return ((length + 15) // 16 | 1) * 16
 
 
-def scratch(count: int) -> np.ndarray:
+def scratch(count: int, spare: int = 0) -> np.ndarray:
     """Float32 memory of this thread, uninitialised, aligned to a cache line.
 
     The same memory is handed out again at the next call in the same thread, so that decoding a stream of sentences
-    does not fault the pages in anew each time.
+    does not fault the pages in anew each time. ``spare`` more are added unless the memory is too large to be kept.
     """
+    if spare and 4 * (count + spare) + ALIGNMENT <= KEPT_BYTES:
+        count += spare
     memory = getattr(_local, "memory", None)
     if memory is None or memory.size < count:
         whole = np.empty(count * 4 + ALIGNMENT, np.uint8)
         start = -whole.ctypes.data % ALIGNMENT
         memory = whole[start : start + count * 4].view(np.float32)
-        if whole.size <= KEPT_BYTES:
-            _local.memory = memory
-    return memory[:count]
+        if whole.size > KEPT_BYTES:
+            _local.lent = None
+            return memory
+        _local.memory = memory
+    lent = _local.lent = memory[:count]
+    return lent
+
+
+def lent() -> np.ndarray | None:
+    """What `scratch` handed out last in this thread, whose content nobody else has changed; None if it is not kept."""
+    return getattr(_local, "lent", None)

@@ -17,7 +17,7 @@ STEP = 8.0  # by which weights grow
 APART = 32.0  # times the number of words: what is that much smaller does not add up to it
 ROUNDING = 1e-12  # of float64 sums
 
-Run = Callable[[np.ndarray], np.ndarray | None]
+Run = Callable[[np.ndarray], np.ndarray]
 
 
 def levels_of(values: np.ndarray, n: int) -> list[np.ndarray]:
@@ -38,14 +38,13 @@ def levels_of(values: np.ndarray, n: int) -> list[np.ndarray]:
     return [*levels, np.where(finite, rest, -np.inf)]
 
 
-def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray | None:
+def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray:
     """Which numbers the best derivation collects.
 
     Parameters
     ----------
     run
-        From numbers laid out like ``values`` to the indices of those that the best derivation collects; None if there
-        is none.
+        From numbers laid out like ``values`` to the indices of those that the best derivation collects.
     values : float64 (V,)
         −inf forbids.
     n : int
@@ -54,15 +53,13 @@ def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray | None:
     levels = levels_of(values, n)
     units = [float(np.abs(level[level != 0]).min()) for level in levels[:-1]]
     best: list[float] = []
-    found = None
+    found = np.empty(0, np.int64)
     for k, last in enumerate(levels):
         allowed = np.where(values > -np.inf, 0.0, -np.inf) + (last if k == len(units) else last / units[k])
         weights = [STEP ** (k - level) for level in range(k)]
         limits = [unit / (1.0 if k == len(units) else units[k]) for unit in units[:k]]
         while True:
             found = run(allowed + sum(w / unit * level for w, unit, level in zip(weights, units, levels, strict=False)))
-            if found is None:
-                return None
             sums = [float(level[found].sum()) for level in levels[:k]]
             short = [
                 one

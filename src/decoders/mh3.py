@@ -23,12 +23,15 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, TreeBatch, check_numbers, derivation_score, parts_score
+from .decoder import Decoder
+from .derivation import Solved
 from .gold_items import items_of_tree, without_root_arcs
 from .lanes import padded, scratch
-from .mh3_chart import LA, NEG, RA, SHIFT, fill
+from .mh3_chart import LA, NEG, RA, SHIFT, fill, item_values
 from .mh3_outside import max_marginals, outside_floats
 from .mh3_sums import ProjectiveSums, projective_sums_bytes
+from .numbers import check_numbers, derivation_score, parts_score
+from .tree_batch import TreeBatch
 from .trees import all_reach_the_root
 
 
@@ -147,6 +150,7 @@ class MH3(Decoder):
     """The arc-hybrid decoder: every move scored by (s0, b0)."""
 
     name = "mh3"
+    tree_class = "projective"
     has_outside_pass = has_marginals = True
     channels = ("shift", "la", "ra")
     roles = (("s0", "b0"),) * 3
@@ -158,7 +162,8 @@ class MH3(Decoder):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
+        floats = self.chart_bytes(scores.shape[1] - 2) // 4
+        memory = scratch(floats, floats)  # the outside pass takes as much again
         return _decode(scores, arc_bonus, self.single_root, memory, heads, parts)
 
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
@@ -167,8 +172,11 @@ class MH3(Decoder):
     def outside_bytes(self, n: int) -> int:
         return 4 * outside_floats(n)
 
-    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-        return max_marginals(scores, arc_bonus, self.single_root)
+    def _max_marginals(self, solved: Solved) -> np.ndarray:
+        return max_marginals(solved.scores, solved.arc_bonus, self.single_root, solved.chart)
+
+    def _spans(self, solved: Solved) -> np.ndarray:
+        return item_values(solved.scores, solved.arc_bonus, self.single_root)
 
     def sums_bytes(self, n: int) -> int:
         return projective_sums_bytes(n)

@@ -5,7 +5,7 @@
 import numpy as np
 from numba import njit
 
-from .lanes import load, splat, store, vmax
+from .lanes import load, padded, splat, store, vmax
 
 SHIFT, LA, RA = range(3)
 W = 8  # lanes
@@ -41,3 +41,12 @@ def fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
                 reduced_by_i[l, i] = x + arc_bonus[i, l]
             if single_root:
                 reduced_by_i[l, 0] = NEG
+
+
+@njit(cache=True, nogil=True)
+def item_values(scores, arc_bonus, single_root):
+    """Every item [i, l] at [i, l], float32 (N, N)."""
+    N = scores.shape[1]
+    charts = np.empty((3, N, padded(N)), np.float32)
+    fill(scores, arc_bonus, single_root, charts[0], charts[1], charts[2])
+    return charts[0, :, :N].T.copy()

@@ -17,7 +17,6 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from .decoder import check_numbers
 from .lanes import lane_max, load, padded, scratch, splat, store, vmax
 from .mh3_chart import LA, NEG, RA, SHIFT, W, fill
 
@@ -72,12 +71,12 @@ def _go_back(scores, arc_bonus, single_root, C, X, X_arc, around, around_la, aro
 
 
 @njit(cache=True, nogil=True)
-def _max_marginals(scores, arc_bonus, single_root, memory, marginals):
-    check_numbers(scores, arc_bonus)
+def _max_marginals(scores, arc_bonus, single_root, filled, memory, marginals):
     N = scores.shape[1]
     charts = memory.reshape(6, N, padded(N))
     marginals[:] = NEG
-    fill(scores, arc_bonus, single_root, charts[0], charts[1], charts[2])
+    if not filled:
+        fill(scores, arc_bonus, single_root, charts[0], charts[1], charts[2])
     if charts[0, N - 1, 0] > NEG:
         _go_back(
             scores, arc_bonus, single_root, charts[0], charts[1], charts[2], charts[3], charts[4], charts[5], marginals
@@ -89,8 +88,15 @@ def outside_floats(n: int) -> int:
     return 6 * (n + 2) * padded(n + 2)
 
 
-def max_marginals(scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool) -> np.ndarray:
-    """float32 (N, N), for scores (3, N, N) and an arc bonus (N, N) of MH3."""
-    marginals = np.empty_like(arc_bonus)
-    _max_marginals(scores, arc_bonus, single_root, scratch(outside_floats(len(arc_bonus) - 2)), marginals)
+def max_marginals(
+    scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool, chart: np.ndarray | None = None
+) -> np.ndarray:
+    """float32 (N, N), for scores (3, N, N) and an arc bonus (N, N) of MH3.
+
+    ``chart`` is memory that begins with the filled chart; it can be used once, for its left halves change.
+    """
+    marginals, size = np.empty_like(arc_bonus), outside_floats(len(arc_bonus) - 2)
+    filled = chart is not None and chart.size == size
+    memory = chart if chart is not None and filled else scratch(size)
+    _max_marginals(scores, arc_bonus, single_root, filled, memory, marginals)
     return marginals

@@ -30,103 +30,25 @@ from typing import ClassVar
 import numpy as np
 from numba import njit
 
-from .decoder import Decoder, TreeBatch, check_numbers, derivation_score
+from .decoder import Decoder
+from .derivation import Solved
 from .lanes import scratch
+from .mh4_back import walk_back
 from .mh4_chart import (
     NEG,
     PAIRED_FROM,
     chart_shapes,
     cut_charts,
     fill,
-    item3,
-    panel_item,
     prepare,
-    reduce,
-    row_of_root_move,
 )
-from .mh4_derivation import derive_trees, follow
+from .mh4_derivation import derive_trees
+from .mh4_nearly_best import MH4NearlyBest
 from .mh4_outside import max_marginals, outside_floats
 from .mh4_sums import MH4Sums, sums_bytes
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCE_NAMES, hybrid_groups
-
-
-@njit(nogil=True)
-def _last_link_of_two(i, l, A, B, C3):
-    """The move that made [i, l] out of some [i, j, l], and j; move −1 if there is none."""
-    ra_row = row_of_root_move(A, i, l)
-    best, move, gone = NEG, -1, 0
-    for j in range(i + 1, l):
-        item = item3(C3, i, j, l)
-        ra = item + reduce(A, B, RA, ra_row, j, l)
-        la = item + reduce(A, B, LA, i, j, l)
-        if ra > best:
-            best, move, gone = ra, RA, j
-        if la > best:
-            best, move, gone = la, LA, j
-    return move, gone
-
-
-@njit(nogil=True)
-def _last_link_of_three(i, j, l, shift, A, B, arc, C2, E, C3):
-    """The move that made [i, j, l] out of four heads, the head it removed, and whether these were [i, s1, s0] + [s0, l]
-    (else [i, s1] + [s1, s0, l]); move −1 if [i, j, l] is [i, j] + [j, l]."""
-    e = panel_item(E, j, i)
-    best, move, gone, left = e + C2[l, j], -1, 0, False
-    for k in range(j + 1, l):
-        v_left = item3(C3, i, j, k) + (shift[j, k] + C2[l, k])
-        v_right = e + item3(C3, j, k, l)
-        v = max(v_left, v_right)
-        ra2 = v + (arc[i, k] + reduce(A, B, RA2, j, k, l))
-        ra = v + reduce(A, B, RA, j, k, l)
-        la = v + reduce(A, B, LA, j, k, l)
-        if ra2 > best:
-            best, move, gone, left = ra2, RA2, k, v_left >= v_right
-        if ra > best:
-            best, move, gone, left = ra, RA, k, v_left >= v_right
-        if la > best:
-            best, move, gone, left = la, LA, k, v_left >= v_right
-    for y in range(i + 1, j):
-        v_left = item3(C3, i, y, j) + (shift[y, j] + C2[l, j])
-        v_right = panel_item(E, y, i) + item3(C3, y, j, l)
-        v = max(v_left, v_right)
-        ra1 = v + (arc[i, y] + reduce(A, B, RA1, y, j, l))
-        la1 = v + reduce(A, B, LA1, y, j, l)
-        la2 = v + (reduce(A, B, LA2, y, j, l) + arc[l, y])
-        if ra1 > best:
-            best, move, gone, left = ra1, RA1, y, v_left >= v_right
-        if la1 > best:
-            best, move, gone, left = la1, LA1, y, v_left >= v_right
-        if la2 > best:
-            best, move, gone, left = la2, LA2, y, v_left >= v_right
-    return move, gone, left
-
-
-@njit(nogil=True, forceinline=True)
-def _walk_back(shift, charts, hybrid, heads, parts):
-    """Follow the best derivation from the goal. No rule was recorded: the argmax of each item is computed again.
-
-    Fills heads and parts; returns the number of parts.
-    """
-    A, B, arc, C2, E, C3 = charts.A, charts.B, charts.arc, charts.C2, charts.E, charts.C3
-    end = A.shape[0] - 1
-    stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
-    stack[0] = (0, 0, end)
-    size = 1
-    count = 0
-    while size > 0:
-        size -= 1
-        i, j, l = stack[size, 0], stack[size, 1], stack[size, 2]
-        if j == 0 and l == i + 1:
-            continue
-        left = False
-        if j == 0:
-            move, gone = _last_link_of_two(i, l, A, B, C3)
-            if move < 0:
-                return -1
-        else:
-            move, gone, left = _last_link_of_three(i, j, l, shift, A, B, arc, C2, E, C3)
-        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
-    return count
+from .mh4_transitions import REDUCE_NAMES, hybrid_groups
+from .numbers import check_numbers, derivation_score
+from .tree_batch import TreeBatch
 
 
 @njit(cache=True, nogil=True)
@@ -138,7 +60,7 @@ def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, h
     fill(scores[0], charts, paired_from, unit)
     if charts.C2[-1, 0] == NEG:
         return -1, -np.inf
-    count = _walk_back(scores[0], charts, hybrid, heads, parts)
+    count = walk_back(scores[0], charts, hybrid, heads, parts)
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
@@ -152,9 +74,27 @@ def _outside_bytes(n: int) -> int:
     return 4 * outside_floats(n)
 
 
+@njit(cache=True, nogil=True)
+def _spans_of(memory, n, spans):
+    charts = cut_charts(memory, n)
+    for i in range(n + 1):
+        for l in range(i + 1, n + 2):
+            spans[i, l] = charts.C2[l, i]
+
+
+@lru_cache(maxsize=1024)
+def _floats(n: int) -> tuple[int, int]:
+    """Numbers in the chart, and in those of the outside pass behind it."""
+    return _chart_bytes(n) // 4, (_outside_bytes(n) - _chart_bytes(n)) // 4
+
+
+UNIT = np.float32(1)
+
+
 class MH4(Decoder):
     """What the two MH4 decoders share."""
 
+    tree_class = "mh4"
     has_outside_pass = has_marginals = True
     hybrid: ClassVar[bool]
 
@@ -164,9 +104,20 @@ class MH4(Decoder):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
-        one = np.float32(1)
-        return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, one, heads, parts)
+        memory = scratch(*_floats(scores.shape[1] - 2))
+        return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, UNIT, heads, parts)
+
+    def _chart(self, solved: Solved, size: int) -> np.ndarray:
+        """The filled charts, in memory of that many bytes at least."""
+        if solved.chart is not None and 4 * solved.chart.size >= size:
+            return solved.chart
+        memory, (heads, parts, _) = scratch(size // 4), solved.best
+        heads, parts = heads.copy(), np.empty((3 * len(heads), 3), np.int32)
+        _decode(
+            *(solved.scores, solved.arc_bonus, self.single_root, self.hybrid),
+            *(memory, PAIRED_FROM, UNIT, heads, parts),
+        )
+        return memory
 
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         derive_trees(scores, self.hybrid, given, self.single_root)
@@ -174,12 +125,21 @@ class MH4(Decoder):
     def outside_bytes(self, n: int) -> int:
         return _outside_bytes(n)
 
-    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-        memory = scratch(self.outside_bytes(scores.shape[1] - 2) // 4)
-        found = np.empty_like(arc_bonus)
-        one = np.float32(1)
-        max_marginals(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, one, found)
+    def _max_marginals(self, solved: Solved) -> np.ndarray:
+        memory = self._chart(solved, _outside_bytes(len(solved.arc_bonus) - 2))
+        found = np.empty_like(solved.arc_bonus)
+        max_marginals(solved.scores[0], memory, UNIT, found)
         return found
+
+    def _nearly_best(self, solved: Solved, rank: int) -> MH4NearlyBest | None:
+        memory = self._chart(solved, _chart_bytes(len(solved.arc_bonus) - 2))
+        return MH4NearlyBest.find(solved, memory, self.hybrid, rank)
+
+    def _spans(self, solved: Solved) -> np.ndarray:
+        n = len(solved.arc_bonus) - 2
+        spans = np.full_like(solved.arc_bonus, NEG)
+        _spans_of(self._chart(solved, _chart_bytes(n)), n, spans)
+        return spans
 
     def sums_bytes(self, n: int) -> int:
         return sums_bytes(n)

@@ -8,9 +8,9 @@ See `mh4` for the items and for what becomes of them.
 import numpy as np
 from numba import njit
 
-from .decoder import parts_score
 from .gold_items import items_of_tree, without_root_arcs
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, REDUCES
+from .numbers import parts_score
 from .trees import all_reach_the_root
 
 NEG = np.float32(-np.inf)

@@ -28,7 +28,6 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from .decoder import check_numbers
 from .lanes import REGISTER, add, broadcast, fold, gather, lane_max, load, splat, store, vmax
 from .mh4_chart import (
     NEG,
@@ -38,9 +37,7 @@ from .mh4_chart import (
     chart_shapes,
     cut,
     cut_charts,
-    fill,
     panels_before,
-    prepare,
     row_of_root_move,
 )
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
@@ -161,7 +158,7 @@ def _block(start, j, k):
 def _copy_items(items, panel, n, starts, blocks):
     """The panels (k, lanes i) of each j as vectors over k, each with one of −inf behind it.
 
-    ``items`` are those of C3 and a panel beyond. Lanes with k > n + 1 get what lies there.
+    ``items`` are those of C3. Lanes with k > n + 1 get what lies there.
     """
     for j in range(1, n + 1):
         at = starts[j]
@@ -286,29 +283,36 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
                 known[_at(AROUND, i, j)] = blocks[at + 2 * i * W]
 
 
+@njit(nogil=True, forceinline=True)
+def _mark_unfilled(C2, C3):
+    """−inf for all that vectors read and `fill` leaves: [i, j, k] with k ≤ j and with k > n + 1, [k, l] with k ≥ l."""
+    N = C2.shape[0]
+    for j in range(1, N):
+        for panel in range(panels_before(j), panels_before(j + 1)):
+            C3[panel, : (j + 1) * W] = NEG
+            C3[panel, N * W :] = NEG
+    for l in range(N):
+        C2[l, l:] = NEG
+
+
 @njit(cache=True, nogil=True)
-def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, marginals):
-    """Fill ``marginals``, float32 (N, N). ``memory`` holds `outside_floats`; the rest as for decoding."""
-    check_numbers(scores, arc_bonus)
+def max_marginals(shift, memory, unit, marginals):
+    """Fill ``marginals``, float32 (N, N). ``memory``, `outside_floats`, begins with filled charts."""
     marginals[:] = NEG
-    n = scores.shape[1] - 2
+    n = shift.shape[0] - 2
     charts = cut_charts(memory, n)
+    if charts.C2[-1, 0] == NEG:
+        return
     at = 0
     for rows_and_columns in chart_shapes(n):
         at += rows_and_columns[0] * rows_and_columns[1]
-    items = memory[at - charts.C3.size : at + W * W]
-    items[:] = NEG  # [i, j, k] with k ≤ j is never filled, nor is [k, l] with k ≥ l
-    charts.C2[:] = NEG
-    prepare(scores, arc_bonus, single_root, hybrid, charts)
-    fill(scores[0], charts, paired_from, unit)
-    if charts.C2[-1, 0] == NEG:
-        return
+    _mark_unfilled(charts.C2, charts.C3)
     starts = np.zeros(n + 1, np.int64)
     for j in range(1, n + 1):
         starts[j] = _elements_before(n, j)
     size = _elements_before(n, n + 1) + W
     blocks = memory[at : at + size]
-    _copy_items(items, charts.C3.shape[1], n, starts, blocks)
+    _copy_items(charts.C3.reshape(-1), charts.C3.shape[1], n, starts, blocks)
     memory[at + size :] = NEG
     o = _cut_outside(memory, at + size, n)
     for h in range(n + 1):
@@ -316,7 +320,7 @@ def max_marginals(scores, arc_bonus, single_root, hybrid, memory, paired_from, u
             o.known[_at(ARC, h, d)] = o.arc_to[d, h] = charts.arc[h, d]
             if h < d:
                 o.E_to[d, h] = charts.E_of[h, d]
-    _go_back(n, scores[0], charts, starts, blocks, o, unit)
+    _go_back(n, shift, charts, starts, blocks, o, unit)
     for h in range(n + 1):
         for d in range(1, n + 1):
             best = max(o.known[_at(BY_HEAD, h, d)], o.by_dependent[d, h])

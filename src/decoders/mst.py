@@ -11,9 +11,9 @@ import numpy as np
 from numba import njit
 
 from .arc_factored import ArcFactored, fill_parts, sentence_of_batch
-from .decoder import check_numbers, derivation_score
-from .derivation import Derivation, InfeasibleError
+from .derivation import Solved
 from .mst_sums import TreeSums
+from .numbers import check_numbers, derivation_score
 
 LARGEST_SCORE = 1e30  # that n of surely sum to a float32
 
@@ -189,6 +189,7 @@ class MST(ArcFactored):
     """
 
     name = "mst"
+    tree_class = "all"
     has_marginals = True
     projective = False
     kernel = staticmethod(_decode)
@@ -197,17 +198,15 @@ class MST(ArcFactored):
     def chart_bytes(self, n: int) -> int:
         return 12 * (n + 1) ** 2
 
-    def _max_marginals(self, scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+    def _max_marginals(self, solved: Solved) -> np.ndarray:
+        scores, arc_bonus, best, _ = solved
         marginals = np.full_like(arc_bonus, -np.inf)
-        try:
-            best = self.decode(scores, arc_bonus)
-        except InfeasibleError:
-            return marginals
         _other_trees(scores, arc_bonus, self.single_root, best.heads, True, np.empty(0), best.heads, marginals)
         marginals[best.heads[1:], np.arange(1, len(best.heads))] = best.score
         return marginals
 
-    def _margins(self, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> tuple[np.ndarray, np.ndarray]:
+    def _margins(self, solved: Solved) -> tuple[np.ndarray, np.ndarray]:
+        scores, arc_bonus, best, _ = solved
         values, heads = np.full(len(best.heads), -np.inf), np.full(len(best.heads), -1, np.int32)
         _other_trees(scores, arc_bonus, self.single_root, best.heads, False, values, heads, arc_bonus)
         heads[values == -np.inf] = -1

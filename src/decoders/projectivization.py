@@ -1,10 +1,10 @@
 """Optimal projectivisation: the projective trees that keep most arcs of a tree, one of them and their number.
 
 The grammar of Nederhof (2019), Table 3, has exactly one derivation for each projective tree. With weight 1 on the arcs
-of a tree, the max-plus semiring finds a closest projective tree and the counting semiring their number. The closest
-tree keeps as many arcs as ``get_decoder("eisner", single_root=False).closest_tree(heads)``, but where several do it may
-be another one. As published, any number of words may be attached to the root; a second grammar allows one only. When
-the tree itself has one root child, both keep the same number of arcs.
+of a tree, the max-plus semiring finds a closest projective tree and the counting semiring their number. The tree
+keeps as many arcs as that of `closest_tree` (`closest`), but may be another one. As published, any number of words may
+be attached to the root; a second grammar allows one only. When the tree itself has one root child, both keep the same
+number of arcs.
 """
 
 import math

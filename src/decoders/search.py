@@ -8,11 +8,13 @@ to the stack [0] and the buffer [n + 1].
 import numpy as np
 from numba import njit
 
-from .decoder import DEFAULT_MEMORY_LIMIT, Decoder, TreeBatch, check_numbers, derivation_score
+from .decoder import DEFAULT_MEMORY_LIMIT, Decoder
 from .derivation import Derivation, InfeasibleError
 from .mh3 import MH3
 from .mh4 import MH4Hybrid, MH4Two
 from .mh4_transitions import LA, REDUCE_NAMES, REDUCES
+from .numbers import check_numbers, derivation_score
+from .tree_batch import TreeBatch
 
 SHIFT = len(REDUCES)  # behind the reduces
 SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
@@ -244,7 +246,7 @@ class BeamSearch(Decoder):
             raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
         super().__init__(single_root, memory_limit)
         self.name, self.channels, self.roles = chart.name, chart.channels, chart.roles
-        self.shared = chart.shared
+        self.shared, self.tree_class = chart.shared, chart.tree_class
         self.width = width
         self.chart = chart(single_root, memory_limit)
         self._reduces = _CHANNELS[chart.name]
@@ -282,7 +284,3 @@ class BeamSearch(Decoder):
 
     def chart_bytes(self, n: int) -> int:
         return (2 * n * self.width + 1) * 45 + 7 * self.width * 21
-
-    def closest_tree(self, heads: np.ndarray) -> np.ndarray:
-        """As `Decoder.closest_tree`, by the chart where it fits, by the beam (so not always the closest) elsewhere."""
-        return self.chart.closest_tree(heads) if self.chart.fits(len(heads) - 1) else super().closest_tree(heads)

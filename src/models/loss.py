@@ -14,7 +14,7 @@ from numba import njit
 from torch import Tensor
 
 from mh4.decoders import Decoder
-from mh4.decoders.decoder import TreeBatch
+from mh4.decoders.tree_batch import TreeBatch
 from mh4.decoders.trees import given_heads_bonus
 
 

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from naive_mh import best_score, derivations, enumerated_scores, run_transitions
 
 from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_tree
 
 NAMES = ("mh3", "mh4-two", "mh4-hybrid")
@@ -214,7 +215,7 @@ def test_every_projective_tree_is_its_own_closest_tree():
     heads, _ = derivations("mh3", 5)
     decoder = get_decoder("mh3", single_root=False)
     for tree in np.unique(heads, axis=0):
-        assert decoder.closest_tree(tree).tolist() == tree.tolist()
+        assert closest_tree(tree, decoder).tolist() == tree.tolist()
 
 
 @pytest.mark.parametrize("name", ["mh4-two", "mh4-hybrid"])
@@ -223,7 +224,7 @@ def test_some_trees_of_the_transition_system_are_not_in_the_chart(name):
     moves = ["shift"] * 3 + ["la2"] + ["shift"] * 2 + ["la2", "shift", "ra", "ra", "ra"]
     heads = run_transitions(5, moves)
     assert heads == [-1, 3, 0, 5, 2, 4]
-    closest = get_decoder(name).closest_tree(np.array(heads))
+    closest = closest_tree(np.array(heads), get_decoder(name))
     assert (closest[1:] != heads[1:]).sum() == 1
     assert heads not in derivations(name, 5)[0].tolist()
 

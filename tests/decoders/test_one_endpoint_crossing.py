@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from paths import GOLDEN_FOLDER, UD
 
 from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.lanes import scratch
 from mh4.decoders.one_endpoint_crossing.charts import BLOCKS
 from mh4.decoders.one_endpoint_crossing.first_order import OneEndpointCrossingFirstOrder
@@ -195,7 +196,7 @@ def test_what_is_no_one_endpoint_crossing_tree():
         is_one_endpoint_crossing(np.array([-1, 2, 1]))
     with pytest.raises(ValueError, match="1-endpoint-crossing"):
         parts_of_tree(np.array(NOT_1EC))
-    found = OneEndpointCrossing().closest_tree(np.array(NOT_1EC))
+    found = closest_tree(np.array(NOT_1EC), "1ec", single_root=True)
     assert is_one_endpoint_crossing(found)
     assert (found[1:] == NOT_1EC[1:]).sum() == 4
 
@@ -308,7 +309,7 @@ def test_treebank():
     others = [tree for tree in trees if not is_one_endpoint_crossing(tree)]
     assert (len(covered), len(others)) == (889, 21)
     first_order = OneEndpointCrossingFirstOrder(single_root=False)
-    assert sum((first_order.closest_tree(tree) != tree).sum() for tree in others) == 22
+    assert sum((closest_tree(tree, first_order) != tree).sum() for tree in others) == 22
     for tree in covered:
         n = len(tree) - 1
         if n <= 50 and not is_projective(tree):

@@ -112,15 +112,6 @@ def test_a_chart_beyond_the_memory_limit():
     assert get_decoder("mh4-two", memory_limit=1 << 20, search="greedy").fits(200)
 
 
-def test_the_closest_tree_is_the_chart_s_where_that_fits():
-    heads = np.array([-1, 3, 0, 2, 2])
-    assert (get_decoder("mh4-two", search="greedy").closest_tree(heads) == heads).all()
-    without_chart = get_decoder("mh4-two", search="beam:8", memory_limit=400_000)
-    assert not get_decoder("mh4-two", memory_limit=400_000).fits(60)
-    left_chain = np.array([-1, *range(2, 61), 0])
-    assert (without_chart.closest_tree(left_chain) == left_chain).all()
-
-
 def test_a_beam_that_dies_out():
     """Greedy takes 1 → 2 and is left with a word 1 that only 2 may head."""
     scores = np.zeros((3, 4, 4), np.float32)

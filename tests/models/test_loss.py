@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from mh4.decoders import get_decoder
-from mh4.decoders.decoder import TreeBatch
+from mh4.decoders.tree_batch import TreeBatch
 from mh4.models.loss import PartDifference, cost_bonus, find_violations, log_loss, multiclass_hinge
 
 

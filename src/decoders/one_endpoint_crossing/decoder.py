@@ -5,8 +5,9 @@ from abc import abstractmethod
 import numpy as np
 from numba import njit
 
-from ..decoder import Decoder, check_numbers, derivation_score
+from ..decoder import Decoder
 from ..lanes import scratch
+from ..numbers import check_numbers, derivation_score
 from .grammar import Grammar, walk_back
 
 GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
@@ -45,6 +46,8 @@ class CrossingDecoder(Decoder):
     a best tree under a penalty is a best tree with one root child as soon as it has just one, and under a large enough
     penalty it has. The first penalty is a guess from the scores that nearly always will do.
     """
+
+    tree_class = "1ec"
 
     @abstractmethod
     def _fill(self, scores: np.ndarray, arc_bonus: np.ndarray, penalty: np.float32, memory: np.ndarray) -> None:

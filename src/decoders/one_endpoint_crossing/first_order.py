@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 
 from ..arc_factored import derive_arcs
-from ..decoder import TreeBatch
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
+from ..tree_batch import TreeBatch
 from . import charts
 from .charts import E0, E1, G0, H0, H1, M1, NEG, Q0, C, D, W, X, Z
 from .decoder import CrossingDecoder

@@ -20,8 +20,10 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from ..decoder import DEFAULT_MEMORY_LIMIT, TreeBatch, parts_score
+from ..decoder import DEFAULT_MEMORY_LIMIT
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
+from ..numbers import parts_score
+from ..tree_batch import TreeBatch
 from ..trees import is_tree
 from . import charts
 from .charts import E0, F0, G0, H0, NEG, Q0, C, D, W, X, Z

@@ -25,7 +25,7 @@ from itertools import pairwise
 import numpy as np
 from numba import njit
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
 from mh4.transitions.arrays.arc_hybrid import REDUCES, SHIFT, move, window
 from mh4.transitions.arrays.state import DEPTH, FRONT, LEFT, NONE, RIGHT, TRANSITION, WORDS
@@ -128,7 +128,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The gold tree, if it is projective and the configuration is one of its words."""
     tree = np.ascontiguousarray(gold, np.int32)
     if not is_projective_tree(tree):
-        raise ValueError(f"transitions are scored by a projective gold tree, see `projectivize`: {tree.tolist()}")
+        raise ValueError(f"transitions are scored by a projective gold tree, see `closest_tree`: {tree.tolist()}")
     if configuration.n != len(tree) - 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
     stack, front = configuration.stack, configuration.front
@@ -163,12 +163,12 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """Transitions to the tree that `projectivize` returns, in which every word is removed as soon as possible. O(n).
+    """Transitions to the closest projective tree, in which every word is removed as soon as possible. O(n).
 
     That is when it is topmost, has all its dependents, and its head is beside it. A word whose head is below it in the
     stack could also wait for others to come and go on top of it.
     """
-    heads = projectivize(gold, single_root)
+    heads = closest_tree(gold, "projective", single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)
     static_computation(REDUCES, heads, transitions)
     return tuple(ArcHybrid.transitions[transition] for transition in transitions)

@@ -20,7 +20,7 @@ the adaptation that the paper mentions in section 5; brute force over all comput
 import numpy as np
 from numba import njit
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.transitions.arrays.lr_spine import LEFT_ARC, RIGHT_ARC, SHIFT, move
 from mh4.transitions.arrays.state import (
     ARGUMENT,
@@ -166,7 +166,7 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray, spines: 
     """
     gold = np.ascontiguousarray(gold, np.int32)
     if not is_projective_tree(gold):
-        raise ValueError(f"correct transitions need a projective gold tree, see `projectivize`: {gold.tolist()}")
+        raise ValueError(f"correct transitions need a projective gold tree, see `closest_tree`: {gold.tolist()}")
     if configuration.n != len(gold) - 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
     front = configuration.front
@@ -202,9 +202,9 @@ def _canonical_computation(spines, gold):
 
 
 def optimal_computation(gold: np.ndarray, spines: bool = True, single_root: bool = False) -> tuple[Transition, ...]:
-    """The canonical computation of the tree that `projectivize` returns: every arc is built as soon as it is correct.
+    """The canonical computation of the closest projective tree: every arc is built as soon as it is correct.
 
     Sartorio et al. (2013), section 5, on arc-standard with spines; ``spines``: see `LRSpine`.
     """
-    computation = _canonical_computation(spines, projectivize(gold, single_root))
+    computation = _canonical_computation(spines, closest_tree(gold, "projective", single_root))
     return tuple(Transition(KINDS[kind], k) for kind, k in computation.tolist())

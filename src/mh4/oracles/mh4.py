@@ -17,8 +17,9 @@ import logging
 import numpy as np
 from numba import njit
 
-from mh4.decoders import InfeasibleError, get_decoder
-from mh4.decoders.trees import checked_tree
+from mh4.decoders import ChartTooLargeError, InfeasibleError, get_decoder
+from mh4.decoders.closest import closest_tree
+from mh4.decoders.trees import arc_matrix, checked_tree
 from mh4.transitions.arrays.mh4 import REDUCES
 from mh4.transitions.mh4 import MH4
 
@@ -27,8 +28,7 @@ from .mh4_search import CONFIGURATIONS, search_closest
 
 log = logging.getLogger("mh4")
 
-# Charts too large for memory are searched with a beam instead.
-_CLOSEST = "beam:64"
+BEAM = "beam:64"  # in place of charts too large for memory
 
 
 @njit(cache=True, nogil=True)
@@ -73,7 +73,12 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
             "MH4 parsing: more than %d configurations would have to be looked at",
             *(len(heads) - 1, CONFIGURATIONS),
         )
-        closest = get_decoder("mh4-two", single_root, search=_CLOSEST).closest_tree(heads)
+        try:
+            return closest_tree(heads, "mh4", single_root)
+        except ChartTooLargeError:
+            beam = get_decoder("mh4-two", single_root, search=BEAM)
+            arcs = arc_matrix(heads)
+            return beam.decode(np.zeros((len(beam.channels), *arcs.shape), np.float32), arcs).heads
     return closest
 
 

@@ -11,9 +11,10 @@ from torch import Tensor
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
 from mh4.data.sentence import Annotation, Sentence
-from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, Margins, get_decoder
-from mh4.decoders.certainty import MARGINS_DECODES
+from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, get_decoder
+from mh4.decoders.decoder import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
+from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
 from mh4.models.devices import HostCopy
 from mh4.models.host_settings import settings_put_aside
@@ -161,33 +162,32 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return found
 
     def _find(self, scores: np.ndarray, bonus: np.ndarray | None, request: Request) -> Found | InfeasibleError:
-        n = scores.shape[-1] - 2
+        forest = self.fallback.forest(scores, bonus)
         try:
-            if self.fallback.instead(n) or not (request.confidence or request.trees > 1):
-                return Found([self.fallback.decode(scores, bonus)])
+            if self.fallback.instead(scores.shape[-1] - 2) or not (request.confidence or request.trees > 1):
+                return Found([forest.best])
             try:
                 if request.confidence:
-                    margins = self.decoder.margins(scores, bonus)
-                    losses = self._losses(scores, bonus, margins) if request.alternatives else None
-                    return Found([margins.derivation], margins, losses)
-                trees = self.decoder.k_best(scores, request.trees, bonus)
+                    losses = self._losses(forest) if request.alternatives else None
+                    return Found([forest.best], forest.margins, losses)
+                return Found(forest.k_best(request.trees) or [forest.best])
             except ChartTooLargeError as error:
-                return Found([self.decoder.decode(scores, bonus)], warning=str(error))
-            return Found(trees or [self.decoder.decode(scores, bonus)])
+                return Found([forest.best], warning=str(error))
         except InfeasibleError as error:
             if bonus is None:
                 raise
             return error
 
-    def _losses(self, scores: np.ndarray, bonus: np.ndarray | None, margins: Margins) -> np.ndarray:
+    @staticmethod
+    def _losses(forest: Forest) -> np.ndarray:
         """See `Confidence.losses`; what the runner-up costs is the margin exactly."""
-        best, words = margins.derivation, np.arange(1, scores.shape[-1] - 1)
-        with_arc = self.decoder.max_marginals(scores, bonus)[:-1, :-1]
-        losses = np.maximum(np.float32(best.score) - with_arc, margins.values[None].astype(np.float32))
-        losses[with_arc == -np.inf] = np.inf
+        best, values, runners_up = forest.margins
+        words = np.arange(1, len(best.heads))
+        with_arc = forest.max_marginals[:-1, :-1]
+        losses = np.maximum(np.float32(best.score) - with_arc, values[None].astype(np.float32))
         losses[best.heads[1:], words] = np.inf
-        known = margins.heads[1:] >= 0
-        losses[margins.heads[1:][known], words[known]] = margins.values[1:][known]
+        known = runners_up[1:] >= 0
+        losses[runners_up[1:][known], words[known]] = values[1:][known]
         return losses
 
 

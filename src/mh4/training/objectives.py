@@ -9,7 +9,8 @@ import torch
 from torch import Tensor
 
 from mh4.data.sentence import Sentence
-from mh4.decoders.decoder import LARGEST_SUM
+from mh4.decoders.closest import closest_tree
+from mh4.decoders.numbers import LARGEST_SUM
 from mh4.models.devices import HostCopy, send, send_together
 from mh4.models.loss import PartDifference, find_violations, log_loss
 from mh4.models.network import Encoded
@@ -72,7 +73,7 @@ class ChartObjective(Objective):
         if not self._fits(len(sentence)):
             return None
         whole = (sentence.heads[1:] >= 0).all()
-        return decoder.closest_tree(sentence.heads) if whole else known_part(sentence.heads, decoder)
+        return closest_tree(sentence.heads, decoder) if whole else known_part(sentence.heads, decoder)
 
     def _fits(self, n: int) -> bool:
         return self.parser.decoder.fits(n)

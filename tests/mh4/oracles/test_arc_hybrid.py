@@ -6,7 +6,7 @@ from computations import all_trees, best_scores, configurations, reachable_trees
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_hybrid import loss, optimal_computation, optimal_step
 from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
@@ -53,7 +53,7 @@ def test_static_computations_build_every_projective_tree(n, single_root):
 def test_static_computations_are_optimal():
     """No step of them costs a gold arc, and those of other trees build the closest projective tree."""
     for gold in all_trees(4):
-        closest = projectivize(gold)
+        closest = closest_tree(gold, "projective", single_root=False)
         computation = optimal_computation(gold)
         *configurations, last = ArcHybrid().run(4, computation)
         assert ArcHybrid().heads(last).tolist() == closest.tolist()
@@ -66,7 +66,7 @@ def test_the_sample_is_rebuilt(tmp_path):
     path.write_text("".join(read_sample()["dev"]), encoding="utf-8")
     for sentence in read_conllu(path, trees="required"):
         *_, last = ArcHybrid(True).run(len(sentence), optimal_computation(sentence.heads, True))
-        assert ArcHybrid().heads(last).tolist() == projectivize(sentence.heads, single_root=True).tolist()
+        assert ArcHybrid().heads(last).tolist() == closest_tree(sentence.heads, "projective", single_root=True).tolist()
 
 
 def test_a_determiner_before_its_noun():

@@ -6,7 +6,8 @@ from computations import all_trees, configurations
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
-from mh4.decoders import InfeasibleError, get_decoder
+from mh4.decoders import InfeasibleError
+from mh4.decoders.closest import closest_tree
 from mh4.oracles.mh4 import closest_derivable, is_derivable, optimal_computation
 from mh4.oracles.mh4_search import search_closest
 from mh4.transitions.mh4 import MH4
@@ -37,7 +38,7 @@ def test_every_tree_of_the_system_is_derived(n, single_root):
 def test_more_is_derived_than_the_chart_covers():
     assert is_derivable(NOT_IN_THE_CHART, single_root=True)
     assert built(NOT_IN_THE_CHART).tolist() == NOT_IN_THE_CHART.tolist()
-    assert get_decoder("mh4-two").closest_tree(NOT_IN_THE_CHART).tolist() != NOT_IN_THE_CHART.tolist()
+    assert closest_tree(NOT_IN_THE_CHART, "mh4", single_root=True).tolist() != NOT_IN_THE_CHART.tolist()
 
 
 @SINGLE_ROOT
@@ -55,14 +56,14 @@ def test_other_trees_are_replaced_by_the_closest_one_of_the_system(n, single_roo
 def test_a_closer_tree_than_any_of_the_chart():
     gold = np.array([-1, 4, 0, 0, 2, 1])
     assert (closest_derivable(gold) == gold).sum() - 1 == 4
-    assert (get_decoder("mh4-two", single_root=False).closest_tree(gold) == gold).sum() - 1 == 3
+    assert (closest_tree(gold, "mh4", single_root=False) == gold).sum() - 1 == 3
 
 
 def test_beyond_the_bound_the_tree_of_the_chart_stands_in(monkeypatch, caplog):
     gold = np.array([-1, 4, 0, 0, 2, 1])
     assert search_closest(gold, configurations=3) is None
     monkeypatch.setattr("mh4.oracles.mh4.search_closest", lambda heads, single_root: None)
-    expected = get_decoder("mh4-two", single_root=False).closest_tree(gold)
+    expected = closest_tree(gold, "mh4", single_root=False)
     assert closest_derivable(gold).tolist() == expected.tolist()
     assert "need not be the closest" in caplog.text
 

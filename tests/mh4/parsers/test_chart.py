@@ -16,6 +16,7 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import given_heads_bonus, is_tree
 from mh4.models.bilstm_encoder import WordBatch
 from mh4.parsers import network as network_parser
@@ -195,7 +196,7 @@ def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
     parser = ChartParser(Definition.learn(small_config(decoder), dev), device="cpu")
     generator = np.random.default_rng(1)
     for sentence in dev:
-        tree = get_decoder(decoder).closest_tree(sentence.heads)
+        tree = closest_tree(sentence.heads, get_decoder(decoder))
         known = np.where(generator.random(len(tree)) < 0.3, tree, -1)
         partial = given(sentence.forms, known)
         heads = parser.predict([partial], keep_heads=True)[0].heads
@@ -265,7 +266,7 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
     )
     lost = 0
     for sentence in dev:
-        partial = sentence.replace(heads=exact.decoder.closest_tree(sentence.heads))
+        partial = sentence.replace(heads=closest_tree(sentence.heads, exact.decoder))
         scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
         try:
             parser.decoder.decode(scores, given_heads_bonus([partial.heads], len(sentence) + 2)[0])

@@ -9,6 +9,7 @@ from small import small_config, small_greedy_config
 
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names
+from mh4.decoders.closest import closest_tree
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, TransitionConfig, make_config
 from mh4.parsers.definition import Definition
@@ -25,7 +26,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
     with torch.no_grad():
         parser.network.scorer.matrices.zero_()
     encoded = parser.encode([sentence, sentence])
-    trees = [parser.decoder.closest_tree(heads) for heads in ([-1, 2, 0], [-1, 0, 1])]
+    trees = [closest_tree(heads, parser.decoder) for heads in ([-1, 2, 0], [-1, 0, 1])]
     assert make_objective(parser).loss(encoded, trees, 0).item() == 4.0
 
 
@@ -80,7 +81,7 @@ def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     with torch.no_grad():
         parser.network.scorer.matrices.fill_(value)
     with pytest.raises(ValueError, match="training diverged: scores are no numbers"):
-        objective.loss(encoded, [parser.decoder.closest_tree([-1, 2, 0])], 0)
+        objective.loss(encoded, [closest_tree([-1, 2, 0], parser.decoder)], 0)
 
 
 def greedy_parser(sentences, **transitions):

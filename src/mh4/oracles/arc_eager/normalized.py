@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.transitions.arc_eager import Configuration, NormalizedArcEager
 
 from ..optimal_step import OptimalStep
@@ -65,6 +65,6 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, reduce_correct:
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """A computation from the initial configuration to the tree that `projectivize` returns (static oracle)."""
-    transitions = normalized_computation(projectivize(gold, single_root))
+    """A computation from the initial configuration to the closest projective tree (static oracle)."""
+    transitions = normalized_computation(closest_tree(gold, "projective", single_root))
     return tuple(NormalizedArcEager.transitions[transition] for transition in transitions)

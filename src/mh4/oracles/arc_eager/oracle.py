@@ -21,7 +21,7 @@ from collections.abc import Sequence
 import numpy as np
 from numba import njit
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
 from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
 
@@ -159,7 +159,7 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
 ) -> tuple[str, ...]:
-    """A computation from the initial configuration to the tree that `projectivize` returns, which follows a policy."""
+    """A computation from the initial configuration to the closest projective tree, which follows a policy."""
     reduce_late = _code(policy, "exact", True) == SHIFT_BEFORE_REDUCE
-    transitions = projective_computation(projectivize(gold, single_root), reduce_late)
+    transitions = projective_computation(closest_tree(gold, "projective", single_root), reduce_late)
     return tuple(ArcEager.transitions[transition] for transition in transitions)

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 from numba import njit
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import checked_tree
 from mh4.transitions.arrays.arc_standard import applies, move
 from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
@@ -208,10 +208,10 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "left-before-right", single_root: bool = False
 ) -> tuple[str, ...]:
-    """A computation from the initial configuration to the tree that `projectivize` returns, which follows a policy.
+    """A computation from the initial configuration to the closest projective tree, which follows a policy.
 
     Both left-before-right policies lead to the same one.
     """
     right_first = _code(policy, POLICIES, "policy") == POLICIES.index("right-before-left")
-    transitions = projective_computation(projectivize(gold, single_root), right_first)
+    transitions = projective_computation(closest_tree(gold, "projective", single_root), right_first)
     return tuple(TRANSITIONS[transition] for transition in transitions)

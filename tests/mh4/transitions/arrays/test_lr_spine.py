@@ -5,7 +5,7 @@ from computations import random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.oracles.costs import DYNAMIC, STATIC, note_children
 from mh4.oracles.lr_spine import correct_transitions, costs
 from mh4.transitions.arrays import lr_spine
@@ -88,7 +88,7 @@ def arc(configuration, transition):
 def test_the_kernels_do_what_the_system_does(n, seed, stray):
     """Candidates, contexts, costs and steps, along computations that lead to a gold tree and others."""
     rng = np.random.default_rng(seed)
-    gold = projectivize(random_tree(rng, n), single_root=True)
+    gold = closest_tree(random_tree(rng, n), "projective", single_root=True)
     state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
     reset(state, n)
     lr_spine.initialize(state)

@@ -1,0 +1,86 @@
+"""The closest tree of a class to a tree outside."""
+
+import threading
+from functools import cache
+
+import numpy as np
+
+from .decoder import Decoder
+from .derivation import InfeasibleError
+from .one_endpoint_crossing import is_one_endpoint_crossing
+from .registry import get_decoder
+from .trees import checked_tree, is_projective
+
+TREE_CLASSES = ("projective", "mh4", "1ec")
+# The decoder that finds the closest tree at the least cost.
+_FINDERS = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order", "all": "mst"}
+LARGE_CHART = 1 << 28  # bytes; a chart above it is filled while no other large one is
+LONGEST_TIES = 2048  # words; float32 rounds the sums of longer sentences, and so lifting is not preferred
+_one_large_chart = threading.Lock()
+
+
+def check_tree_class(name: str) -> None:
+    """ValueError unless there is a class of this name."""
+    if name not in _FINDERS:
+        raise ValueError(f"unknown class of trees {name!r}; known: {', '.join(_FINDERS)}")
+
+
+@cache
+def _decoder(tree_class: str, single_root: bool) -> Decoder:
+    check_tree_class(tree_class)
+    return get_decoder(_FINDERS[tree_class], single_root=single_root)
+
+
+def _bonus(heads: np.ndarray) -> np.ndarray:
+    """1 on the arcs of the tree, and less than 1 in all on arcs from an ancestor of the old head."""
+    n = len(heads) - 1
+    bonus = np.zeros((n + 2, n + 2), np.float32)
+    lift = np.float32(0.5) ** (n.bit_length() + 1) if n < LONGEST_TIES else np.float32(0)  # a power of two: exact
+    above = heads.tolist()
+    for d in range(1, n + 1):
+        h = above[d]
+        bonus[h, d] = 1
+        while h > 0 and (h := above[h]) > 0:
+            bonus[h, d] = lift
+    return bonus
+
+
+def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool = True) -> np.ndarray:
+    """The tree of a class that keeps most arcs of a tree, arcs from the root included.
+
+    Among several such trees it is one that attaches most of the changed words to a word above their old head, as
+    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is.
+
+    Parameters
+    ----------
+    heads : int (n + 1,)
+    tree_class : {"projective", "mh4", "1ec", "all"} or Decoder
+        A decoder stands for the trees that it can build, and for its ``single_root``.
+    single_root : bool
+        The result has exactly one word attached to the root, or at least one.
+
+    Raises
+    ------
+    ChartTooLargeError
+        The tree is not in the class, and the chart would take more than the decoder's memory limit.
+    InfeasibleError
+        One root child and no word.
+    ValueError
+        ``heads`` is not a tree, or the class is unknown.
+    """
+    heads = checked_tree(heads)
+    if isinstance(tree_class, Decoder):
+        single_root, tree_class = tree_class.single_root, tree_class.tree_class
+    decoder = _decoder(tree_class, single_root)
+    n = len(heads) - 1
+    if single_root and n == 0:
+        raise InfeasibleError("no word, so none to be attached to the root")
+    # Projective trees are in all classes. Whether a tree is in MH4 only its decoder can tell.
+    within = tree_class == "all" or is_projective(heads) or (tree_class == "1ec" and is_one_endpoint_crossing(heads))
+    if within and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
+        return heads.astype(np.int32)
+    scores = np.zeros((len(decoder.channels), n + 2, n + 2), np.float32)
+    if decoder.chart_bytes(n) <= LARGE_CHART:
+        return decoder.decode(scores, _bonus(heads)).heads
+    with _one_large_chart:
+        return decoder.decode(scores, _bonus(heads)).heads

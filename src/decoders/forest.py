@@ -1,0 +1,495 @@
+"""All derivations of one sentence under its scores, and what can be asked of them.
+
+Two kinds of answers. The first is about the best derivations alone; every exact decoder has it, if need be by decoding
+again. The second sums over all derivations, each weighing exp(score / temperature): one derivation a tree for mst and
+eisner, one a transition sequence for mh3, mh4-two and mh4-hybrid.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+from math import isfinite, isnan
+from operator import index
+from typing import Any, Protocol
+
+import numpy as np
+from numba import njit
+
+from .derivation import (
+    ChartTooLargeError,
+    Derivation,
+    InfeasibleError,
+    Margins,
+    PartMarginals,
+    Solved,
+    UnsupportedError,
+)
+from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
+from .lanes import lent
+from .levels import best_by_levels
+from .numbers import own_array
+from .shared import LARGE, exact, holds_large
+
+ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
+MOST = 1e30  # a score with which derivations can still be compared
+
+
+class Sums(Protocol):
+    """Sums over all derivations of one sentence that are allowed; there is at least one.
+
+    Attributes
+    ----------
+    log_partition : float
+    """
+
+    log_partition: float
+
+    def marginals(self) -> PartMarginals:
+        """See `Forest.part_marginals`."""
+
+    def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """Heads and parts of each derivation drawn; see `Forest.sample`."""
+
+
+class Solver(Protocol):
+    """What a forest asks its decoder; see `Decoder`."""
+
+    name: str
+    exact: bool
+    has_outside_pass: bool
+    has_marginals: bool
+    memory_limit: int
+
+    def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
+        """See `Decoder.decode`."""
+
+    def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """See `Decoder.without_shared`."""
+
+    def outside_bytes(self, n: int) -> int:
+        """See `Decoder.outside_bytes`."""
+
+    def sums_bytes(self, n: int) -> int:
+        """See `Decoder.sums_bytes`."""
+
+    def _checked(
+        self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32
+    ) -> tuple[np.ndarray, np.ndarray]: ...
+    def _best(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation: ...
+    def _max_marginals(self, solved: Solved) -> np.ndarray: ...
+    def _margins(self, solved: Solved) -> tuple[np.ndarray, np.ndarray]: ...
+    def _nearly_best(self, solved: Solved, rank: int) -> NearlyBest | None: ...
+    def _spans(self, solved: Solved) -> np.ndarray: ...
+    def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums: ...
+    def _unsure(self, n: int) -> str | None: ...
+    def _lacks_marginals(self) -> str: ...
+
+
+class Forest:
+    """All derivations of one sentence under its scores; `Decoder.forest` returns one.
+
+    Nothing is computed before it is asked for, and nothing twice: the chart that `best` fills also serves `margins`,
+    `max_marginals`, `k_best` and `span`, unless the same thread has decoded another sentence in between. The arrays
+    must not change meanwhile.
+
+    Parameters
+    ----------
+    decoder : Decoder
+    scores, arc_bonus
+        See `Decoder.decode`. Sums take them in float64.
+    temperature : float
+        Sums divide scores by it: towards 0 the best derivation gets all the probability, towards infinity all
+        derivations get the same.
+
+    Raises
+    ------
+    ValueError
+        Wrong shape, or a temperature that is not positive. What is asked raises a ValueError for NaN, +inf or numbers
+        too large to be summed; `ChartTooLargeError` for charts beyond the memory limit; `InfeasibleError`, unless it
+        says otherwise, if every derivation is forbidden; `UnsupportedError` for what the decoder does not have.
+    """
+
+    def __init__(
+        self,
+        decoder: Solver,
+        scores: np.ndarray,
+        arc_bonus: np.ndarray | None = None,
+        temperature: float = 1.0,
+    ) -> None:
+        if not (isfinite(temperature) and temperature > 0):
+            raise ValueError(f"a temperature is a positive number; got {temperature}")
+        self.decoder = decoder
+        self.temperature = temperature
+        self._given = scores, arc_bonus
+        self._checked = decoder._checked(scores, arc_bonus)
+        self._words = len(self._checked[1]) - 2
+        self._solved: Solved | None = None
+        self._best: Derivation | None = None
+        self._large = False  # whether the best derivation is made of large numbers, whatever is taken off
+        self._margins: Margins | None = None
+        self._max_marginals: np.ndarray | None = None
+        self._spans: np.ndarray | None = None
+        self._summed: tuple[Sums, float] | None = None
+        self._part_marginals: PartMarginals | None = None
+
+    def __repr__(self) -> str:
+        return f"<forest of {self._words} words, {self.decoder.name} decoder>"
+
+    @property
+    def best(self) -> Derivation:
+        """The best derivation; see `Decoder.decode`."""
+        if self._best is None:
+            found = self.decoder._best(*self._checked)
+            self._solved = Solved(*self._checked, found, lent())
+            self._best = self._best_of_large(*self._wide()) if isnan(found.score) else found
+        return self._best
+
+    @property
+    def score(self) -> float:
+        """The score of the best derivation."""
+        return self.best.score
+
+    @property
+    def margins(self) -> Margins:
+        """The best derivation, and for each word by how much it beats the best one in which it has another head."""
+        if self._margins is None:
+            self._check_exact()
+            best, solved = self.best, self._current()
+            self._check_room("margins", self.decoder.outside_bytes(self._words))
+            if self._large:  # next to which a chart would not tell the others apart
+                found = margins_by_decoding(self.decoder, *self._wide(), best)
+            elif self.decoder.has_outside_pass:
+                found = cheapest_heads(self._by_arcs(solved), best.heads)
+            else:
+                found = self.decoder._margins(solved)
+            self._margins = Margins(best, *found)
+        return self._margins
+
+    @property
+    def max_marginals(self) -> np.ndarray:
+        """The score of the best tree with each arc: float32 (N, N), at [h, d] for h → d; −inf if there is none.
+
+        One outside pass for eisner, mh3, mh4-two and mh4-hybrid; the others decode once for each arc, so if it is the
+        margins that are wanted, ask for `margins`. No `InfeasibleError`.
+        """
+        self._check_exact()
+        self._check_room("max-marginals", self.decoder.outside_bytes(self._words))
+        try:
+            best, solved = self.best, self._current()
+        except InfeasibleError:
+            return np.full_like(self._checked[1], -np.inf)
+        taken_off, found = best.score - solved.best.score, self._by_arcs(solved)
+        return (found + taken_off).astype(np.float32) if taken_off else found
+
+    def k_best(self, k: int) -> list[Derivation]:
+        """The k best trees, each once, best first; all of them if there are fewer (none if all are forbidden).
+
+        Each is the best derivation of its tree. The order is exact up to the rounding of float32 sums. What it takes
+        is k decodes and up to 2k − 3 times `margins`, for the MH4 decoders much less where only few derivations are
+        nearly as good as the k best trees.
+
+        Raises
+        ------
+        ValueError
+            k below 1.
+        TypeError
+            k is no integer.
+        """
+        self._check_exact()
+        k = index(k)
+        if k < 1:
+            raise ValueError(f"k_best lists at least one tree; got k = {k}")
+        try:
+            best, solved = self.best, self._current()
+        except InfeasibleError:
+            return []
+        self._check_room("the k best trees", self.decoder.outside_bytes(self._words))
+        rank = k
+        while not self._large and (nearly_best := self.decoder._nearly_best(solved, rank)):
+            found = k_best_trees(solved.best, solved.arc_bonus.copy(), k, nearly_best.next, nearly_best.decode)
+            if len(found) == k or nearly_best.are_all:
+                taken_off = best.score - solved.best.score
+                return [best, *(one._replace(score=one.score + taken_off) for one in found[1:])]
+            rank *= 2
+        return self._k_best_by_margins(best, k)
+
+    def span(self, i: int, l: int) -> float:  # noqa: E741
+        """The best score of what can be between two positions, 0 ≤ i < l ≤ n + 1.
+
+        That is, of the moves or arcs that give each of the words i + 1, …, l − 1 a head among i, …, l, while i and l
+        get none: whatever the sentence is like around them, the same words can be so attached in it. The span (0,
+        n + 1) is the whole sentence. With one root child, the root has none in the other spans. For eisner, mh3,
+        mh4-two and mh4-hybrid, in float32; −inf if there is nothing, no `InfeasibleError`.
+
+        Raises
+        ------
+        IndexError
+            No such positions.
+        """
+        i, l = index(i), index(l)  # noqa: E741
+        if not 0 <= i < l <= self._words + 1:
+            raise IndexError(f"a span of {self._words} words has 0 ≤ i < l ≤ {self._words + 1}; got ({i}, {l})")
+        if self._spans is None:
+            chart = None
+            try:
+                best = self.best
+            except InfeasibleError:
+                best = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
+            solved = self._solved
+            if solved is not None and solved.scores is self._checked[0]:
+                chart = self._current().chart
+            self._spans = self.decoder._spans(Solved(*self._checked, best, chart))
+        return float(self._spans[i, l])
+
+    @property
+    def marginals(self) -> np.ndarray:
+        """The probability of each arc, float64 (N, N), at [h, d] for h → d; columns 1…n sum to 1.
+
+        Derivations have probabilities that grow with exp(score / temperature). For mst, eisner, mh3, mh4-two and
+        mh4-hybrid, as are all sums.
+        """
+        return self.part_marginals.arcs
+
+    @property
+    def parts(self) -> np.ndarray:
+        """How often a derivation has each part on average, float64 (C, N, N)."""
+        return self.part_marginals.parts
+
+    @property
+    def part_marginals(self) -> PartMarginals:
+        """How often each part and each arc is in a derivation, on average, and the log partition function."""
+        if self._part_marginals is None:
+            sums, shared = self._sums()
+            found = sums.marginals()
+            totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
+            arcs = found.arcs / np.where(totals > 0, totals, 1)
+            self._part_marginals = found._replace(arcs=arcs, log_partition=found.log_partition + shared)
+        return self._part_marginals
+
+    @property
+    def log_partition(self) -> float:
+        """Logarithm of the sum of exp(score / temperature) over all derivations.
+
+        With an arc bonus of −inf on all arcs but those of a tree (or of all trees with some given heads) this is the
+        sum over its (their) derivations.
+        """
+        sums, shared = self._sums()
+        return sums.log_partition + shared
+
+    def sample(self, count: int, rng: np.random.Generator | int | None = None) -> list[Derivation]:
+        """Derivations drawn at random, independently, each with a probability that grows with exp(score / temperature).
+
+        They have their scores under the scores given, whatever the temperature. ``rng`` is a generator or a seed.
+
+        Raises
+        ------
+        ValueError
+            A negative count.
+        """
+        if count < 0:
+            raise ValueError(f"the number of samples cannot be negative; got {count}")
+        sums, _ = self._sums()
+        values = self._weights()
+        drawn = []
+        for heads, parts in sums.samples(count, np.random.default_rng(rng)):
+            found = Derivation(heads, parts, np.nan)
+            drawn.append(found._replace(score=weigh(found, *values) * self.temperature))
+        return drawn
+
+    def _wide(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and arc bonus in float64."""
+        scores, arc_bonus = self._given
+        return exact(scores), exact(self._checked[1] if arc_bonus is None else arc_bonus)
+
+    def _best_of_large(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:
+        """The best derivation, which is made of large numbers: less what all share, if need be by levels."""
+        decoder = self.decoder
+        less = decoder.without_shared(scores, arc_bonus)
+        own = own_array(less[0]), own_array(less[1])
+        found = decoder._best(*own)
+        chart, self._large = lent(), isnan(found.score)
+        if self._large and decoder.exact:
+            found = _best_by_levels(decoder, *less)
+        self._solved = Solved(*own, found._replace(score=weigh(found, *less)), chart)
+        return found._replace(score=weigh(found, scores, arc_bonus))
+
+    def _current(self) -> Solved:
+        """What `best` has found; without the chart if its memory has been lent to others since."""
+        assert self._solved is not None
+        chart = self._solved.chart
+        return self._solved if chart is None or lent() is chart else self._solved._replace(chart=None)
+
+    def _by_arcs(self, solved: Solved) -> np.ndarray:
+        """Max-marginals under the numbers of the chart."""
+        if self._max_marginals is None:
+            self._max_marginals = self.decoder._max_marginals(solved)
+        return self._max_marginals
+
+    def _k_best_by_margins(self, best: Derivation, k: int) -> list[Derivation]:
+        scores, arc_bonus = self._checked
+        decoder = self.decoder
+        if holds_large(scores) or holds_large(arc_bonus):
+            scores, arc_bonus = self._wide()
+            return k_best_trees(
+                best, arc_bonus, k, partial(_next_tree, decoder, scores), partial(decoder.decode, scores)
+            )
+
+        def next_tree(cell: np.ndarray, tree: Derivation) -> Next:
+            return next_by_margins(decoder._margins(Solved(scores, cell, tree, None))[0], tree)
+
+        return k_best_trees(best, arc_bonus.copy(), k, next_tree, partial(decoder.decode, scores))
+
+    def _weights(self) -> tuple[np.ndarray, np.ndarray]:
+        """Scores and arc bonus for sums: float64, divided by the temperature."""
+        scores, arc_bonus = self.decoder._checked(*self._given, np.float64)
+        if not (scores < np.inf).all() or not (arc_bonus < np.inf).all():  # false for NaN, too
+            raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
+        return scores / self.temperature, arc_bonus / self.temperature
+
+    def _sums(self) -> tuple[Sums, float]:
+        """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""
+        if self._summed is None:
+            decoder = self.decoder
+            if not decoder.has_marginals:
+                raise UnsupportedError(decoder._lacks_marginals())
+            self._check_room("probabilities", decoder.sums_bytes(self._words))
+            given = self._weights()
+            if not any(map(holds_large, given)) or any((np.abs(x) > MOST).any(where=x > -np.inf) for x in given):
+                self._summed = decoder._sums(*given), 0.0
+            else:
+                less = decoder.without_shared(*given)
+                some = decoder.decode(*given)
+                self._summed = decoder._sums(*less), weigh(some, *given) - weigh(some, *less)
+        return self._summed
+
+    def _check_exact(self) -> None:
+        if reason := self.decoder._unsure(self._words):
+            raise UnsupportedError(reason)
+
+    def _check_room(self, what: str, size: int) -> None:
+        decoder = self.decoder
+        if size > decoder.memory_limit:
+            raise ChartTooLargeError(
+                f"{decoder.name}: the charts for {what} of {self._words} words take {size / 2**30:.1f} GiB, "
+                f"the limit is {decoder.memory_limit / 2**30:.1f} GiB"
+            )
+
+
+def weigh(derivation: Derivation, scores: np.ndarray, arc_bonus: np.ndarray) -> float:
+    """Score of a derivation, in float64."""
+    heads = derivation.heads
+    of_arcs = arc_bonus[heads[1:], np.arange(1, len(heads))]
+    return float(scores[tuple(derivation.parts.T)].sum(dtype=np.float64) + of_arcs.sum(dtype=np.float64))
+
+
+@njit(cache=True, nogil=True)
+def _cheapest_heads(marginals, best, values, heads):
+    values[0], heads[0] = np.inf, -1
+    for d in range(1, best.shape[0]):
+        other, head = np.float32(-np.inf), -1
+        for h in range(best.shape[0]):
+            if h != best[d] and marginals[h, d] > other:
+                other, head = marginals[h, d], h
+        heads[d] = head
+        values[d] = max(np.float64(marginals[best[d], d]) - np.float64(other), 0.0)
+
+
+def cheapest_heads(marginals: np.ndarray, best: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Values and heads of `Margins`, from max-marginals (N, N) and the heads of the best tree."""
+    values, heads = np.empty(len(best)), np.empty(len(best), np.int32)
+    _cheapest_heads(marginals, best, values, heads)
+    return values, heads
+
+
+def marginals_by_decoding(decoder: Solver, solved: Solved) -> np.ndarray:
+    """Max-marginals, by a decode for each arc that the best tree does not have."""
+    scores, arc_bonus, best, _ = solved
+    size = len(arc_bonus)
+    marginals = np.full((size, size), -np.inf, np.float32)
+    marginals[best.heads[1:], np.arange(1, size - 1)] = best.score
+    for d in range(1, size - 1):
+        forced = arc_bonus.copy()
+        for h in range(size - 1):
+            if h not in (d, best.heads[d]) and arc_bonus[h, d] > -np.inf:
+                forced[:, d] = -np.inf
+                forced[h, d] = arc_bonus[h, d]
+                found = _decoded(decoder, scores, forced)
+                marginals[h, d] = found.score if found else -np.inf
+    return marginals
+
+
+def margins_by_decoding(
+    decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation
+) -> tuple[np.ndarray, np.ndarray]:
+    """Values and heads of `Margins`, by a decode for each word without its head."""
+    values, heads = np.full(len(best.heads), np.inf), np.full(len(best.heads), -1, np.int32)
+    for d, other in _without_head(decoder, scores, arc_bonus, best, range(1, len(best.heads))):
+        if other is not None:
+            values[d], heads[d] = max(best.score - other.score, 0.0), other.heads[d]
+    return values, heads
+
+
+def _without_head(
+    decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation, words: Iterable[int]
+) -> Iterator[tuple[int, Derivation | None]]:
+    """Each of the words and the best derivation in which it has another head than in ``best``, if there is one."""
+    without = arc_bonus.copy()
+    for d in words:
+        own = best.heads[d]
+        without[own, d] = -np.inf
+        yield d, _decoded(decoder, scores, without)
+        without[own, d] = arc_bonus[own, d]
+
+
+def _decoded(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation | None:
+    try:
+        return decoder.decode(scores, arc_bonus)
+    except InfeasibleError:
+        return None
+
+
+def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Next:
+    """The second best tree for `k_best_trees`, among large numbers, in float64."""
+    own, inner = decoder._checked(scores, arc_bonus), best
+    if _has_large(*own, best):
+        less = decoder.without_shared(scores, arc_bonus)
+        own, inner = decoder._checked(*less), best._replace(score=weigh(best, *less))
+    candidates = np.arange(1, len(best.heads))
+    rest = np.inf
+    if not _has_large(*own, best):
+        values, _ = decoder._margins(Solved(*own, inner, None))
+        values = np.where(values > LARGE, values * (1 - ROUNDING), values)  # at most what it is
+        least = values.min()
+        if least <= LARGE or least == np.inf:
+            return next_by_margins(values, best)
+        near = values <= least * (1 + 2 * ROUNDING)
+        candidates, rest = np.flatnonzero(near), values.min(where=~near, initial=np.inf)
+    found = _without_head(decoder, scores, arc_bonus, best, candidates)
+    trees = [(word, tree) for word, tree in found if tree]
+    if not trees:
+        return Next(0, np.inf, np.inf)
+    trees.sort(key=lambda found: -found[1].score)
+    (word, tree), others = trees[0], trees[1:]
+    rest = min([rest - best.score, *(-other.score for _, other in others)])
+    return Next(word, -tree.score, rest, tree)
+
+
+def _has_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
+    arcs = derivation.heads[1:], np.arange(1, len(derivation.heads))
+    return bool(holds_large(scores[tuple(derivation.parts.T)]) or holds_large(arc_bonus[arcs]))
+
+
+def _best_by_levels(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:
+    """The best derivation of float64 numbers, large ones where they cannot be avoided; see `levels`."""
+    size, words = len(arc_bonus), np.arange(1, len(arc_bonus) - 1)
+    found: list[Derivation] = []
+
+    def run(values: np.ndarray) -> np.ndarray:
+        own, bonus = values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
+        found[:] = [decoder._best(own_array(own), own_array(bonus))]
+        of_parts = np.ravel_multi_index(tuple(found[0].parts.T), scores.shape)
+        return np.concatenate([of_parts, scores.size + found[0].heads[1:] * size + words])
+
+    best_by_levels(run, np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)]), len(words))
+    return found[0]

@@ -1,0 +1,108 @@
+"""The ways back through a filled MH4 chart. No rule was recorded: the ways that an item was made in are tried again."""
+
+# ruff: noqa: E741 (i, j, k, l are the heads of an item)
+
+import numpy as np
+from numba import njit
+
+from .mh4_chart import NEG, item3, panel_item, reduce, row_of_root_move
+from .mh4_derivation import follow
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+
+WAYS = 12  # that end in the same third or fourth head, at most
+
+
+@njit(nogil=True, forceinline=True)
+def _offer(value, move, gone, left, every, least, count, values, ways):
+    """Note a way: all that are worth ``least``, if ``every``, else the first best; their number and the new least."""
+    if every:
+        if value < least or value == NEG:
+            return count, least
+    elif value > least:
+        count, least = 0, value
+    else:
+        return count, least
+    values[count] = value
+    ways[count, 0], ways[count, 1], ways[count, 2] = move, gone, left
+    return count + 1, least
+
+
+@njit(nogil=True, forceinline=True)
+def ways_of_two(i, l, charts, every, least, values, ways):
+    """How [i, l] was made out of some [i, j, l]: the number of ways, each a move and the head j that it removed."""
+    A, B, C3 = charts.A, charts.B, charts.C3
+    ra_row = row_of_root_move(A, i, l)
+    count = 0
+    for j in range(i + 1, l):
+        item = item3(C3, i, j, l)
+        ra = item + reduce(A, B, RA, ra_row, j, l)
+        la = item + reduce(A, B, LA, i, j, l)
+        count, least = _offer(ra, RA, j, 0, every, least, count, values, ways)
+        count, least = _offer(la, LA, j, 0, every, least, count, values, ways)
+    return count
+
+
+@njit(nogil=True, forceinline=True)
+def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
+    """How [i, j, l] was made: the number of ways.
+
+    Each is a move, the head it removed, and whether the four heads before it were [i, s1, s0] + [s0, l], else
+    [i, s1] + [s1, s0, l]; or the move −1 if it was made of [i, j] + [j, l].
+    """
+    A, B, arc, C2, E, C3 = charts.A, charts.B, charts.arc, charts.C2, charts.E, charts.C3
+    e = panel_item(E, j, i)
+    count, least = _offer(e + C2[l, j], -1, 0, 0, every, least, 0, values, ways)
+    for k in range(j + 1, l):
+        v_left = item3(C3, i, j, k) + (shift[j, k] + C2[l, k])
+        v_right = e + item3(C3, j, k, l)
+        ra2 = arc[i, k] + reduce(A, B, RA2, j, k, l)
+        ra = reduce(A, B, RA, j, k, l)
+        la = reduce(A, B, LA, j, k, l)
+        for left in range(2):
+            v = (v_left if left else v_right) if every else max(v_left, v_right)
+            side = left if every else v_left >= v_right
+            count, least = _offer(v + ra2, RA2, k, side, every, least, count, values, ways)
+            count, least = _offer(v + ra, RA, k, side, every, least, count, values, ways)
+            count, least = _offer(v + la, LA, k, side, every, least, count, values, ways)
+            if not every:
+                break
+    for y in range(i + 1, j):
+        v_left = item3(C3, i, y, j) + (shift[y, j] + C2[l, j])
+        v_right = panel_item(E, y, i) + item3(C3, y, j, l)
+        ra1 = arc[i, y] + reduce(A, B, RA1, y, j, l)
+        la1 = reduce(A, B, LA1, y, j, l)
+        la2 = reduce(A, B, LA2, y, j, l) + arc[l, y]
+        for left in range(2):
+            v = (v_left if left else v_right) if every else max(v_left, v_right)
+            side = left if every else v_left >= v_right
+            count, least = _offer(v + ra1, RA1, y, side, every, least, count, values, ways)
+            count, least = _offer(v + la1, LA1, y, side, every, least, count, values, ways)
+            count, least = _offer(v + la2, LA2, y, side, every, least, count, values, ways)
+            if not every:
+                break
+    return count
+
+
+@njit(nogil=True, forceinline=True)
+def walk_back(shift, charts, hybrid, heads, parts):
+    """Follow the best derivation from the goal; fills heads and parts and returns the number of parts."""
+    end = charts.A.shape[0] - 1
+    stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
+    stack[0] = (0, 0, end)
+    values, ways = np.empty(1, np.float32), np.empty((1, 3), np.int64)
+    size = 1
+    count = 0
+    while size > 0:
+        size -= 1
+        i, j, l = stack[size, 0], stack[size, 1], stack[size, 2]
+        if j == 0 and l == i + 1:
+            continue
+        if j == 0:
+            found = ways_of_two(i, l, charts, False, NEG, values, ways)
+        else:
+            found = ways_of_three(i, j, l, shift, charts, False, NEG, values, ways)
+        if found == 0:
+            return -1
+        move, gone, left = ways[0, 0], ways[0, 1], ways[0, 2] > 0
+        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
+    return count

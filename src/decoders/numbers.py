@@ -1,0 +1,73 @@
+"""Which numbers charts can add up, and what a derivation adds up to."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from .shared import LARGE
+
+LARGEST_SUM = (
+    2.0**121
+)  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
+
+
+@njit(cache=True, nogil=True)
+def parts_score(scores, parts, count):
+    """Sum of the first ``count`` parts, in float64; −inf if ``count`` is negative. scores (C, N, N)."""
+    if count < 0:
+        return -np.inf
+    total = 0.0
+    for p in range(count):
+        total += scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+    return total
+
+
+@njit(cache=True, nogil=True)
+def derivation_score(scores, arc_bonus, heads, parts, count):
+    """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
+
+    NaN if one of them is `LARGE`: the chart may have missed the best derivation. scores (C, N, N), arc_bonus (N, N).
+    """
+    if count < 0:
+        return -np.inf
+    total, largest = 0.0, np.float32(0)
+    for p in range(count):
+        score = scores[parts[p, 0], parts[p, 1], parts[p, 2]]
+        total += score
+        largest = max(largest, abs(score))
+    for d in range(1, heads.shape[0]):
+        bonus = arc_bonus[heads[d], d]
+        total += bonus
+        largest = max(largest, abs(bonus))
+    return total if largest <= LARGE else np.nan
+
+
+@njit(cache=True, nogil=True)
+def check_numbers(scores, arc_bonus):
+    """ValueError unless every number is −inf or small enough that no sum in a chart leaves float32.
+
+    No branch (NaN compares false) and a bound of the numbers' own type, so that the loops vectorise.
+    """
+    bound = np.float32(LARGEST_SUM / scores.shape[1])
+    forbidden = np.float32(-np.inf)
+    fine = True
+    flat = scores.reshape(-1)
+    for at in range(flat.size):
+        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
+    flat = arc_bonus.reshape(-1)
+    for at in range(flat.size):
+        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
+    if not fine:
+        raise ValueError("scores or arc_bonus hold NaN, +inf or numbers too large to be summed; forbid parts with −inf")
+
+
+def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
+    """As the kernels are compiled for it: of that type, C order, writable (though they only read)."""
+    if getattr(values, "dtype", None) != dtype:
+        with np.errstate(over="ignore"):  # too low for float32 is forbidden; too high, `check_numbers` refuses
+            values = np.asarray(values, dtype)
+    array = np.ascontiguousarray(values)
+    return array if array.flags.writeable else array.copy()

@@ -1,0 +1,74 @@
+"""Trees of a batch and their derivations, in few arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import accumulate
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from .derivation import Derivation
+
+
+class TreeBatch(NamedTuple):
+    """Trees, one behind the other, and their best derivations, or room for them.
+
+    Attributes
+    ----------
+    heads : int32 (H,)
+    ends : int64 (B,)
+        Where each tree ends.
+    parts : int32 (3 · H, 3)
+        The parts of a tree that begins at h begin in row 3 · h.
+    counts : int64 (B,)
+        Number of parts.
+    totals : float64 (B,)
+        Their sum; −inf where there is no derivation.
+    """
+
+    heads: np.ndarray
+    ends: np.ndarray
+    parts: np.ndarray
+    counts: np.ndarray
+    totals: np.ndarray
+
+    @classmethod
+    def of(cls, trees: Sequence[np.ndarray]) -> Self:
+        """The trees, whose derivations are yet to be found."""
+        batch = cls.empty([len(tree) - 1 for tree in trees])
+        if trees:
+            np.concatenate(trees, out=batch.heads, casting="same_kind")
+        return batch
+
+    @classmethod
+    def empty(cls, lengths: Sequence[int]) -> Self:
+        """Room for trees of some numbers of words."""
+        ends = list(accumulate(n + 1 for n in lengths))
+        total, size = ends[-1] if ends else 0, len(ends)
+        return cls(
+            np.empty(total, np.int32),
+            np.array(ends, np.int64),
+            np.empty((3 * total, 3), np.int32),
+            np.empty(size, np.int64),
+            np.empty(size),
+        )
+
+    @property
+    def lengths(self) -> list[int]:
+        """Words of each tree."""
+        ends = self.ends.tolist()
+        return [end - start - 1 for start, end in zip([0, *ends], ends, strict=False)]
+
+    def put(self, b: int, heads: np.ndarray, parts: np.ndarray, derivation: Derivation) -> None:
+        """The derivation of sentence b, whose places `each` gave."""
+        count = len(derivation.parts)
+        heads[:], parts[:count] = derivation.heads, derivation.parts
+        self.counts[b], self.totals[b] = count, derivation.score
+
+    def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The heads (n + 1,) of every tree and the place of its parts, (3 · (n + 1), 3)."""
+        start = 0
+        for end in self.ends.tolist():
+            yield self.heads[start:end], self.parts[3 * start : 3 * end]
+            start = end
