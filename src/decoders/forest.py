@@ -32,6 +32,7 @@ from .numbers import own_array
 from .shared import LARGE, exact, holds_large
 
 ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
+NOTHING = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
 MOST = 1e30  # a score with which derivations can still be compared
 
 
@@ -174,7 +175,10 @@ class Forest:
         margins that are wanted, ask for `margins`. No `InfeasibleError`.
         """
         self._check_exact()
-        self._check_room("max-marginals", self.decoder.outside_bytes(self._words))
+        decoder = self.decoder
+        self._check_room("max-marginals", decoder.outside_bytes(self._words))
+        if self._best is None and decoder.has_outside_pass and not any(map(holds_large, self._checked)):
+            return self._by_arcs(Solved(*self._checked, NOTHING, None))  # takes no best derivation
         try:
             best, solved = self.best, self._current()
         except InfeasibleError:
@@ -235,7 +239,7 @@ class Forest:
             try:
                 best = self.best
             except InfeasibleError:
-                best = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
+                best = NOTHING
             solved = self._solved
             if solved is not None and solved.scores is self._checked[0]:
                 chart = self._current().chart

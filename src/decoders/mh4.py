@@ -52,13 +52,16 @@ from .tree_batch import TreeBatch
 
 
 @njit(cache=True, nogil=True)
-def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, heads, parts):
-    """Number of parts, or −1, and the score. ``memory`` holds the charts, ``unit`` is 1 (`lanes.add`)."""
+def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, walk, heads, parts):
+    """Number of parts, or −1, and the score; without ``walk`` the charts are only filled, and there are none.
+
+    ``memory`` holds the charts, ``unit`` is 1 (`lanes.add`).
+    """
     check_numbers(scores, arc_bonus)
     charts = cut_charts(memory, scores.shape[1] - 2)
     prepare(scores, arc_bonus, single_root, hybrid, charts)
     fill(scores[0], charts, paired_from, unit)
-    if charts.C2[-1, 0] == NEG:
+    if not walk or charts.C2[-1, 0] == NEG:
         return -1, -np.inf
     count = walk_back(scores[0], charts, hybrid, heads, parts)
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
@@ -105,18 +108,14 @@ class MH4(Decoder):
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
         memory = scratch(*_floats(scores.shape[1] - 2))
-        return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, UNIT, heads, parts)
+        return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, UNIT, True, heads, parts)
 
     def _chart(self, solved: Solved, size: int) -> np.ndarray:
         """The filled charts, in memory of that many bytes at least."""
         if solved.chart is not None and 4 * solved.chart.size >= size:
             return solved.chart
-        memory, (heads, parts, _) = scratch(size // 4), solved.best
-        heads, parts = heads.copy(), np.empty((3 * len(heads), 3), np.int32)
-        _decode(
-            *(solved.scores, solved.arc_bonus, self.single_root, self.hybrid),
-            *(memory, PAIRED_FROM, UNIT, heads, parts),
-        )
+        memory, (scores, arc_bonus, (heads, parts, _), _) = scratch(size // 4), solved
+        _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, UNIT, False, heads, parts)
         return memory
 
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
