@@ -410,6 +410,15 @@ def scratch(count: int, spare: int = 0) -> np.ndarray:
     return lent
 
 
+@register_jitable
+def cut(memory, at, shape):
+    """The next array of this shape in one piece of memory, and where it ends."""
+    size = 1
+    for extent in shape:
+        size *= extent
+    return memory[at : at + size].reshape(shape), at + size
+
+
 def lent() -> np.ndarray | None:
     """What `scratch` handed out last in this thread, whose content nobody else has changed; None if it is not kept."""
     return getattr(_local, "lent", None)

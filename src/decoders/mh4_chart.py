@@ -17,7 +17,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from .lanes import add, broadcast, gather, lane_max, load, splat, store, vmax
+from .lanes import add, broadcast, cut, gather, lane_max, load, splat, store, vmax
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 
 SHIFT = 6  # behind the six reduces in A
@@ -97,13 +97,6 @@ def chart_shapes(n):
         (3, groups * SLOTS * W),
         (panels_before(N), panel),
     )
-
-
-@njit(nogil=True, forceinline=True)
-def cut(memory, at, shape):
-    """The next matrix of this shape, and where it ends."""
-    stop = at + shape[0] * shape[1]
-    return memory[at:stop].reshape(shape), stop
 
 
 @njit(nogil=True, forceinline=True)

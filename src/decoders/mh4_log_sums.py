@@ -24,16 +24,12 @@ from numba import njit
 
 from .derivation import InfeasibleError, PartMarginals
 from .mh3_sums import open_arcs
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+from .mh4_derivation import follow
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
+from .numbers import add_logs
 
 NEGLIGIBLE = -46.0  # logarithm of a probability, or of a share, that changes no sum
 ABOVE, BELOW = 4, 6  # terms for each k above j, for each y below j
-
-
-@njit(nogil=True, forceinline=True)
-def pair(i, j):
-    """Row of the items that begin with i < j."""
-    return j * (j - 1) // 2 + i
 
 
 @njit(nogil=True)
@@ -42,7 +38,7 @@ def _terms_of_two(i, l, A, B, arc, last, T, terms):
     end = arc.shape[0] - 1
     at, top = 0, -np.inf
     for j in range(i + 1, l):
-        item = T[pair(i, j), l]
+        item = T[place_of_pair(i, j), l]
         root_or_head = last[j] if i == 0 and l == end else arc[i, j]
         terms[at] = item + A[RA, i, j] + B[RA, j, l] + root_or_head
         terms[at + 1] = item + A[LA, i, j] + B[LA, j, l] + arc[l, j]
@@ -58,12 +54,12 @@ def _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms):
     First `ABOVE` for each k: vL and vR by ra2, vL by ra and by la; then `BELOW` for each y: vL by ra', la' and la2 and
     vR by the same.
     """
-    own = pair(i, j)
+    own = place_of_pair(i, j)
     e = C2[i, j] + S[i, j]
     at, top = 0, -np.inf
     for k in range(j + 1, l):
         v_left = R[own, k] + (S[j, k] + C2[k, l])
-        v_right = e + T[pair(j, k), l]
+        v_right = e + T[place_of_pair(j, k), l]
         ra2 = A[RA2, j, k] + B[RA2, k, l] + arc[i, k]
         terms[at] = v_left + ra2
         terms[at + 1] = v_right + ra2
@@ -73,8 +69,8 @@ def _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms):
         at += ABOVE
     right = C2[j, l]
     for y in range(i + 1, j):
-        v_left = R[pair(i, y), j] + (S[y, j] + right)
-        v_right = C2[i, y] + S[i, y] + T[pair(y, j), l]
+        v_left = R[place_of_pair(i, y), j] + (S[y, j] + right)
+        v_right = C2[i, y] + S[i, y] + T[place_of_pair(y, j), l]
         ra1 = A[RA1, y, j] + B[RA1, j, l] + arc[i, y]
         la1 = A[LA1, y, j] + B[LA1, j, l] + arc[j, y]
         la2 = A[LA2, y, j] + B[LA2, j, l] + arc[l, y]
@@ -100,12 +96,6 @@ def _log_sum(terms, count, top):
     return top + np.log(total)
 
 
-@njit(nogil=True)
-def _add_logs(x, y):
-    top = max(x, y)
-    return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
-
-
 @njit(cache=True, nogil=True)
 def fill(S, A, B, arc, last, C2, R, T, terms):
     """Fill the charts with the logarithms of the sums.
@@ -120,7 +110,7 @@ def fill(S, A, B, arc, last, C2, R, T, terms):
         The arc bonus, −inf for no arc; that of the root at the last move.
     C2 : float64 (N, N)
     R, T : float64 (N (N − 1) / 2, N)
-        At [pair(i, j), l].
+        At [place_of_pair(i, j), l].
     terms : float64 (10 N,)
         Room for the summands of an item.
     """
@@ -131,8 +121,8 @@ def fill(S, A, B, arc, last, C2, R, T, terms):
             for j in range(i + 1, l):
                 count, top = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
                 x = _log_sum(terms, count, top)
-                R[pair(i, j), l] = x
-                T[pair(i, j), l] = _add_logs(x, C2[i, j] + S[i, j] + C2[j, l])
+                R[place_of_pair(i, j), l] = x
+                T[place_of_pair(i, j), l] = add_logs(x, C2[i, j] + S[i, j] + C2[j, l])
             if width == 1:
                 C2[i, l] = 0
             else:
@@ -152,7 +142,7 @@ def _flow_from_two(i, l, flow, A, B, arc, last, C2, T, to_T, terms, in_A, in_B, 
             in_A[move, i, j] += p
             in_B[move, j, l] += p
             in_arc[head, j] += p
-            to_T[pair(i, j), l] += p
+            to_T[place_of_pair(i, j), l] += p
 
 
 @njit(nogil=True)
@@ -185,7 +175,7 @@ def flow_down(S, A, B, arc, last, C2, R, T, to_two, to_R, to_T, terms, in_S, in_
             if to_two[i, l] > 0:
                 _flow_from_two(i, l, to_two[i, l], A, B, arc, last, C2, T, to_T, terms, in_A, in_B, in_arc)
             for j in range(i + 1, l):
-                own = pair(i, j)
+                own = place_of_pair(i, j)
                 flow = to_R[own, l]
                 if to_T[own, l] > 0:
                     combined = to_T[own, l] * np.exp(C2[i, j] + S[i, j] + C2[j, l] - T[own, l])
@@ -205,12 +195,12 @@ def flow_down(S, A, B, arc, last, C2, R, T, to_two, to_R, to_T, terms, in_S, in_
                         in_B[move, s0, l] += p
                         in_arc[head, gone] += p
                         if left:
-                            to_R[pair(s2, s1), s0] += p
+                            to_R[place_of_pair(s2, s1), s0] += p
                             to_two[s0, l] += p
                             in_S[s1, s0] += p
                         else:
                             to_two[s2, s1] += p
-                            to_T[pair(s1, s0), l] += p
+                            to_T[place_of_pair(s1, s0), l] += p
                             in_S[s2, s1] += p
 
 
@@ -246,42 +236,22 @@ def draw(S, A, B, arc, last, C2, R, T, terms, hybrid, uniforms, heads, parts):
                 continue
             number, _ = _terms_of_two(i, l, A, B, arc, last, T, terms)
             t = _draw(terms, number, C2[i, l], uniforms[used])
-            used += 1
-            s1, s0 = i, i + 1 + t // 2
-            move, head, gone = (RA, i, s0) if t % 2 == 0 else (LA, l, s0)
-            stack[size] = (i, s0, l, 0)
-            size += 1
+            move, gone, left = (RA if t % 2 == 0 else LA), i + 1 + t // 2, False
         else:
-            own = pair(i, j)
+            own = place_of_pair(i, j)
             if linked == 0:
                 used += 1
                 if uniforms[used - 1] >= np.exp(R[own, l] - T[own, l]):
-                    stack[size] = (i, 0, j, 0)
-                    stack[size + 1] = (j, 0, l, 0)
-                    size += 2
-                    parts[count, 0], parts[count, 1], parts[count, 2] = 0, i, j
-                    count += 1
+                    size, count = follow(i, j, l, -1, 0, False, hybrid, stack, size, heads, parts, count)
                     continue
             number, _ = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
             t = _draw(terms, number, R[own, l], uniforms[used])
-            used += 1
-            s2, s1, s0, move, left, head, gone = _way_of_three(i, j, l, t)
-            if left:
-                stack[size] = (s2, s1, s0, 1)
-                stack[size + 1] = (s0, 0, l, 0)
-                parts[count, 0], parts[count, 1], parts[count, 2] = 0, s1, s0
-            else:
-                stack[size] = (s2, 0, s1, 0)
-                stack[size + 1] = (s1, s0, l, 0)
-                parts[count, 0], parts[count, 1], parts[count, 2] = 0, s2, s1
-            size += 2
-            count += 1
-        heads[gone] = head
-        if hybrid:
-            parts[count, 0], parts[count, 1], parts[count, 2] = 1 + move, s1, s0
-            count += 1
-        parts[count, 0], parts[count, 1], parts[count, 2] = (7 if hybrid else 1) + move, s0, l
-        count += 1
+            _, _, _, move, left, _, gone = _way_of_three(i, j, l, t)
+        used += 1
+        first = size
+        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
+        stack[first:size, 3] = 0
+        stack[first, 3] = left
     return count
 
 

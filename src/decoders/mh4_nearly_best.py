@@ -21,7 +21,7 @@ from .k_best import Next
 from .mh4_back import WAYS, ways_of_three, ways_of_two
 from .mh4_chart import NEG, cut_charts, item3
 from .mh4_derivation import follow
-from .mh4_transitions import REDUCES
+from .numbers import parts_score
 from .shared import holds_large
 
 MOST_EDGES = 20_000  # with more of them, charts are quicker
@@ -31,28 +31,23 @@ AXIOM = 0  # the number of all items [i, i + 1], which are worth 0
 
 
 @njit(nogil=True)
-def _reach(i, j, l, loss, numbers, items, losses, following, waiting, count):
-    """The number of an item, which some derivation has that loses that much, and how many items there are by now."""
+def _reach(item, loss, numbers, items, losses, following, waiting, count):
+    """The number of an item, which some derivation has that loses that much, and the next item's number."""
+    i, j, l = item[0], item[1], item[2]
     if j == 0 and l == i + 1:
         return AXIOM, count
-    item = numbers[i, j, l]
-    if item == 0:
-        item = count
+    number = numbers[i, j, l]
+    if number == 0:
+        number = count
         count += 1
-        numbers[i, j, l] = item
-        items[item, 0], items[item, 1], items[item, 2] = i, j, l
-        losses[item] = loss
+        numbers[i, j, l] = number
+        items[number, 0], items[number, 1], items[number, 2] = i, j, l
+        losses[number] = loss
         order = 2 * (l - i) + (j == 0)  # items are made of shorter ones, [i, l] also of [i, j, l]
-        following[item] = waiting[order]
-        waiting[order] = item
-    losses[item] = min(losses[item], loss)
-    return item, count
-
-
-@njit(nogil=True)
-def _window(i, j, l, gone):
-    """s2 (−1 for [i, l]), s1, s0 and b0 before a head was removed from [i, j, l]."""
-    return (np.int64(-1), i, gone, l) if j == 0 else (i, min(j, gone), max(j, gone), l)
+        following[number] = waiting[order]
+        waiting[order] = number
+    losses[number] = min(losses[number], loss)
+    return number, count
 
 
 @njit(cache=True, nogil=True)
@@ -79,7 +74,9 @@ def find_edges(scores, hybrid, memory, bound, collect, numbers, items, edges, we
     losses, following = np.empty(items.shape[0], np.float32), np.empty(items.shape[0], np.int32)
     waiting = np.zeros(2 * N, np.int32)
     values, ways = np.empty(WAYS * N, np.float32), np.empty((WAYS * N, 3), np.int64)
-    _, count = _reach(0, 0, N - 1, np.float32(0), numbers, items, losses, following, waiting, 1)
+    made_from, heads, parts = np.empty((2, 3), np.int64), np.empty(N - 1, np.int64), np.empty((3, 3), np.int64)
+    made_from[0, 0], made_from[0, 1], made_from[0, 2] = 0, 0, N - 1
+    _, number = _reach(made_from[0], np.float32(0), numbers, items, losses, following, waiting, 1)
     size = 0
     for order in range(2 * N - 1, 3, -1):
         parent = waiting[order]
@@ -94,42 +91,26 @@ def find_edges(scores, hybrid, memory, bound, collect, numbers, items, edges, we
             for way in range(found):
                 loss = losses[parent] + max(value - values[way], np.float32(0))
                 move, gone, left = ways[way, 0], ways[way, 1], ways[way, 2]
-                window = _window(i, j, l, gone)
-                head = -1
+                _, count = follow(i, j, l, move, gone, left > 0, hybrid, made_from, 0, heads, parts, 0)
+                head = heads[gone] if move >= 0 else -1
                 if move >= 0:
-                    head = window[REDUCES[move, 0]]
                     of_arcs[head, gone] = min(of_arcs[head, gone], loss)
                 if not loss <= bound:
                     continue
-                if size == edges.shape[0] or count + 2 > items.shape[0]:
-                    return -1, count
-                s2, s1, s0, _ = window
-                weight, second = 0.0, AXIOM
-                if move < 0:
-                    first, count = _reach(i, 0, j, loss, numbers, items, losses, following, waiting, count)
-                    second, count = _reach(j, 0, l, loss, numbers, items, losses, following, waiting, count)
-                    weight += scores[0, i, j]
-                elif j == 0:
-                    first, count = _reach(i, gone, l, loss, numbers, items, losses, following, waiting, count)
-                elif left > 0:
-                    first, count = _reach(s2, s1, s0, loss, numbers, items, losses, following, waiting, count)
-                    second, count = _reach(s0, 0, l, loss, numbers, items, losses, following, waiting, count)
-                    weight += scores[0, s1, s0]
-                else:
-                    first, count = _reach(s2, 0, s1, loss, numbers, items, losses, following, waiting, count)
-                    second, count = _reach(s1, s0, l, loss, numbers, items, losses, following, waiting, count)
-                    weight += scores[0, s2, s1]
-                if move >= 0:
-                    weight += scores[(7 if hybrid else 1) + move, s0, l]
-                    if hybrid:
-                        weight += scores[1 + move, s1, s0]
+                if size == edges.shape[0]:
+                    return -1, number
+                weight = parts_score(scores, parts, count)
+                first, number = _reach(made_from[0], loss, numbers, items, losses, following, waiting, number)
+                second = AXIOM
+                if j > 0:
+                    second, number = _reach(made_from[1], loss, numbers, items, losses, following, waiting, number)
                 edge = edges[size]
                 edge[PARENT], edge[FIRST], edge[SECOND] = parent, first, second
                 edge[HEAD], edge[DEPENDENT], edge[MOVE], edge[LEFT] = head, gone, move, left
                 weights[size] = weight
                 size += 1
             parent = following[parent]
-    return size, count
+    return size, number
 
 
 @njit(nogil=True)

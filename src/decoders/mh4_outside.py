@@ -28,19 +28,18 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from .lanes import REGISTER, add, broadcast, fold, gather, lane_max, load, splat, store, vmax
+from .lanes import REGISTER, add, broadcast, cut, fold, gather, lane_max, load, splat, store, vmax
 from .mh4_chart import (
     NEG,
     SHIFT,
     SLOTS,
     W,
     chart_shapes,
-    cut,
     cut_charts,
     panels_before,
     row_of_root_move,
 )
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
 
 V = REGISTER  # lanes of the way back, which keeps too many vectors for two registers each
 HALF = V // 2
@@ -144,11 +143,6 @@ def _at(what, i, k):
 
 
 @njit(nogil=True, forceinline=True)
-def _pair(i, j):
-    return j * (j - 1) // 2 + i
-
-
-@njit(nogil=True, forceinline=True)
 def _block(start, j, k):
     """Where the vectors from k on begin, of all i < j; ``start`` is that of j."""
     return start + (k - _first(j)) * 2 * j
@@ -178,7 +172,7 @@ def _begin(l, n, shift, C3, o):
         O2l[0, 0] = 0
     else:
         for i in range(l):
-            around = lane_max(load(pairs, (_pair(i, l), 0), HALF))
+            around = lane_max(load(pairs, (place_of_pair(i, l), 0), HALF))
             O2l[0, i] = max(O2[i, l], around) + shift[i, l]
     for k in range(1, l):
         first = panels_before(k)
@@ -208,7 +202,7 @@ def _pull(j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
     to_right = to_item = s0_gone = s1_gone = splat(NEG, V)
-    pair = _pair(0, j)
+    pair = place_of_pair(0, j)
     row, of_k = k // W, k % W
     row_j, of_j = j // W, j % W
     for i in range(j):
@@ -325,5 +319,5 @@ def max_marginals(shift, memory, unit, marginals):
         for d in range(1, n + 1):
             best = max(o.known[_at(BY_HEAD, h, d)], o.by_dependent[d, h])
             if h < d:
-                best = max(best, lane_max(load(o.pairs, (_pair(h, d), HALF), HALF)))
+                best = max(best, lane_max(load(o.pairs, (place_of_pair(h, d), HALF), HALF)))
             marginals[h, d] = best

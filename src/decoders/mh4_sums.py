@@ -26,10 +26,10 @@ from numba import njit
 from numba.extending import register_jitable
 
 from .derivation import Derivation, PartMarginals
-from .lanes import broadcast, lane_sum, load, multiply_add, scratch, splat_double, store
+from .lanes import broadcast, cut, lane_sum, load, multiply_add, scratch, splat_double, store
 from .mh3_sums import open_arcs
 from .mh4_log_sums import LogSums, log_sums_bytes
-from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
+from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
 from .shared import holds_large
 
 W = 8  # lanes
@@ -130,31 +130,20 @@ def _chart_shapes(n):
 
 
 @njit(nogil=True, forceinline=True)
-def _cut(memory, at, shape):
-    stop = at + shape[0] * shape[1]
-    return memory[at:stop].reshape(shape), stop
-
-
-@njit(nogil=True, forceinline=True)
 def _cut_charts(memory, at, n):
     shapes = _chart_shapes(n)
-    C2, at = _cut(memory, at, shapes[0])
-    E, at = _cut(memory, at, shapes[1])
-    around_e, at = _cut(memory, at, shapes[2])
-    R_l, at = _cut(memory, at, shapes[3])
-    around_l, at = _cut(memory, at, shapes[4])
-    around_two, at = _cut(memory, at, shapes[5])
-    by_head, at = _cut(memory, at, shapes[6])
-    by_dependent, at = _cut(memory, at, shapes[7])
-    links, at = _cut(memory, at, shapes[8])
-    sums, at = _cut(memory, at, shapes[9])
-    pairs, at = _cut(memory, at, shapes[10])
+    C2, at = cut(memory, at, shapes[0])
+    E, at = cut(memory, at, shapes[1])
+    around_e, at = cut(memory, at, shapes[2])
+    R_l, at = cut(memory, at, shapes[3])
+    around_l, at = cut(memory, at, shapes[4])
+    around_two, at = cut(memory, at, shapes[5])
+    by_head, at = cut(memory, at, shapes[6])
+    by_dependent, at = cut(memory, at, shapes[7])
+    links, at = cut(memory, at, shapes[8])
+    sums, at = cut(memory, at, shapes[9])
+    pairs, at = cut(memory, at, shapes[10])
     return _Charts(C2, E, around_e, R_l, around_l, around_two, by_head, by_dependent, links, sums, pairs)
-
-
-@njit(nogil=True, forceinline=True)
-def _pair(i, j):
-    return j * (j - 1) // 2 + i
 
 
 @njit(nogil=True, forceinline=True)
@@ -250,7 +239,7 @@ def _pull(j, k, at, step, E, arc, rows, around_l, by_head, pairs, links):
     to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
     to_s1, keep_s1 = load(links, (TO_S1, k), W), load(links, (KEEP_S1, k), W)
     around_T = to_right = by_ra2 = by_ra1 = s0_gone = s1_gone = splat_double(0.0, W)
-    pair = _pair(0, j)
+    pair = place_of_pair(0, j)
     for i in range(j):
         e, item = broadcast(E, (i, j), W), load(rows, at, W)
         v_left = item * opened
@@ -297,7 +286,7 @@ def _begin(l, n, whole, weights, charts, starts, rows, in_S):
         around_two[0, 0] = 1 / whole
         return around_two[0, 0]
     for i in range(l):
-        around = charts.around_e[i, l] + lane_sum(load(pairs, (_pair(i, l), 0), W))
+        around = charts.around_e[i, l] + lane_sum(load(pairs, (place_of_pair(i, l), 0), W))
         around_two[0, i] = around * weights.S[i, l]
         in_S[i, l] += around * charts.E[i, l]
         total += around
@@ -390,7 +379,7 @@ def _sum(S, A, B, arc, arc_to, last, memory, in_S, in_A, in_B, in_arc):
         for d in range(1, n + 1):
             in_arc[h, d] = charts.by_head[h, d] + charts.by_dependent[d, h]
             if h < d:
-                in_arc[h, d] += lane_sum(load(charts.pairs, (_pair(h, d), W), W))
+                in_arc[h, d] += lane_sum(load(charts.pairs, (place_of_pair(h, d), W), W))
     return whole, total
 
 

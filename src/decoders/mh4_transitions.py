@@ -4,6 +4,7 @@ They look at a window of three words on top of the stack, s0 the topmost, and th
 """
 
 import numpy as np
+from numba.extending import register_jitable
 
 from .shared import Group
 
@@ -12,6 +13,12 @@ REDUCE_NAMES = ("ra2", "ra", "la", "ra'", "la'", "la2")
 RA2, RA, LA, RA1, LA1, LA2 = range(6)  # RA1 and LA1 are ra' and la'
 REDUCES = np.array([(0, 2), (1, 2), (3, 2), (0, 1), (2, 1), (3, 1)])
 """Head and dependent of each reduce, as indices into the window; the dependent leaves the stack."""
+
+
+@register_jitable
+def place_of_pair(i, j):
+    """Number of the pair i < j, where charts have something for each."""
+    return j * (j - 1) // 2 + i
 
 
 def hybrid_groups() -> tuple[Group, Group]:

@@ -24,6 +24,7 @@ from numba import njit
 
 from .arc_factored import arc_parts
 from .derivation import PartMarginals
+from .numbers import add_logs
 
 LARGEST_EXCESS = 600.0  # of which the exponential is a number, and times the least of numbers next to nothing
 LARGEST_SUM = 1e9  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
@@ -41,18 +42,12 @@ def _swap(v, at, m, r):
     at[m], at[r] = at[r], at[m]
 
 
-@njit(nogil=True, forceinline=True)
-def _add_logs(x, y):
-    top = max(x, y)
-    return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
-
-
 # Every kernel is compiled for plain numbers and, ``in_logs``, for logarithms of numbers that floats do not hold.
 
 
 @njit(nogil=True, forceinline=True)
 def _plus(x, y, in_logs):
-    return _add_logs(x, y) if in_logs else x + y
+    return add_logs(x, y) if in_logs else x + y
 
 
 @njit(nogil=True, forceinline=True)
@@ -71,7 +66,7 @@ def _plus_number(x, y, in_logs):
     if not in_logs:
         return x + y
     if y >= 0:
-        return _add_logs(x, np.log(y)) if y > 0 else x
+        return add_logs(x, np.log(y)) if y > 0 else x
     less = np.log(-y)
     return x + np.log1p(-np.exp(less - x)) if x > less else -np.inf
 

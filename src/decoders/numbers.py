@@ -14,6 +14,13 @@ LARGEST_SUM = (
 )  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
 
 
+@njit(nogil=True, forceinline=True)
+def add_logs(x, y):
+    """Logarithm of the sum of two numbers, from theirs."""
+    top = max(x, y)
+    return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
+
+
 @njit(cache=True, nogil=True)
 def parts_score(scores, parts, count):
     """Sum of the first ``count`` parts, in float64; −inf if ``count`` is negative. scores (C, N, N)."""

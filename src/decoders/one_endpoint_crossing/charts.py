@@ -28,7 +28,7 @@ import numpy as np
 from numba import njit
 from numba.extending import register_jitable
 
-from ..lanes import broadcast, lane_max, load, splat, store, vmax
+from ..lanes import broadcast, cut, lane_max, load, splat, store, vmax
 
 W = 8  # lanes
 NEG = np.float32(-np.inf)
@@ -123,24 +123,17 @@ def shapes(n, pairs, closed, far, top):
     )
 
 
-@njit(nogil=True)
-def _cut(memory, at, shape):
-    """The next array of ``memory``, and where it ends."""
-    stop = at + shape[0] * shape[1] * shape[2] * shape[3]
-    return memory[at:stop].reshape(shape), stop
-
-
 @njit(nogil=True, forceinline=True)
 def cut_charts(memory, n, pairs, closed, far, top):
     """The arrays of `shapes` and, with room for one interval, `rows`, `weights` and `starts`."""
     all_shapes = shapes(n, pairs, closed, far, top)
-    pairs_of_one, at = _cut(memory, 0, all_shapes[0])
-    scalars, at = _cut(memory, at, all_shapes[1])
-    rows_closed, at = _cut(memory, at, all_shapes[2])
-    rows_far, at = _cut(memory, at, all_shapes[3])
-    blocks, at = _cut(memory, at, all_shapes[4])
-    rows_top, at = _cut(memory, at, all_shapes[5])
-    tops, _ = _cut(memory, at, all_shapes[6])
+    pairs_of_one, at = cut(memory, 0, all_shapes[0])
+    scalars, at = cut(memory, at, all_shapes[1])
+    rows_closed, at = cut(memory, at, all_shapes[2])
+    rows_far, at = cut(memory, at, all_shapes[3])
+    blocks, at = cut(memory, at, all_shapes[4])
+    rows_top, at = cut(memory, at, all_shapes[5])
+    tops, _ = cut(memory, at, all_shapes[6])
     rows, weights = np.empty((18, pitch(n)), np.float32), np.empty((n + 1, 16), np.float32)
     starts = np.empty(pitch(n) // W + 1, np.int64)
     return pairs_of_one[0], scalars, rows_closed, rows_far, blocks, rows_top, tops, rows, weights, starts
