@@ -12,6 +12,7 @@ from test_certainty import NAMES, kinds, problem
 
 from mh4.decoders import Derivation, InfeasibleError, UnsupportedError, get_decoder
 from mh4.decoders.fallback import Fallback
+from mh4.decoders.k_best import k_best_trees
 from mh4.decoders.lanes import scratch
 
 every_decoder = pytest.mark.parametrize("name", NAMES)
@@ -132,6 +133,16 @@ def test_a_span_is_worth_its_best_moves(name, n, seed, kind, single_root):
         assert forest.span(i, l) == pytest.approx(expected[i, l], abs=1e-4)
 
 
+@pytest.mark.parametrize("name", SPANNED)
+def test_spans_have_what_all_derivations_share(name):
+    scores, bonus = problem(name, 4, 0)
+    expected = spans_by_enumeration(name, scores, bonus + 1e6, True)
+    forest = get_decoder(name).forest(scores, bonus + np.float32(1e6))
+    assert forest.score == pytest.approx(expected[0, 5])
+    for i, l in itertools.combinations(range(6), 2):  # noqa: E741
+        assert forest.span(i, l) == pytest.approx(expected[i, l], rel=1e-6)
+
+
 def test_what_is_no_span():
     scores, _ = problem("mh3", 4, 0)
     forest = get_decoder("mh3").forest(scores)
@@ -187,6 +198,28 @@ def test_the_nearly_best_derivations_hold_what_margins_find(name, kind, seed, si
         assert one.score == pytest.approx(
             scores[tuple(one.parts.T)].sum(dtype=np.float64) + bonus[one.heads[1:], words].sum(dtype=np.float64)
         )
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_tree_is_listed_that_others_may_beat(seed):
+    """Edges of derivations that lose little also combine to trees that lose much: no better one must be missing."""
+    decoder = get_decoder("mh4-hybrid")
+    forest = decoder.forest(*problem("mh4-hybrid", 12, seed))
+    best, solved = forest.best, forest._current()
+    nearly_best = decoder._nearly_best(solved, 4)
+    found = k_best_trees(best, solved.arc_bonus.copy(), 100, nearly_best.next, nearly_best.decode)
+    expected = forest._k_best_by_margins(best, len(found))
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-3)
+
+
+def test_more_is_looked_at_where_trees_are_missing(monkeypatch):
+    decoder = get_decoder("mh4-hybrid")
+    forest = decoder.forest(*problem("mh4-hybrid", 12, 0))
+    ranks, find = [], decoder._nearly_best
+    monkeypatch.setattr(decoder, "_nearly_best", lambda solved, rank: ranks.append(rank) or find(solved, rank - 9))
+    found, expected = forest.k_best(10), forest._k_best_by_margins(forest.best, 10)
+    assert ranks == [10, 20]
+    assert [one.score for one in found] == pytest.approx([one.score for one in expected], abs=1e-3)
 
 
 def test_a_large_gap_is_not_left_to_the_chart():
