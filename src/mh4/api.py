@@ -132,19 +132,19 @@ def train(
         Equal seeds give equal models on one device.
     epochs : int, optional
         Stop after this many passes over the treebank at the latest.
-    device
-        As for `load`.
-    threads : int, optional
-        CPU threads for the network and the decoder, as for ``mh4 train --threads``; by default one per core.
+    device, threads
+        As for `load`; threads are for the network, too.
     resume, overwrite : bool
-        Continue an interrupted training, or start again in a folder that holds a model.
+        Continue from the last evaluation, as if there had been no interruption; or start again in a folder that holds
+        a model.
     errors : {"raise", "skip"} or callable
-        What becomes of sentences that are not valid.
+        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
     segmenter : bool or str
         Also learn to cut text, beside a network (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
         are settings of UDPipe's tokenizer. A perceptron never does: it needs tags, which text has not.
     on_step, on_evaluation : callable, optional
-        See `mh4.training.job.TrainingJob`.
+        Called after every minibatch of a network with the `Progress` and the sums since the last evaluation; after
+        every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.
     **settings
         Any setting of config.json by its name, such as ``learning_rate=0.001``.
 
@@ -157,16 +157,8 @@ def train(
     TypeError
         A treebank is no file.
     """
-    config = configure(
-        decoder=decoder,
-        system=system,
-        oracle=oracle,
-        scorer=scorer,
-        preset=preset,
-        seed=seed,
-        epochs=epochs,
-        settings=settings,
-    )
+    what: dict[str, Any] = {"decoder": decoder, "system": system, "oracle": oracle, "scorer": scorer}
+    config = configure(**what, preset=preset, seed=seed, epochs=epochs, settings=settings)
     job = TrainingJob(
         train,
         dev,

@@ -44,60 +44,70 @@ class InputFormat(StrEnum):
     vertical = "vertical"
 
 
+PathsArgument = Annotated[
+    list[str],
+    typer.Argument(
+        help="Model folder, and the file to parse, or several, or folders of files; - is standard input.",
+        metavar="MODEL [INPUT]",
+    ),
+]
+OutputOption = Annotated[
+    str,
+    typer.Option(
+        "--output",
+        "-o",
+        help="Output file, or folder for any number of files; - is standard output. A file that ends in .json or "
+        ".jsonl is JSON; json is JSON on standard output.",
+    ),
+]
+TextOption = Annotated[
+    str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
+]
+FormOption = Annotated[
+    InputFormat,
+    typer.Option(
+        "--input", help="Format of INPUT: conllu, raw text, one sentence per line, or one word per line (vertical)."
+    ),
+]
+MinConfidenceOption = Annotated[
+    float | None, typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_).")
+]
+SearchOption = Annotated[
+    str, typer.Option(help="exact, beam:K or greedy (the last two for decoders mh3, mh4-two and mh4-hybrid only).")
+]
+EnsembleOption = Annotated[
+    bool, typer.Option("--ensemble", help="Several model folders, then the input: each arc gets a vote per model.")
+]
+ClusterOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="local|ADDRESS",
+        help="Parse many files (MODEL INPUT...) on Dask workers: on this machine, or at a scheduler's address.",
+    ),
+]
+BatchWordsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        help="Collect at least this many words before parsing: faster, but standard input is answered later.",
+        show_default="20,000 of a file; of standard input what has come",
+    ),
+]
+
+
 @asking
 def parse(
-    paths: Annotated[
-        list[str],
-        typer.Argument(
-            help="Model folder, and the file to parse, or several, or folders of files; - is standard input.",
-            metavar="MODEL [INPUT]",
-        ),
-    ],
-    target: Annotated[
-        str,
-        typer.Option(
-            "--output",
-            "-o",
-            help="Output file, or folder for any number of files; - is standard output. A file that ends in .json or "
-            ".jsonl is JSON; json is JSON on standard output.",
-        ),
-    ] = "-",
-    text: Annotated[
-        str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
-    ] = None,
-    form: Annotated[
-        InputFormat,
-        typer.Option(
-            "--input", help="Format of INPUT: conllu, raw text, one sentence per line, or one word per line (vertical)."
-        ),
-    ] = InputFormat.conllu,
+    paths: PathsArgument,
+    target: OutputOption = "-",
+    text: TextOption = None,
+    form: FormOption = InputFormat.conllu,
     *,
     request: Request,
-    min_confidence: Annotated[
-        float | None,
-        typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_)."),
-    ] = None,
-    search: Annotated[
-        str, typer.Option(help="exact, beam:K or greedy (the last two for decoders mh3, mh4-two and mh4-hybrid only).")
-    ] = "exact",
-    ensemble: Annotated[
-        bool, typer.Option("--ensemble", help="Several model folders, then the input: each arc gets a vote per model.")
-    ] = False,
-    cluster: Annotated[
-        str | None,
-        typer.Option(
-            metavar="local|ADDRESS",
-            help="Parse many files (MODEL INPUT...) on Dask workers: on this machine, or at a scheduler's address.",
-        ),
-    ] = None,
-    batch_words: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Collect at least this many words before parsing: faster, but standard input is answered later.",
-            show_default="20,000 of a file; of standard input what has come",
-        ),
-    ] = None,
+    min_confidence: MinConfidenceOption = None,
+    search: SearchOption = "exact",
+    ensemble: EnsembleOption = False,
+    cluster: ClusterOption = None,
+    batch_words: BatchWordsOption = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
@@ -109,61 +119,56 @@ def parse(
         form, paths = InputFormat.text, [*paths, text]
     folders, sources = _split(paths, ensemble)
     errors = error_policy(skip_bad)
-    if cluster is not None:
+    loading: dict[str, Any] = {"device": device.value, "search": search, "threads": threads}
+    options = {"errors": errors, "min_confidence": min_confidence, **request.options}
+    if cluster is None:
+        pairs = _pairs(sources, target, form.value)
+        count, ready = _parse_here(folders, pairs, form.value, loading, batch_words=batch_words, **options)
+    else:
         if ensemble or target == "-":
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
         if batch_words is not None:
             raise ValueError("--batch-words is not for --cluster, which gets files in pieces of its own")
-        from mh4.service.cluster import parse_files, silence_dask
-
-        silence_dask()
-        ready = time.perf_counter()
-        with words_bar(sources, form.value) as on_progress:
-            count = parse_files(
-                folders[0],
-                sources,
-                target,
-                cluster,
-                device=device.value,
-                search=search,
-                threads=threads,
-                errors=errors,
-                form=form.value,
-                min_confidence=min_confidence,
-                on_progress=on_progress,
-                **request.options,
-            )
-    else:
-        pairs = _pairs(sources, target, form.value)
-        if form is InputFormat.conllu and not skip_bad:
-            for source, _ in pairs:
-                check_conllu(
-                    source,
-                    f"--text {source} parses text; --input horizontal or --input vertical parses words, a sentence or "
-                    "a word in each line",
-                )
-        from mh4.parsers.registry import load
-
-        set_threads(threads)
-        parser = load(*folders, device=device.value, search=search, threads=threads)
-        ready = time.perf_counter()
-        with words_bar([str(source) for source, _ in pairs], form.value) as on_progress:
-            count = _parse_all(
-                parser,
-                pairs,
-                on_progress,
-                format=form.value,
-                batch_words=batch_words,
-                errors=errors,
-                min_confidence=min_confidence,
-                **request.options,
-            )
+        count, ready = _parse_there(folders[0], sources, target, cluster, form.value, **loading, **options)
     seconds = time.perf_counter() - ready
     report_skipped(errors)
     say(
         f"{count.sentences} sentences, {count.words} words, {count.words / seconds:.0f} words/s; "
         f"start-up {ready - IMPORTED_AT:.1f} s",
     )
+
+
+def _parse_here(
+    folders: list[str], pairs: list[tuple[Path, str | Path]], form: str, loading: dict[str, Any], **options: Any
+) -> tuple[Count, float]:
+    """How much was parsed in this process, and when loading was done."""
+    if form == InputFormat.conllu and not options["errors"].skips:
+        for source, _ in pairs:
+            check_conllu(
+                source,
+                f"--text {source} parses text; --input horizontal or --input vertical parses words, a sentence or a "
+                "word in each line",
+            )
+    from mh4.parsers.registry import load
+
+    set_threads(loading["threads"])
+    parser = load(*folders, **loading)
+    ready = time.perf_counter()
+    with words_bar([str(source) for source, _ in pairs], form) as on_progress:
+        return _parse_all(parser, pairs, on_progress, format=form, **options), ready
+
+
+def _parse_there(
+    folder: str, sources: list[str], target: str, cluster: str, form: str, **options: Any
+) -> tuple[Count, float]:
+    """How much was parsed on a cluster, and when that began."""
+    from mh4.service.cluster import parse_files, silence_dask
+
+    silence_dask()
+    ready = time.perf_counter()
+    with words_bar(sources, form) as on_progress:
+        count = parse_files(folder, sources, target, cluster, form=form, on_progress=on_progress, **options)
+    return count, ready
 
 
 def _split(paths: list[str], ensemble: bool) -> tuple[list[str], list[str]]:

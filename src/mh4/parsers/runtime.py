@@ -14,22 +14,7 @@ COMBINATIONS = ("votes", "scores")  # of several models
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where, how widely and how exactly a model searches for trees.
-
-    Attributes
-    ----------
-    device : {"auto", "cpu", "cuda"}
-        Where a network runs; ``auto`` uses CUDA if available.
-    threads : int, optional
-        CPU threads for decoding; by default one per core.
-    search : {"exact", "beam:K", "greedy"}
-        How a model with a decoder finds the tree; transition-based parsers are greedy in any case.
-
-    Raises
-    ------
-    ValueError, TypeError
-        An unknown device or search; no number of threads.
-    """
+    """Where and how a model runs, checked; see `mh4.load` for what the fields mean."""
 
     device: str = "auto"
     threads: int | None = None

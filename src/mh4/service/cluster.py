@@ -224,19 +224,15 @@ def parse_files(
 
     Parameters
     ----------
-    model : path
-        A model folder of any kind; every worker process loads it once.
-    inputs : paths
-        CoNLL-U or text files, and folders of them.
-    output_folder : path
-        Made if need be.
+    model, inputs, output_folder : paths
+        A model folder of any kind, which every worker process loads once; CoNLL-U or text files, and folders of them;
+        a folder, which is made if need be.
     address : str
         See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
         `multiprocessing`.
-    device, search : str
-        See `mh4.load`.
-    threads : int, optional
-        For each shard; by default 1: Dask parses as many shards at once as its workers have threads.
+    device, search, threads
+        See `mh4.load`; threads are for each shard, by default 1: Dask parses as many shards at once as its workers
+        have threads.
     errors, min_confidence, **options
         See `Parser.parse_file`; bad sentences come in the order of the input.
     form : {"conllu", "text", "horizontal", "vertical"}
@@ -258,14 +254,9 @@ def parse_files(
     """
     require("distributed", "cluster")
     count = Count(0, 0)
-    request = Request(**options)
+    request, runtime = Request(**options), Runtime(device, threads or 1, search)
     pairs = check_files(inputs, output_folder, form)
-    _ = ModelFolder(model).config  # an error, if there is no model, before workers are started
-    Output(min_confidence=min_confidence)
-    if request.predict is not None or request.asks_more or min_confidence is not None:
-        asked = request if min_confidence is None else replace(request, confidence=request.confidence or True)
-        for warning in load(model, device=device, search=search).check(asked):  # not in every worker
-            log.warning("%s", warning)
+    _check(model, runtime, request, min_confidence)
     segmenter = ModelFolder(model).segmenter
     if form == "text":
         require_segmenter(segmenter)
@@ -282,15 +273,11 @@ def parse_files(
                 stream.write(sentence.to_bytes() if sentence else b"")
         return part
 
-    where, runtime = str(Path(model).absolute()), Runtime(device, threads or 1, search)
+    where = str(Path(model).absolute())
     job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
     try:
-        with (
-            connect(address, threads) as client,
-            closing(
-                _in_order(client, job, _tasks([pair.source for pair in pairs], cut, shard_words, parts))
-            ) as finished,
-        ):
+        tasks = _tasks([pair.source for pair in pairs], cut, shard_words, parts)
+        with connect(address, threads) as client, closing(_in_order(client, job, tasks)) as finished:
             for _, target in pairs:
                 target.parent.mkdir(parents=True, exist_ok=True)
                 with atomic_output(target) as stream:
@@ -303,6 +290,18 @@ def parse_files(
     finally:
         _remove(parts)
     return count
+
+
+def _check(model: str | Path, runtime: Runtime, request: Request, min_confidence: float | None) -> None:
+    """An error before workers are started, if there is no model, or if it cannot do what is asked; log its warnings."""
+    _ = ModelFolder(model).config
+    Output(min_confidence=min_confidence)
+    if request.predict is None and not request.asks_more and min_confidence is None:
+        return
+    if min_confidence is not None:
+        request = replace(request, confidence=request.confidence or True)
+    for warning in load(model, device=runtime.device, search=runtime.search).check(request):
+        log.warning("%s", warning)
 
 
 def _remove(parts: Path) -> None:

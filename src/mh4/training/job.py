@@ -21,33 +21,15 @@ from .segmenter import segmenter_options
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, on what, and where the model goes; `mh4.training.running.run_training` does it.
+    """What is trained, on what, and how; `mh4.training.running.run_training` does it.
+
+    Attributes that are not listed here are the parameters of `mh4.train`.
 
     Attributes
     ----------
-    train, dev : path
-        CoNLL-U files with gold trees. With an exact decoder, words of ``train`` may lack their heads.
-    output : path
-        The model folder.
     config : ChartConfig, GreedyConfig or PerceptronConfig
-        What is trained, and how; by default as published. On resumption it must equal the saved one, up to the limits
-        ``max_steps`` and ``max_epochs``.
-    device : {"auto", "cpu", "cuda"}
-        Where a network is trained.
-    threads : int, optional
-        For the network and for decoding; by default one per core, or a worker's share of the cores.
-    resume : bool
-        Continue from the last evaluation; the result is the same as without the interruption.
-    overwrite : bool
-        Start again in a folder that holds a model.
-    errors : {"raise", "skip"} or callable
-        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
-    segmenter : bool or str
-        Train a segmenter beside a network; see `segmenter_options`.
-    on_step : callable, optional
-        Called after every minibatch of a network with the `Progress` and the sums since the last evaluation.
-    on_evaluation : callable, optional
-        Called after every evaluation with the line that goes to log.jsonl; of a perceptron, after every epoch.
+        The kind of parser and its settings, by default as published. On resumption it must equal the saved one, up to
+        the limits ``max_steps`` and ``max_epochs``.
     on_preparation : callable, optional
         Called for every sentence before the first step of a network, with how much is prepared, and of how much.
 

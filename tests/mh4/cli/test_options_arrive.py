@@ -3,6 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
+import mh4.api  # noqa: F401 (what it imports is not what the tests put there)
 from mh4.cli import app
 from mh4.parsers.base import Count
 from mh4.parsers.request import Request
