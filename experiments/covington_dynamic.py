@@ -55,7 +55,7 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
     seconds = time.thread_time() - start
     right: dict[str, list[int]] = {metric: [] for metric in METRICS}
     for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
-        head_right = gold.heads[1:] == predicted.heads[1:]
+        head_right = gold.heads == predicted.heads
         relation_right = np.array(gold.relations) == np.array(predicted.relations)
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & relation_right).sum()))

@@ -97,7 +97,7 @@ def main() -> None:
             settings = Settings("arc-eager", options.policy, vector_size=0, seed=options.seed)
             walks.append(visit(path, settings))
         else:
-            golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
+            golds = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
             walks.append((straying_configurations(golds, options.policy, options.stray, options.seed), golds))
     records = mean_times(*joined(walks), options.policy)
     numbers = write_numbers(records, options.output)

@@ -25,7 +25,7 @@ def mean_counts(path: str, width: int) -> list[dict[str, float]]:
     """One record for each range of sentence lengths that occurs: its bounds, sentences, geometric mean."""
     logarithms = defaultdict(list)
     for sentence in read_conllu(path, trees="required"):
-        _, count = count_optimal_trees(sentence.heads)
+        _, count = count_optimal_trees(sentence.padded_heads)
         logarithms[(len(sentence) - 1) // width].append(math.log(count))
     return [
         {

@@ -148,7 +148,7 @@ def main() -> None:
         if options.stray is None:
             visits += trained_visits(path, Settings("shift-reduce", options.policy, seed=options.seed))
         else:
-            golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
+            golds = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
             visits += straying_walks(golds, options.policy, options.stray, options.seed)
     records = measure(visits, options.policy)
     options.output.mkdir(parents=True, exist_ok=True)

@@ -53,7 +53,7 @@ CHOOSERS = ("all", "sentences", "quarter-sentences")
 def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
     """The sentence without the heads and relations of some words, bool (n,)."""
     relations = ["_" if gone else name for gone, name in zip(hidden, sentence.relations, strict=True)]
-    return sentence.replace(heads=[-1, *np.where(hidden, -1, sentence.heads[1:])], relations=relations)
+    return sentence.replace(heads=np.where(hidden, -1, sentence.heads), relations=relations)
 
 
 def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[Sentence]:

@@ -59,7 +59,7 @@ BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
 def read_part(folder: Path, part: str) -> list[Sentence]:
     """The sentences of ``train``, ``dev`` or ``test``, projectivised."""
     return [
-        sentence.replace(heads=projectivize(sentence.heads, single_root=len(sentence.roots) == 1))
+        sentence.replace(heads=projectivize(sentence.padded_heads, single_root=len(sentence.roots) == 1)[1:])
         for sentence in read_gold(part_path(folder, part))
     ]
 
@@ -69,7 +69,7 @@ def scores(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict[str,
     words = heads_right = both_right = exact = 0
     for sentence, prediction in zip(sentences, parser.predict(sentences), strict=True):
         counted = np.array(sentence.upos) != PUNCTUATION
-        head_right = sentence.heads[1:] == prediction.heads[1:]
+        head_right = sentence.heads == prediction.heads
         relation_right = np.array(sentence.relations) == np.array(prediction.relations)
         words += int(counted.sum())
         heads_right += int((head_right & counted).sum())

@@ -138,7 +138,7 @@ def main() -> None:
     console = Console()
     results: dict[str, dict[str, dict[str, Any]]] = {}
     for path in options.treebanks:
-        golds = [sentence.heads for sentence in read_conllu(path, trees="required")]
+        golds = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
         share = 100 - 100 * sum(map(is_projective, golds)) / len(golds)
         results[Path(path).stem] = {}
         for policy in PUBLISHED:

@@ -66,7 +66,7 @@ def kept(output: Path, code: str, condition: int, settings: Settings) -> dict | 
 def save_visited(path: Path, parser: DeterministicParser, sentences: list[Sentence]) -> None:
     """The visited configurations and the original gold trees, as numpy arrays (``golds`` one after the other)."""
     configurations = visited_configurations(parser, sentences)
-    golds = [sentence.heads for sentence in sentences]
+    golds = [sentence.padded_heads for sentence in sentences]
     lengths = np.array([len(gold) for gold in golds])
     with atomic_output(path) as stream:
         np.savez_compressed(stream, **configurations._asdict(), golds=np.concatenate(golds), gold_lengths=lengths)
@@ -105,7 +105,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
             "seconds": round(seconds, 1),
             "sentences": len(train),
             "tokens": sum(map(len, train)),
-            "nonprojective_percent": 100 * mean(not is_projective(sentence.heads) for sentence in train),
+            "nonprojective_percent": 100 * mean(not is_projective(sentence.padded_heads) for sentence in train),
             **asdict(settings),
         }
         with atomic_output(result_path(output, code, number, settings)) as stream:

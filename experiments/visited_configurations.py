@@ -20,4 +20,4 @@ def visit(path: str | Path, settings: Settings) -> tuple[Configurations, list[np
     torch.set_num_threads(1)
     sentences = read_gold(path)
     parser = train_condition(sentences, CONDITIONS[2], settings)
-    return visited_configurations(parser, sentences), [sentence.heads for sentence in sentences]
+    return visited_configurations(parser, sentences), [sentence.padded_heads for sentence in sentences]

@@ -232,7 +232,7 @@ class DeterministicParser:
         _, states = self.run(text)
         names = np.array(self.vocabulary.relations, dtype=object)
         return [
-            Annotation(states.heads[a:b], tuple(names[states.relations[a + 1 : b]]))
+            Annotation(states.heads[a + 1 : b], tuple(names[states.relations[a + 1 : b]]))
             for a, b in zip(text.offsets[:-1], text.offsets[1:], strict=True)
         ]
 

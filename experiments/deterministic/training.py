@@ -139,7 +139,7 @@ class Examples(NamedTuple):
 
 def projective_trees(sentences: Sequence[Sentence]) -> list[np.ndarray]:
     """For each sentence a projective tree that keeps as many arcs as any."""
-    return [projectivize(sentence.heads) for sentence in sentences]
+    return [projectivize(sentence.padded_heads) for sentence in sentences]
 
 
 def optimal_transitions(
@@ -289,7 +289,9 @@ def train_condition(
     """
     settings = settings or Settings()
     _, policy = get_oracle(settings.system, settings.policy)
-    chosen = [sentence for sentence in sentences if condition.sentences == "all" or is_projective(sentence.heads)]
+    chosen = [
+        sentence for sentence in sentences if condition.sentences == "all" or is_projective(sentence.padded_heads)
+    ]
     if not chosen:
         raise ValueError(f"none of {len(sentences)} training sentences is projective; train on all of them")
     if first is None:
@@ -313,7 +315,7 @@ def train_condition(
         first = parser
     if condition.second_pass is None:
         return parser
-    trees = projective if condition.second_pass == "projectivized" else [sentence.heads for sentence in chosen]
+    trees = projective if condition.second_pass == "projectivized" else [sentence.padded_heads for sentence in chosen]
     parser = untrained()
     fit(parser, examples + visited_examples(first, chosen, trees, policy), settings)
     return parser

@@ -13,9 +13,9 @@ from mh4.data.sentence import Sentence
 def test_violations_are_counted_below_words_alone():
     sentence = Sentence.from_words(["a", "b", "c", "d", "e"])
     relations = ["nsubj:pass", "nsubj", "x", "nsubj", "x"]
-    assert calibration.violations([sentence.replace(heads=[-1, 3, 3, 0, 3, 3], relations=relations)]) == 2
-    assert calibration.violations([sentence.replace(heads=[-1, 3, 3, 0, 1, 3], relations=relations)]) == 1
-    assert calibration.violations([sentence.replace(heads=[-1, 0, 0, 1, 0, 3], relations=relations)]) == 0
+    assert calibration.violations([sentence.replace(heads=[3, 3, 0, 3, 3], relations=relations)]) == 2
+    assert calibration.violations([sentence.replace(heads=[3, 3, 0, 1, 3], relations=relations)]) == 1
+    assert calibration.violations([sentence.replace(heads=[0, 0, 1, 0, 3], relations=relations)]) == 0
 
 
 @pytest.fixture

@@ -85,8 +85,8 @@ def test_no_sentence_twice(sentences):
 
 def test_one_root_and_a_tree(sentences):
     for sentence in sentences:
-        assert is_tree(sentence.heads, single_root=True), sentence.name
-        assert sentence.relations[list(sentence.heads).index(0) - 1] == "root"
+        assert is_tree(sentence.padded_heads, single_root=True), sentence.name
+        assert sentence.relations[list(sentence.heads).index(0)] == "root"
         assert sentence.relations.count("root") == 1
 
 
@@ -155,7 +155,7 @@ def test_multiword_tokens_and_empty_nodes(files):
 
 def test_a_third_is_non_projective(splits):
     for split, content in splits.items():
-        share = np.mean([crossed_arcs(sentence.heads).any() for sentence in content])
+        share = np.mean([crossed_arcs(sentence.padded_heads).any() for sentence in content])
         assert 0.2 <= share <= 0.42, split
 
 
@@ -163,9 +163,9 @@ def test_a_few_trees_beyond_mh4_and_1ec(sentences):
     decoder = get_decoder("mh4-hybrid")
     beyond_mh4 = beyond_1ec = 0
     for sentence in sentences:
-        if crossed_arcs(sentence.heads).any():
-            beyond_mh4 += not np.array_equal(closest_tree(sentence.heads, decoder), sentence.heads)
-            beyond_1ec += not _one_endpoint_crossing(sentence.heads)
+        if crossed_arcs(sentence.padded_heads).any():
+            beyond_mh4 += not np.array_equal(closest_tree(sentence.padded_heads, decoder), sentence.padded_heads)
+            beyond_1ec += not _one_endpoint_crossing(sentence.padded_heads)
     assert 0.02 <= beyond_mh4 / len(sentences) <= 0.04
     assert 0.02 <= beyond_1ec / len(sentences) <= 0.04
 
@@ -183,7 +183,7 @@ def _one_endpoint_crossing(heads: np.ndarray) -> bool:
 def test_crossing_arcs_come_from_the_displaced_dependents(sentences):
     counts: Counter[str] = Counter()
     for sentence in sentences:
-        crossed = crossed_arcs(sentence.heads)
+        crossed = crossed_arcs(sentence.padded_heads)
         counts.update(sentence.relations[d - 1] for d in range(1, len(crossed)) if crossed[d])
     assert all(counts[relation] >= 10 for relation in ("acl:relcl", "obj", "amod", "nmod")), counts
 
@@ -212,14 +212,14 @@ def test_verb_chain_puts_objects_in_the_order_of_the_verbs():
 def test_dependents_agree_with_their_heads_wherever_they_stand(sentences):
     checked: Counter[tuple[str, bool]] = Counter()
     for sentence in sentences:
-        crossed = crossed_arcs(sentence.heads)
+        crossed = crossed_arcs(sentence.padded_heads)
         for d, relation in enumerate(sentence.relations, 1):
-            head, own = _features(sentence, int(sentence.heads[d])), _features(sentence, d)
+            head, own = _features(sentence, int(sentence.padded_heads[d])), _features(sentence, d)
             if relation in ("amod", "det", "acl:relcl"):
                 names = {"Gender": "Gender", "Number": "Number", "Case": "Case"}
             elif relation == "nmod":
                 names = {f"{name}[psed]": name for name in ("Gender", "Number", "Case")}
-            elif relation == "nsubj" and sentence.upos[sentence.heads[d] - 1] == "VERB" and "Case" not in head:
+            elif relation == "nsubj" and sentence.upos[sentence.padded_heads[d] - 1] == "VERB" and "Case" not in head:
                 names = {"Gender": "Gender", "Number": "Number"}
             else:
                 continue

@@ -111,10 +111,10 @@ def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
     sentence = _example(gold, annotated)
     svg = folder / "tree.svg"
     with atomic_output(svg) as stream:
-        stream.write(draw_svg(sentence.forms, sentence.heads, sentence.relations).encode())
+        stream.write(draw_svg(sentence.forms, sentence.padded_heads, sentence.relations).encode())
     console.print(f"\n{sentence.text}\n(crossing arcs are marked)\n", highlight=False)
     console.print(
-        draw_text(sentence.forms, sentence.heads, sentence.relations, markup=True),
+        draw_text(sentence.forms, sentence.padded_heads, sentence.relations, markup=True),
         markup=True,
         emoji=False,
         highlight=False,
@@ -140,6 +140,6 @@ def _example(gold: Path, parsed: Path) -> Sentence:
     for guess in read_conllu(parsed, trees="required"):
         truth = truths.get(guess.forms)
         right = 0.0 if truth is None else float((truth.heads == guess.heads).mean())
-        crossing = bool(crossed_arcs(guess.heads).any())
+        crossing = bool(crossed_arcs(guess.padded_heads).any())
         candidates.append(((len(guess) <= SHOWN_WORDS, crossing, right, len(guess)), guess))
     return max(candidates, key=lambda candidate: candidate[0])[1]

@@ -38,7 +38,11 @@ def draw(
     else:
         for sentence in sentences:
             typer.echo(f"{sentence.label}: {sentence.text}")
-            tree = draw_text(sentence.forms, sentence.heads, sentence.relations) if is_tree(sentence.heads) else None
+            tree = (
+                draw_text(sentence.forms, sentence.padded_heads, sentence.relations)
+                if is_tree(sentence.padded_heads)
+                else None
+            )
             typer.echo(f"{tree or '(no tree)'}\n")
     report_skipped(errors)
 

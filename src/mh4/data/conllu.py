@@ -77,7 +77,7 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
                 report(error)
                 continue
             good += 1
-            heads += int(np.count_nonzero(sentence.heads[1:] >= 0))
+            heads += int(np.count_nonzero(sentence.heads >= 0))
             yield sentence
     if trees == "any":
         return
@@ -113,7 +113,7 @@ def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
 
 def check_tree(sentence: Sentence) -> Sentence:
     """The sentence, if its heads are a tree (several roots are allowed); else its `DataError` is raised."""
-    for word, head in enumerate(sentence.heads[1:].tolist(), start=1):
+    for word, head in enumerate(sentence.heads.tolist(), start=1):
         if head < 0:
             raise sentence.error(f"HEAD of word {word} is missing (a gold tree needs every head)", word)
     # From every word the heads lead to the root or into a cycle; so a graph without cycles has a root.
@@ -123,7 +123,7 @@ def check_tree(sentence: Sentence) -> Sentence:
 
 def check_no_cycle(sentence: Sentence) -> None:
     """Raise the `DataError` of a sentence with a word that is its own head, or with a cycle; heads may be missing."""
-    heads = sentence.heads.tolist()
+    heads = sentence.padded_heads.tolist()
     for word, head in enumerate(heads[1:], start=1):
         if head == word:
             raise sentence.error(f"word {word} ({quote(sentence.forms[word - 1])}) is its own head", word)

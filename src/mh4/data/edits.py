@@ -17,17 +17,20 @@ _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
 
 
 def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.ndarray:
-    """Write (n+1,) heads, of which the first is not read, into the fields; returns them as int32."""
+    """Write n heads into the fields; returns them behind -1 for the root, as int32."""
     n = len(fields) // STRIDE
     values = np.array(heads)
-    if values.shape != (n + 1,) or values.dtype.kind not in "iu":
-        raise ValueError(f"heads must be {n + 1} integers, -1 before all, not {values.dtype} of shape {values.shape}")
-    if values[1:].min() < -1 or values[1:].max() > n:
+    if values.shape != (n,) or values.dtype.kind not in "iu":
+        padded = values.shape == (n + 1,) and values[0] == -1
+        hint = "; leave out the entry of the root, heads[1:]" if padded else ""
+        raise ValueError(f"heads must be {n} integers, not {values.dtype} of shape {values.shape}{hint}")
+    if values.min() < -1 or values.max() > n:
         raise ValueError(f"heads must lie in -1…{n}")
-    values[0] = -1
     names = _HEAD_NAMES if n < len(_HEAD_NAMES) - 1 else [*map(str, range(n + 1)), "_"]
-    fields[HEAD::STRIDE] = [names[head] for head in values[1:].tolist()]
-    return values.astype(np.int32, copy=False)
+    fields[HEAD::STRIDE] = [names[head] for head in values.tolist()]
+    padded = np.empty(n + 1, np.int32)
+    padded[0], padded[1:] = -1, values
+    return padded
 
 
 def replace_column(fields: list[str], column: int, given: Sequence[object]) -> None:

@@ -43,7 +43,7 @@ SENTENCE = _by_name(
         "sentence.to_conllu()": "serialize to_string conllu to_conll",
         "sentence.draw()": "tree print_dependencies render display",
         "mh4.write_conllu(sentence, path)": "save write to_disk write_conllu",
-        "sentence.replace(heads=[-1, …])": "set_head set_heads",
+        "sentence.replace(heads=[…])": "set_head set_heads",
         "pandas.DataFrame(word.to_dict() for word in sentence)": "to_dataframe to_pandas to_df df",
         "sentence.tokens": "iter_tokens",
     }

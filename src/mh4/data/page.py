@@ -33,7 +33,7 @@ def draw_page(sentences: Iterable[Sentence], title: str) -> Iterator[str]:
     for place, sentence in enumerate(sentences, start=1):
         text, label = escape(printable(sentence.text)), escape(printable(sentence.label))
         tree = "<p>(no tree)</p>\n"
-        if is_tree(sentence.heads):
-            tree = draw_svg(sentence.forms, sentence.heads, sentence.relations, sentence.confidence)
+        if is_tree(sentence.padded_heads):
+            tree = draw_svg(sentence.forms, sentence.padded_heads, sentence.relations, sentence.confidence)
         yield f'<section id="{place}">\n<h2>{label}</h2>\n<p>{text}</p>\n{tree}</section>\n'
     yield "</body>\n</html>\n"

@@ -32,7 +32,7 @@ class Annotation:
     Attributes
     ----------
     heads
-        int32 (n+1,) with ``heads[0] == -1``.
+        int32 (n,): 0 is the root.
     relations, upos, xpos, feats, lemmas
         n values each.
     score
@@ -58,6 +58,11 @@ class Annotation:
             return False
         mine, theirs = dict(vars(self)), dict(vars(other))
         return np.array_equal(mine.pop("heads"), theirs.pop("heads")) and mine == theirs
+
+    @property
+    def padded_heads(self) -> np.ndarray:
+        """int32 (n+1,): the heads behind an entry for the root, -1; ValueError: an annotation without heads."""
+        return np.concatenate((np.array([-1], np.int32), self.tree[0]))
 
     @property
     def tree(self) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -117,7 +122,10 @@ class Sentence(Guided, Sequence[Word]):
     forms, lemmas, upos, xpos, feats, relations, deps, misc
         Columns FORM, LEMMA, UPOS, XPOS, FEATS, DEPREL, DEPS and MISC of the n words, as written.
     heads
-        int32 (n+1,); ``heads[d]`` is the head of word d, 0 the root, -1 where HEAD is "_"; ``heads[0]`` is -1.
+        int32 (n,): the ID of each word's head, 0 for the root, -1 where HEAD is "_".
+    padded_heads
+        int32 (n+1,): the same behind an entry for the root, -1, so that ``padded_heads[d]`` is the head of word d; what
+        decoders return and `mh4.trees` takes.
     score
         What the parser gave the tree, if it was predicted and has a score.
     confidence
@@ -130,7 +138,7 @@ class Sentence(Guided, Sequence[Word]):
 
     forms, lemmas, upos, xpos, feats = (_Column(column) for column in (FORM, LEMMA, UPOS, XPOS, FEATS))
     relations, deps, misc = _Column(DEPREL), _Column(DEPS), _Column(MISC)
-    heads: np.ndarray
+    padded_heads: np.ndarray
     score: float | None
     confidence: Confidence | None
     layout: Layout
@@ -146,22 +154,22 @@ class Sentence(Guided, Sequence[Word]):
     def _of(
         cls,
         fields: list[str],
-        heads: np.ndarray,
+        padded_heads: np.ndarray,
         others: tuple[tuple[int, str], ...],
         layout: Layout,
         score: float | None = None,
         confidence: Confidence | None = None,
     ) -> Sentence:
         sentence = cls.__new__(cls)
-        heads.flags.writeable = False
+        padded_heads.flags.writeable = False
         sentence.__dict__.update(
-            _fields=fields, heads=heads, _others=others, layout=layout, score=score, confidence=confidence
+            _fields=fields, padded_heads=padded_heads, _others=others, layout=layout, score=score, confidence=confidence
         )
         return sentence
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.heads.flags.writeable = False  # which neither pickle nor copy keep
+        self.padded_heads.flags.writeable = False  # which neither pickle nor copy keep
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
@@ -224,7 +232,12 @@ class Sentence(Guided, Sequence[Word]):
     # As a sequence of words.
 
     def __len__(self) -> int:
-        return len(self.heads) - 1
+        return len(self.padded_heads) - 1
+
+    @property
+    def heads(self) -> np.ndarray:
+        """int32 (n,); see the class."""
+        return self.padded_heads[1:]
 
     @overload
     def __getitem__(self, index: int) -> Word: ...
@@ -327,7 +340,7 @@ class Sentence(Guided, Sequence[Word]):
     @property
     def roots(self) -> tuple[int, ...]:
         """IDs of the words whose head is 0, in order."""
-        return tuple(np.flatnonzero(self.heads == 0).tolist())
+        return tuple(np.flatnonzero(self.padded_heads == 0).tolist())
 
     @property
     def root(self) -> Word | None:
@@ -336,7 +349,7 @@ class Sentence(Guided, Sequence[Word]):
 
     def arcs(self) -> list[tuple[int, int, str]]:
         """Head, dependent and relation of every arc, by their dependents."""
-        arcs = zip(self.heads[1:].tolist(), range(1, len(self) + 1), self.relations, strict=True)
+        arcs = zip(self.heads.tolist(), range(1, len(self) + 1), self.relations, strict=True)
         return [arc for arc in arcs if arc[0] >= 0]
 
     @property
@@ -344,7 +357,7 @@ class Sentence(Guided, Sequence[Word]):
         """Whether no two arcs cross, the arc from the root included; a ValueError if the heads are not a tree."""
         from mh4.decoders.trees import is_projective  # loads Numba
 
-        return is_projective(self.heads)
+        return is_projective(self.padded_heads)
 
     # Where it stands.
 
@@ -394,7 +407,7 @@ class Sentence(Guided, Sequence[Word]):
         Parameters
         ----------
         heads
-            (n+1,), in -1…n; ``heads[0]`` is not read, -1 is written as "_".
+            n integers in -1…n: the ID of each word's head, 0 for the root, -1 if it is unknown ("_").
         score, confidence
             Of the new tree; by default new heads have none.
         comments
@@ -424,18 +437,18 @@ class Sentence(Guided, Sequence[Word]):
             others = with_comments(others, comments, self._fields[MISC])
         if heads is None:
             score, confidence = score if score is not None else self.score, confidence or self.confidence
-            return Sentence._of(fields, self.heads, others, self.layout, score, confidence)
+            return Sentence._of(fields, self.padded_heads, others, self.layout, score, confidence)
         return Sentence._of(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
 
     def changed_comments(self, change: Callable[[str], str | None]) -> Sentence:
         """The sentence with what a function makes of each comment; None leaves the comment out."""
         others = changed_comments(self._others, change)
-        return Sentence._of(self._fields, self.heads, others, self.layout, self.score, self.confidence)
+        return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
         """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
-        return Sentence._of(self._fields, self.heads, others, self.layout, self.score, self.confidence)
+        return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     # Writing.
 
@@ -475,14 +488,15 @@ class Sentence(Guided, Sequence[Word]):
 
     def draw(self, width: int | None = None) -> Drawing:
         """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
-        text = draw_text(self.forms, self.heads, self.relations, width, confidence=self.confidence)
-        return Drawing(text, draw_svg(self.forms, self.heads, self.relations, self.confidence))
+        text = draw_text(self.forms, self.padded_heads, self.relations, width, confidence=self.confidence)
+        return Drawing(text, draw_svg(self.forms, self.padded_heads, self.relations, self.confidence))
 
     def _repr_svg_(self) -> str | None:
         """The tree in a notebook."""
         from mh4.decoders.trees import is_tree  # loads Numba
 
-        return draw_svg(self.forms, self.heads, self.relations, self.confidence) if is_tree(self.heads) else None
+        heads = self.padded_heads
+        return draw_svg(self.forms, heads, self.relations, self.confidence) if is_tree(heads) else None
 
 
 def _space_after(misc: str) -> bool:

@@ -62,7 +62,7 @@ class Word(Guided):
     @property
     def head(self) -> int | None:
         """ID of the head, 0 for the root; None where unknown."""
-        head = int(self.sentence.heads[self.id])
+        head = int(self.sentence.padded_heads[self.id])
         return None if head < 0 else head
 
     @property
@@ -89,7 +89,7 @@ class Word(Guided):
     @property
     def children(self) -> tuple[Word, ...]:
         """The words whose head this is."""
-        children = np.flatnonzero(self.sentence.heads == self.id)
+        children = np.flatnonzero(self.sentence.padded_heads == self.id)
         return tuple(Word(self.sentence, child - 1) for child in children.tolist())
 
     @property

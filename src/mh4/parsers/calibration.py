@@ -221,7 +221,7 @@ class Compared(NamedTuple):
         return cls(
             found.margins[1:],
             found.relations[1:],
-            heads[1:] == gold.heads[1:],
+            heads == gold.heads,
             np.array([a == b for a, b in pairs]),
             np.array([UNKNOWN not in pair for pair in pairs]),
         )

@@ -131,7 +131,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
     def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], request: Request) -> list[Found]:
         matrices = scores.numpy()
         lengths = [len(sentence) for sentence in sentences]
-        heads = [sentence.heads for sentence in sentences]
+        heads = [sentence.padded_heads for sentence in sentences]
         bonus = given_heads_bonus(heads, matrices.shape[-1]) if request.keep_heads else None
         warnings = {
             i: size_warning(self.decoder, sentence, f"parsed with {instead}{request.lost}")

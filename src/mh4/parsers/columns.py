@@ -120,7 +120,7 @@ class Columns:
             of_heads = [None, *tags]
             arcs.update(
                 (relation, tag, of_heads[head])
-                for head, relation, tag in zip(sentence.heads[1:].tolist(), sentence.relations, tags, strict=True)
+                for head, relation, tag in zip(sentence.heads.tolist(), sentence.relations, tags, strict=True)
                 if head >= 0 and relation != UNKNOWN and tag is not None
             )
         of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)

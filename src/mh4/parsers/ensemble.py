@@ -27,7 +27,7 @@ from .relations import given_relations
 from .request import ANNOTATED, HEADS, Request
 from .runtime import check_combination
 
-Tree = tuple[np.ndarray, tuple[str, ...]]  # heads and relations
+Tree = tuple[np.ndarray, tuple[str, ...]]  # heads, behind an entry for the root, and relations
 
 TIE = np.float32(2**-16)  # of a vote: breaks ties between sums of scores, and is more than their rounding
 ANY_RELATION = "dep"  # UD's relation for want of a better one
@@ -133,10 +133,10 @@ class EnsembleParser(Parser, kind="ensemble"):
         for i, sentence in enumerate(sentences):
             if i in answers.errors:
                 continue
-            trees = [own.annotations[i].tree for own, _ in ballots]
+            trees = [(own.annotations[i].padded_heads, own.annotations[i].tree[1]) for own, _ in ballots]
             bonus = self._arc_weights(trees, [votes[i] for _, votes in ballots])
             if keep_heads:
-                bonus += given_heads_bonus([sentence.heads], len(sentence) + 2)[0]
+                bonus += given_heads_bonus([sentence.padded_heads], len(sentence) + 2)[0]
             if instead := self.fallback.instead(len(sentence)):
                 answers.warnings.append(size_warning(self.decoder, sentence, f"combined with {instead}"))
             scores = np.zeros((len(self.decoder.channels), *bonus.shape), np.float32)
@@ -149,7 +149,7 @@ class EnsembleParser(Parser, kind="ensemble"):
             if keep_heads:
                 given = zip(given_relations(sentence), sentence.relations, relations, strict=True)
                 relations = tuple(own if stays else voted for stays, own, voted in given)
-            answers.annotations[i] = Annotation(heads, relations)
+            answers.annotations[i] = Annotation(heads[1:], relations)
         return answers
 
     def _ballots(
@@ -163,7 +163,7 @@ class EnsembleParser(Parser, kind="ensemble"):
         answers.errors.update({i: error for i, error in found.errors.items() if i not in answers.errors})
         answers.warnings += found.warnings
         votes = [
-            arc_matrix(one.heads) if one.heads is not None else np.empty((0, 0), np.float32)
+            arc_matrix(one.padded_heads) if one.heads is not None else np.empty((0, 0), np.float32)
             for one in found.annotations
         ]
         return found, votes

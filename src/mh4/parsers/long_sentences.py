@@ -102,14 +102,14 @@ def joined(parts: Sequence[Annotation], pieces: Sequence[Sentence], only_root: f
 def _joined_trees(
     trees: Sequence[tuple[np.ndarray, tuple[str, ...]]], only_root: frozenset[str]
 ) -> tuple[np.ndarray, tuple[str, ...]]:
-    first = int(np.flatnonzero(trees[0][0] == 0)[0])
+    first = int(np.flatnonzero(trees[0][0] == 0)[0]) + 1
     heads, relations = [trees[0][0]], list(trees[0][1])
     before = len(relations)
     for own, names in trees[1:]:
-        heads.append(np.where(own[1:] == 0, first, own[1:] + before).astype(np.int32))
+        heads.append(np.where(own == 0, first, own + before).astype(np.int32))
         relations += [
             SIDE_BY_SIDE if head == 0 and name in only_root else name
-            for head, name in zip(own[1:].tolist(), names, strict=True)
+            for head, name in zip(own.tolist(), names, strict=True)
         ]
         before = len(relations)
     return np.concatenate(heads), tuple(relations)

@@ -296,7 +296,7 @@ class NetworkParser(Parser, Generic[C, S]):
                 of_tree = self.relations.read(relations, own, tree.heads, sentence, request)
                 score = None if math.isnan(tree.score) else tree.score
                 confidence = self._confidence(found, of_tree) if request.confidence else None
-                annotation = Annotation(tree.heads, of_tree.names, score=score, confidence=confidence)
+                annotation = Annotation(tree.heads[1:], of_tree.names, score=score, confidence=confidence)
                 candidates.append((annotation, (score or 0.0) + float(of_tree.logs.sum())))
             if request.among > 1:  # with the relations, another tree may be the best
                 candidates.sort(key=lambda pair: -pair[1])

@@ -32,7 +32,7 @@ class RelationPlaces(NamedTuple):
         of_root: set[str] = set()
         of_words: set[str] = set()
         for sentence in sentences:
-            for head, name in zip(sentence.heads[1:].tolist(), sentence.relations, strict=True):
+            for head, name in zip(sentence.heads.tolist(), sentence.relations, strict=True):
                 if head >= 0 and name != "_":
                     (of_words if head else of_root).add(name)
         return cls(frozenset(of_root - of_words), frozenset(of_words - of_root))

@@ -126,7 +126,7 @@ class RelationReader:
 
 def given_relations(sentence: Sentence) -> np.ndarray:
     """bool (n,): the words whose relation stays where given heads are kept: those with both."""
-    return (sentence.heads[1:] >= 0) & np.array([name != "_" for name in sentence.relations])
+    return (sentence.heads >= 0) & np.array([name != "_" for name in sentence.relations])
 
 
 def limit_relations(

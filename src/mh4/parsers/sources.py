@@ -116,7 +116,7 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
     for sentence in sentences:
         n = len(sentence)
         columns: dict[str, Any] = {name: ["_"] * n for name in gone}
-        yield sentence.replace(heads=[-1] * (n + 1), **columns)
+        yield sentence.replace(heads=[-1] * n, **columns)
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:

@@ -59,7 +59,7 @@ class Vocabulary:
         for sentence in sentences:
             characters.update("".join(sentence.forms))
             relations.update(
-                name for head, name in zip(sentence.heads[1:].tolist(), sentence.relations, strict=True) if head >= 0
+                name for head, name in zip(sentence.heads.tolist(), sentence.relations, strict=True) if head >= 0
             )
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))

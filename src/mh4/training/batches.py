@@ -131,7 +131,7 @@ def collate(examples: Sequence[Example], encoder: Encoder[Any, Any], device: tor
     lengths = [len(example.sentence) for example in examples]
     sentence_of = np.repeat(np.arange(len(examples)), lengths)
     dependent = np.concatenate([np.arange(1, n + 1) for n in lengths])
-    head_of = np.concatenate([example.sentence.heads[1:] for example in examples])
+    head_of = np.concatenate([example.sentence.heads for example in examples])
     relations = np.concatenate([example.relations for example in examples])
     labelled = np.flatnonzero((relations != UNLABELLED) & (head_of >= 0))
     parts = (

@@ -72,8 +72,8 @@ class ChartObjective(Objective):
         decoder = self.parser.decoder
         if not self._fits(len(sentence)):
             return None
-        whole = (sentence.heads[1:] >= 0).all()
-        return closest_tree(sentence.heads, decoder) if whole else known_part(sentence.heads, decoder)
+        whole = (sentence.heads >= 0).all()
+        return closest_tree(sentence.padded_heads, decoder) if whole else known_part(sentence.padded_heads, decoder)
 
     def _fits(self, n: int) -> bool:
         return self.parser.decoder.fits(n)

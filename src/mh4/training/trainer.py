@@ -118,7 +118,7 @@ class Trainer:
             on_preparation(len(sentences) + i + 1, 2 * len(sentences))
             if heads is None or i in left_out:
                 continue
-            replaced += bool((heads != sentence.heads).any())
+            replaced += bool((heads != sentence.padded_heads).any())
             examples.append(Example.of(sentence, heads, *known))
         if not examples:
             raise DataError("no training sentence is left: the charts of all would not fit into memory")

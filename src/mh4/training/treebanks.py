@@ -34,7 +34,7 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
     if several:
         log.warning("%s: %d of %d sentences have several roots", path, several, len(sentences))
     words = sum(map(len, sentences))
-    if unknown := words - sum(int(np.count_nonzero(sentence.heads[1:] >= 0)) for sentence in sentences):
+    if unknown := words - sum(int(np.count_nonzero(sentence.heads >= 0)) for sentence in sentences):
         log.info("%s: %d of %d words have a head; trees are learnt from these", path, words - unknown, words)
     if not sentences:
         raise DataError(f"{path}: holds no usable sentences")

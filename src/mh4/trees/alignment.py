@@ -117,7 +117,7 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
         if (sentence.heads == -1).all():
             bare = bare or sentence
         else:
-            analysis.trees.append(check_tree(sentence).heads)
+            analysis.trees.append(check_tree(sentence).padded_heads)
     if bare is not None and (analysis.trees or trees == "required"):
         check_tree(bare)  # raises
     if not analysis.sentences:

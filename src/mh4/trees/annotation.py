@@ -49,7 +49,7 @@ def annotate_file(
     totals = OracleTotals()
     with atomic_output(target) as stream:
         for sentence in read_conllu(source, trees="required", errors=errors):
-            transitions, arcs = optimal_computation(sentence.heads, system, policy)
+            transitions, arcs = optimal_computation(sentence.padded_heads, system, policy)
             if sequences_only:
                 columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
                 stream.write(("\t".join(map(str, columns)) + "\n").encode())

@@ -56,8 +56,8 @@ def training_tree(sentence: Sentence, system: TreeBuilder) -> np.ndarray:
     Covington's parser builds every tree.
     """
     if system.trees == "mh4":
-        return closest_derivable(sentence.heads, system.single_root)
+        return closest_derivable(sentence.padded_heads, system.single_root)
     if system.trees == "projective":
         single_root = system.single_root or len(sentence.roots) == 1
-        return closest_tree(sentence.heads, "projective", single_root)
-    return sentence.heads
+        return closest_tree(sentence.padded_heads, "projective", single_root)
+    return sentence.padded_heads

@@ -113,7 +113,7 @@ def kept_arcs(heads: np.ndarray) -> dict[str, int]:
 
 
 def _sentence_coverage(sentence: Sentence) -> SentenceCoverage | DataError:
-    heads = sentence.heads
+    heads = sentence.padded_heads
     try:
         kept = kept_arcs(heads)
     except ChartTooLargeError as error:

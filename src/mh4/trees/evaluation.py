@@ -344,12 +344,12 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
     for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):
         if gold.heads is None or system.heads is None or gold.relations is None or system.relations is None:
             raise ValueError(f"sentence {number} has no tree to be scored")
-        sizes = (len(gold.heads) - 1, len(system.heads) - 1, len(gold.relations), len(system.relations))
+        sizes = (len(gold.heads), len(system.heads), len(gold.relations), len(system.relations))
         if len(set(sizes)) > 1:
             raise ValueError(
                 "sentence {}: {} and {} words by their heads, {} and {} by their relations".format(number, *sizes)
             )
-        same_head = gold.heads[1:] == system.heads[1:]
+        same_head = gold.heads == system.heads
         words += len(same_head)
         heads_right += int(same_head.sum())
         relations_right += sum(

@@ -96,19 +96,19 @@ def transform_sentence(
         _check_countable(tree_class)
     single_root = len(sentence.roots) == 1
     try:
-        heads = closest_tree(sentence.heads, tree_class, single_root)
+        heads = closest_tree(sentence.padded_heads, tree_class, single_root)
     except ChartTooLargeError as error:
         raise sentence.error(f"not in the class, and too long to find the closest tree: {error}") from None
-    changed = np.flatnonzero(heads != sentence.heads).tolist()
-    trees = count_optimal_trees(sentence.heads, single_root)[1] if count_trees else None
+    changed = np.flatnonzero(heads != sentence.padded_heads).tolist()
+    trees = count_optimal_trees(sentence.padded_heads, single_root)[1] if count_trees else None
     if changed:
         labels, misc = list(sentence.relations), list(sentence.misc)
         for word in changed:
             label = _label(sentence, word, int(heads[word]))
             if mark_arcs:
-                misc[word - 1] = _marked(misc[word - 1], int(sentence.heads[word]), labels[word - 1], label)
+                misc[word - 1] = _marked(misc[word - 1], int(sentence.padded_heads[word]), labels[word - 1], label)
             labels[word - 1] = label
-        sentence = sentence.replace(heads=heads, relations=labels, misc=misc)
+        sentence = sentence.replace(heads=heads[1:], relations=labels, misc=misc)
         sentence = sentence.with_comment(CHANGED_COMMENT, len(changed))
     if trees is not None:
         sentence = sentence.with_comment(COUNT_COMMENT, trees)
@@ -127,7 +127,7 @@ def _label(sentence: Sentence, word: int, head: int) -> str:
         return old
     if head == 0:
         return "root"
-    return "dep" if sentence.heads[word] == 0 or old.partition(":")[0] == "root" else old
+    return "dep" if sentence.padded_heads[word] == 0 or old.partition(":")[0] == "root" else old
 
 
 def _marked(misc: str, old_head: int, old_label: str, label: str) -> str:

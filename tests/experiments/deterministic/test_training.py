@@ -78,7 +78,7 @@ def test_beats_a_majority_baseline_clearly(system, parsers, sentences):
 @both_systems
 def test_learns_its_training_sentences(system, sentences):
     """With enough epochs the classifier knows the few projective sentences by heart."""
-    few = [sentence for sentence in sentences[0] if is_projective(sentence.heads)][:8]
+    few = [sentence for sentence in sentences[0] if is_projective(sentence.padded_heads)][:8]
     parser = train_condition(few, CONDITIONS[1], Settings(system=system, **QUICK | {"epochs": 30}))
     assert min(scores(parser, few)) > 95
 
@@ -147,7 +147,7 @@ def test_visited_examples_have_all_optimal_steps(system, projective, parsers, se
 
 
 def test_strict_policy_has_no_linear_time_algorithm_and_does_without(parsers, sentences):
-    train = [sentence for sentence in sentences[0] if is_projective(sentence.heads)][:3]
+    train = [sentence for sentence in sentences[0] if is_projective(sentence.padded_heads)][:3]
     configurations = visited_configurations(parsers["arc-eager"], train)
     golds = [sentence.heads for sentence in train]
     best = optimal_transitions("arc-eager", configurations, golds, "strict-reduce-before-shift")
@@ -178,7 +178,7 @@ def test_the_subset_is_the_projective_sentences(sentences, monkeypatch):
     settings = Settings(**QUICK | {"epochs": 1})
     for number in (1, 2):
         train_condition(sentences[0], CONDITIONS[number], settings)
-    projective = sum(is_projective(sentence.heads) for sentence in sentences[0])
+    projective = sum(is_projective(sentence.padded_heads) for sentence in sentences[0])
     assert seen == [projective, len(sentences[0])]
     assert 0 < projective < len(sentences[0])
 
@@ -190,6 +190,6 @@ def test_bad_conditions_and_settings(sentences):
         Condition("all", "pseudo")
     with pytest.raises(ValueError, match="policy 'greedy'"):
         train_condition(sentences[0], CONDITIONS[1], Settings(policy="greedy", vector_size=0))
-    crossed = [sentence for sentence in sentences[0] if not is_projective(sentence.heads)]
+    crossed = [sentence for sentence in sentences[0] if not is_projective(sentence.padded_heads)]
     with pytest.raises(ValueError, match="none of"):
         train_condition(crossed, CONDITIONS[1], Settings(vector_size=0))

@@ -182,7 +182,7 @@ def test_eval_says_that_there_are_no_trees(mh4, tmp_path, small_treebanks):
     with bare.open("wb") as stream:
         for sentence in read_conllu(small_treebanks[1]):
             n = len(sentence)
-            stream.write(sentence.replace(heads=[-1] * (n + 1), relations=["_"] * n, upos=["_"] * n).to_bytes())
+            stream.write(sentence.replace(heads=[-1] * n, relations=["_"] * n, upos=["_"] * n).to_bytes())
     result = mh4("eval", small_treebanks[1], bare)
     assert "Words" in result.out
     assert "LAS" not in result.out

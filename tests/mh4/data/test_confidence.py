@@ -27,7 +27,7 @@ FOUND = Confidence(
     words=np.array([np.nan, 0.95, 0.4, 1.0, np.nan]),
     tree=0.25,
 )
-TREE = Annotation(np.array([-1, 2, 3, 0, 3]), ("det", "nsubj", "root", "punct"), score=12.5, confidence=FOUND)
+TREE = Annotation(np.array([2, 3, 0, 3]), ("det", "nsubj", "root", "punct"), score=12.5, confidence=FOUND)
 
 
 @pytest.fixture
@@ -57,7 +57,7 @@ def test_all_alternatives_come_by_their_cost():
 def test_new_heads_and_comments_keep_or_drop_the_confidence(parsed):
     assert parsed.with_comment("a", "b").confidence is FOUND
     assert parsed.replace(lemmas=["x"] * 4).confidence is FOUND
-    assert parsed.replace(heads=[-1, 2, 3, 0, 3]).confidence is None
+    assert parsed.replace(heads=[2, 3, 0, 3]).confidence is None
 
 
 def test_annotations_compare_their_confidence():
@@ -102,18 +102,18 @@ def test_entries_are_merged_in_order(misc, entries, expected):
 
 def test_less_certain_words_are_left_to_people(parsed):
     written = Output(min_confidence=0.9)(parsed)
-    assert written.heads.tolist() == [-1, 2, -1, 0, -1]
+    assert written.heads.tolist() == [2, -1, 0, -1]
     assert written.relations == ("det", "_", "root", "_")
     assert written.misc == parsed.misc
-    assert Output(min_confidence=0.0)(parsed).heads.tolist() == [-1, 2, 3, 0, -1]  # of the last word nothing is known
+    assert Output(min_confidence=0.0)(parsed).heads.tolist() == [2, 3, 0, -1]  # of the last word nothing is known
     with pytest.raises(ValueError, match=r"probability, in 0…1; got 1\.5"):
         Output(min_confidence=1.5)
 
 
 def test_limits_are_inclusive(parsed):
-    assert Output(min_confidence=0.95)(parsed).heads.tolist() == [-1, 2, -1, 0, -1]
+    assert Output(min_confidence=0.95)(parsed).heads.tolist() == [2, -1, 0, -1]
     assert Output(min_confidence=0.4)(parsed).relations == ("det", "nsubj", "root", "_")
-    assert Output(min_confidence=1)(parsed).heads.tolist() == [-1, -1, -1, 0, -1]
+    assert Output(min_confidence=1)(parsed).heads.tolist() == [-1, -1, 0, -1]
     for outside in (-0.001, 1.001):
         with pytest.raises(ValueError, match="probability"):
             Output(min_confidence=outside)
@@ -129,7 +129,7 @@ def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_fi
             np.array([1, *words]),
         )
         plain = Sentence.from_words(["a", "b", "c"], number=number)
-        return plain.replace(heads=[-1, 2, 0, 2], confidence=found)
+        return plain.replace(heads=[2, 0, 2], confidence=found)
 
     sentences = [sentence(1, [0.5, 0.2, 0.5], [3.0, 9.0, 1.0]), sentence(2, [0.5, 1.0, 0.5], [1.0, 0.0, 3.0])]
     found = [(word.sentence, word.id) for word in least_certain(sentences, 10)]
@@ -138,21 +138,21 @@ def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_fi
 
 
 def test_what_was_given_stays(parsed):
-    given = Sentence.from_conllu(TEXT).replace(heads=[-1, -1, 3, -1, 3], relations=["_", "_", "_", "x"])
+    given = Sentence.from_conllu(TEXT).replace(heads=[-1, 3, -1, 3], relations=["_", "_", "_", "x"])
     written = Output(min_confidence=0.99)(
         parsed.replace(relations=["a", "b", "c", "x"], score=1.0, confidence=FOUND), given
     )
-    assert written.heads.tolist() == [-1, -1, 3, 0, 3]
+    assert written.heads.tolist() == [-1, 3, 0, 3]
     assert written.relations == ("_", "_", "c", "x")
     unknown = parsed.replace(heads=parsed.heads)  # nothing is known of its confidence
-    assert Output(min_confidence=0.5)(unknown, given).heads.tolist() == [-1, -1, 3, -1, 3]
+    assert Output(min_confidence=0.5)(unknown, given).heads.tolist() == [-1, 3, -1, 3]
 
 
 def test_a_relation_that_was_given_without_a_head_stays_unless_the_parser_is_sure(parsed):
     """`parsed` is sure of words 1 and 3."""
     given = Sentence.from_conllu(TEXT).replace(relations=["_", "obl", "_", "_"])
     written = Output(min_confidence=0.9)(parsed, given)
-    assert written.heads.tolist() == [-1, 2, -1, 0, -1]
+    assert written.heads.tolist() == [2, -1, 0, -1]
     assert written.relations == ("det", "obl", "root", "_")
     again = Output(min_confidence=0.9)(parsed, given.replace(relations=["x", "obl", "_", "obl"]))
     assert again.relations == ("det", "obl", "root", "obl")

@@ -12,9 +12,9 @@ from mh4.data.page import draw_page
 from mh4.data.sentence import Sentence
 
 SENTENCES = [
-    Sentence(["<b>", "&", "c"], heads=[-1, 2, 0, 2], relations=["a", "root", "<x>"], comments=["# sent_id = s<1>"]),
+    Sentence(["<b>", "&", "c"], heads=[2, 0, 2], relations=["a", "root", "<x>"], comments=["# sent_id = s<1>"]),
     Sentence(["a", "b"]),
-    Sentence(["a", "b", "c", "d"], heads=[-1, 3, 4, 0, 3]),
+    Sentence(["a", "b", "c", "d"], heads=[3, 4, 0, 3]),
 ]
 
 

@@ -43,11 +43,11 @@ def predictions(seed, count=200, n=10):
     """Trees whose heads are right with the probability 1 − 2^(−1 − margin), and gold trees."""
     rng = np.random.default_rng(seed)
     found, golds = [], []
-    heads = np.array([-1, 0, *[1] * (n - 1)], np.int32)
+    heads = np.array([0, *[1] * (n - 1)], np.int32)
     for _ in range(count):
         margins, shares = rng.exponential(2.0, n + 1), rng.uniform(0.5, 1.0, n + 1)
         wrong = rng.random(n + 1) < 2 ** (-1 - margins)
-        gold_heads = np.where(wrong, 2, heads)
+        gold_heads = np.where(wrong[1:], 2, heads)
         gold_relations = tuple("x" if p < s else "y" for p, s in zip(rng.random(n), shares[1:], strict=True))
         found.append(Annotation(heads, ("x",) * n, confidence=Confidence(margins, np.zeros(n + 1, np.int32), shares)))
         golds.append(Sentence.from_words(["w"] * n).replace(heads=gold_heads, relations=gold_relations))
@@ -63,7 +63,7 @@ def test_probabilities_are_shares_of_what_is_right():
     words = np.concatenate([one.words[1:] for one in applied])
     margins = np.concatenate([one.confidence.margins[1:] for one in found])
     assert abs(heads - (1 - 2 ** (-1 - margins))).mean() < 0.04
-    right = np.concatenate([one.heads[1:] == gold.heads[1:] for one, gold in zip(found, golds, strict=True)])
+    right = np.concatenate([one.heads == gold.heads for one, gold in zip(found, golds, strict=True)])
     both = right & np.concatenate([np.array(gold.relations) == "x" for gold in golds])
     assert abs(words.mean() - both.mean()) < 0.02
     whole = both.reshape(200, 10).all(1).mean()
@@ -145,7 +145,7 @@ def test_a_damaged_calibration_says_what_to_do(tmp_path, change, problem):
 def compared(relation_known, heads_right=0.8, relation_right=0.5, sentences=40, n=10):
     """Predictions of one relation, and gold trees with some heads and relations wrong and others unknown."""
     rng = np.random.default_rng(3)
-    heads = np.array([-1, 0, *[1] * (n - 1)], np.int32)
+    heads = np.array([0, *[1] * (n - 1)], np.int32)
     found, golds = [], []
     for _ in range(sentences):
         certainty = Confidence(rng.exponential(2.0, n + 1), np.zeros(n + 1, np.int32), rng.uniform(0.5, 1.0, n + 1))
@@ -153,7 +153,7 @@ def compared(relation_known, heads_right=0.8, relation_right=0.5, sentences=40, 
         names = np.where(rng.random(n) < relation_right, "x", "y")
         names[rng.random(n) >= relation_known] = "_"
         gold = Sentence.from_words(["w"] * n)
-        golds.append(gold.replace(heads=np.where(rng.random(n + 1) < heads_right, heads, 2), relations=names.tolist()))
+        golds.append(gold.replace(heads=np.where(rng.random(n) < heads_right, heads, 2), relations=names.tolist()))
     return found, golds
 
 
@@ -176,7 +176,7 @@ def test_relations_are_calibrated_on_words_with_the_right_head():
     """Where the head is wrong, all relations are wrong here, and where it is right, all are right."""
     found, golds = compared(relation_known=1.0, heads_right=0.5)
     golds = [
-        gold.replace(relations=["x" if ok else "y" for ok in one.heads[1:] == gold.heads[1:]])
+        gold.replace(relations=["x" if ok else "y" for ok in one.heads == gold.heads])
         for one, gold in zip(found, golds, strict=True)
     ]
     assert Calibration.fit(found, golds).relations(np.array([0.75]))[0] > 0.9
@@ -202,7 +202,7 @@ def test_a_treebank_without_relations_is_an_error():
         Calibration.fit(*compared(relation_known=1.0, heads_right=0.0))
     found, golds = compared(relation_known=1.0, heads_right=0.5)
     wrong = [
-        gold.replace(relations=["_" if ok else "y" for ok in one.heads[1:] == gold.heads[1:]])
+        gold.replace(relations=["_" if ok else "y" for ok in one.heads == gold.heads])
         for one, gold in zip(found, golds, strict=True)
     ]
     with pytest.raises(DataError, match="not one word with a relation has the right head"):

@@ -65,19 +65,19 @@ def test_all_alternatives_are_asked_for(parser, dev):
 
 def test_given_heads_are_certain_and_the_others_are_so_given_them(parser, dev):
     sentence = next(one for one in dev if len(one) > 4)
-    heads = np.full(len(sentence) + 1, -1)
-    heads[1:3] = sentence.heads[1:3]
+    heads = np.full(len(sentence), -1)
+    heads[:2] = sentence.heads[:2]
     given = sentence.replace(heads=heads)
     (found,) = parser.parse([given], keep_heads=True, confidence=True)
     assert [word.confidence for word in found[:2]] == [1, 1]
     assert [word.alternatives for word in found[:2]] == [[], []]
-    bonus = given_heads_bonus([given.heads], len(given) + 2)[0]
+    bonus = given_heads_bonus([given.padded_heads], len(given) + 2)[0]
     margins = parser.decoder.margins(parser.score([sentence])[0], bonus)
     np.testing.assert_allclose(found.confidence.margins[3:], margins.values[3:], atol=1e-3)
 
 
 def test_heads_that_no_tree_has_are_an_error_of_their_sentence(parser, dev):
-    bad = dev[1].replace(heads=[-1, 2, 1, *[-1] * (len(dev[1]) - 2)])
+    bad = dev[1].replace(heads=[2, 1, *[-1] * (len(dev[1]) - 2)])
     errors = []
     for wish in ({"confidence": True}, {"k_best": 3}):
         errors.clear()
@@ -92,7 +92,7 @@ def test_the_k_best_trees_are_those_of_the_decoder(parser, dev):
     for sentence, scores in zip(dev[:4], parser.score(dev[:4]), strict=True):
         trees = parser.k_best(sentence, 5)
         expected = parser.decoder.k_best(scores, 5)
-        assert [tree.heads.tolist() for tree in trees] == [one.heads.tolist() for one in expected]
+        assert [tree.heads.tolist() for tree in trees] == [one.heads[1:].tolist() for one in expected]
         np.testing.assert_allclose([tree.score for tree in trees], [one.score for one in expected], rtol=1e-4)
         assert trees[0].heads.tolist() == parser(sentence).heads.tolist()
         assert [tree.comments[-2] for tree in trees] == [f"# rank = {rank}" for rank in range(1, len(trees) + 1)]
@@ -108,24 +108,24 @@ def test_the_k_best_trees_keep_given_heads(parser, dev):
     sentence = next(one for one in dev if len(one) > 4)
     best = parser(sentence).heads.tolist()
     other = next(h for h in range(1, len(sentence) + 1) if h not in (2, best[2]) and best[h] != 2)
-    given = sentence.replace(heads=[-1, -1, other, *[-1] * (len(sentence) - 2)])
+    given = sentence.replace(heads=[-1, other, *[-1] * (len(sentence) - 2)])
     trees = parser.k_best(given, 4, keep_heads=True)
     assert len(trees) == 4
-    assert {int(tree.heads[2]) for tree in trees} == {other}
+    assert {int(tree.heads[1]) for tree in trees} == {other}
     assert parser.k_best(given, 1)[0].heads.tolist() == best
 
 
 def test_given_heads_stay_in_files_however_uncertain(parser, dev, tmp_path):
-    given = dev[0].replace(heads=[-1, *dev[0].heads[1:3], *[-1] * (len(dev[0]) - 2)])
+    given = dev[0].replace(heads=[*dev[0].heads[:2], *[-1] * (len(dev[0]) - 2)])
     parser.parse_file([given], tmp_path / "out.conllu", keep_heads=True, min_confidence=1.0)
     (written,) = read_conllu(tmp_path / "out.conllu")
-    assert written.heads.tolist()[:3] == given.heads.tolist()[:3]
+    assert written.heads.tolist()[:2] == given.heads.tolist()[:2]
     assert written.relations[:2] == given.relations[:2]
-    assert written.heads[3] == -1
+    assert written.heads[2] == -1
     assert written.relations[2] == given.relations[2] == dev[0].relations[2]  # given without a head
     parser.parse_file([given], tmp_path / "out.conllu", min_confidence=1.0)
     (written,) = read_conllu(tmp_path / "out.conllu")
-    assert -1 in written.heads.tolist()[1:3]
+    assert -1 in written.heads.tolist()[:2]
 
 
 @pytest.mark.parametrize("likely", [0, 1, 2])
@@ -137,7 +137,7 @@ def test_among_several_trees_relations_decide_with_the_scores(likely, parser, de
 
     def with_logs(self, relations, arcs, heads, *others):
         found = read(self, relations, arcs, heads, *others)
-        return found._replace(logs=np.full(len(heads) - 1, 0.0 if heads.tolist() == trees[likely] else -1e4))
+        return found._replace(logs=np.full(len(heads) - 1, 0.0 if heads[1:].tolist() == trees[likely] else -1e4))
 
     monkeypatch.setattr(type(parser.relations), "read", with_logs)
     (found,) = parser.parse([sentence], unique="obj", among=3)

@@ -76,7 +76,7 @@ def test_the_score_of_a_tree_is_that_of_its_best_derivation(parser, dev):
     for sentence, scores, prediction in zip(dev, parser.score(dev), parser.predict(dev), strict=True):
         assert scores.shape == (len(parser.decoder.channels), len(sentence) + 2, len(sentence) + 2)
         derivation = parser.decoder.decode(scores)
-        np.testing.assert_array_equal(derivation.heads, prediction.heads)
+        np.testing.assert_array_equal(derivation.heads, prediction.padded_heads)
         assert prediction.score == pytest.approx(derivation.score, rel=1e-5)
     (alone,) = parser.score(dev[:1])
     np.testing.assert_allclose(alone, parser.score(dev)[0], rtol=1e-4, atol=1e-5)
@@ -104,7 +104,7 @@ def test_scoring_ahead_does_not_change_trees(parser, dev, ahead, monkeypatch):
 
 def test_errors_of_the_thread_that_finds_trees_come_through(parser, dev, monkeypatch):
     monkeypatch.setattr(parser, "ahead", 1)
-    impossible = dev[0].replace(heads=[-1, *[-1] * (len(dev[0]) - 2), 0, 0])
+    impossible = dev[0].replace(heads=[*[-1] * (len(dev[0]) - 2), 0, 0])
     with pytest.raises(DataError, match="both have HEAD 0"):
         parser.predict([*(Sentence.from_words(sentence.forms) for sentence in dev[1:]), impossible], keep_heads=True)
 
@@ -127,7 +127,7 @@ def test_prediction_batches_cover_everything_once():
 
 def test_root_relation_belongs_to_the_root(parser, dev):
     for prediction in parser.predict(dev):
-        for head, relation in zip(prediction.heads[1:], prediction.relations, strict=True):
+        for head, relation in zip(prediction.heads, prediction.relations, strict=True):
             assert (head == 0) == (relation == "root")
 
 
@@ -135,8 +135,8 @@ def test_words_become_a_sentence_and_lists_of_words_a_document(parser):
     document = parser([["Topebon", "rupo"], ["ju"]])
     assert isinstance(document, Document)
     one, other = document
-    assert is_tree(one.heads, single_root=True)
-    np.testing.assert_array_equal(other.heads, [-1, 0])
+    assert is_tree(one.padded_heads, single_root=True)
+    np.testing.assert_array_equal(other.heads, [0])
     assert other.relations == ("root",)
     for words in (["Topebon", "rupo"], ("Topebon", "rupo"), iter(["Topebon", "rupo"]), Sentence.from_words(one.forms)):
         sentence = parser(words)
@@ -147,9 +147,9 @@ def test_words_become_a_sentence_and_lists_of_words_a_document(parser):
 
 
 def test_calls_keep_heads(parser):
-    sentence = Sentence.from_words(["a", "b", "c"]).replace(heads=[-1, 3, -1, -1])
-    assert parser(sentence, keep_heads=True).heads[1] == 3
-    assert parser([sentence], keep_heads=True)[0].heads[1] == 3
+    sentence = Sentence.from_words(["a", "b", "c"]).replace(heads=[3, -1, -1])
+    assert parser(sentence, keep_heads=True).heads[0] == 3
+    assert parser([sentence], keep_heads=True)[0].heads[0] == 3
 
 
 @pytest.mark.parametrize(
@@ -196,10 +196,10 @@ def test_some_heads_given_are_kept_and_the_rest_is_optimal(decoder, dev):
     parser = ChartParser(Definition.learn(small_config(decoder), dev), device="cpu")
     generator = np.random.default_rng(1)
     for sentence in dev:
-        tree = closest_tree(sentence.heads, get_decoder(decoder))
+        tree = closest_tree(sentence.padded_heads, get_decoder(decoder))
         known = np.where(generator.random(len(tree)) < 0.3, tree, -1)
         partial = given(sentence.forms, known)
-        heads = parser.predict([partial], keep_heads=True)[0].heads
+        heads = parser.predict([partial], keep_heads=True)[0].padded_heads
         assert (heads[known >= 0] == known[known >= 0]).all()
         assert is_tree(heads, single_root=True)
 
@@ -232,8 +232,8 @@ def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, t
 
 
 def given(forms, heads):
-    """A sentence with some heads, −1 where there is none."""
-    return Sentence.from_words(forms).replace(heads=np.array(heads))
+    """A sentence with some heads, −1 where there is none; the first entry is the root's."""
+    return Sentence.from_words(forms).replace(heads=np.array(heads)[1:])
 
 
 def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
@@ -253,7 +253,7 @@ def test_given_heads_are_kept_where_only_a_beam_fits(share, dev):
     known = np.where(rng.random(81) < share, tree, -1)
     sentence = given(["Topebon"] * 80, known)
     parser.decoder.memory_limit = parser.decoder.chart_bytes(40)
-    found = parser.predict([sentence], keep_heads=True)[0].heads
+    found = parser.predict([sentence], keep_heads=True)[0].padded_heads
     assert (found[known >= 0] == known[known >= 0]).all()
     assert is_tree(found, single_root=True)
 
@@ -266,10 +266,10 @@ def test_given_heads_that_a_beam_loses_are_kept_by_the_chart(search, small_model
     )
     lost = 0
     for sentence in dev:
-        partial = sentence.replace(heads=closest_tree(sentence.heads, exact.decoder))
+        partial = sentence.replace(heads=closest_tree(sentence.padded_heads, exact.decoder)[1:])
         scores = np.zeros((13, len(sentence) + 2, len(sentence) + 2), np.float32)
         try:
-            parser.decoder.decode(scores, given_heads_bonus([partial.heads], len(sentence) + 2)[0])
+            parser.decoder.decode(scores, given_heads_bonus([partial.padded_heads], len(sentence) + 2)[0])
         except InfeasibleError:
             lost += 1
         assert (parser.predict([partial], keep_heads=True)[0].heads == partial.heads).all()
@@ -284,7 +284,7 @@ def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, de
     parser.decoder.memory_limit = parser.decoder.chart_bytes(100)
     sentence = Sentence.from_words(["Topebon", "rupo"] * 60, source="long.txt", number=7)
     with caplog.at_level(logging.WARNING):
-        heads = parser.predict([Sentence.from_words(["ju"]), sentence])[1].heads
+        heads = parser.predict([Sentence.from_words(["ju"]), sentence])[1].padded_heads
     assert is_tree(heads, single_root=True)
     assert [record.message for record in caplog.records] == [
         f"long.txt: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; parsed with {instead}"
@@ -294,14 +294,14 @@ def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, de
 @pytest.mark.parametrize("length", [1, 300, 2000])
 def test_any_length(parser, length):
     sentence = parser(["Topebon", "rupo", "ju", "ya"] * (length // 4) or ["ju"])
-    assert is_tree(sentence.heads, single_root=True)
+    assert is_tree(sentence.padded_heads, single_root=True)
 
 
 @pytest.mark.parametrize("search", ["greedy", "beam:4"])
 def test_approximate_search(small_model, dev, search):
     parser = ChartParser.load(small_model, device="cpu", search=search)
     assert parser.decoder.fits(100_000)  # no chart
-    assert all(is_tree(prediction.heads, single_root=True) for prediction in parser.predict(dev))
+    assert all(is_tree(prediction.padded_heads, single_root=True) for prediction in parser.predict(dev))
 
 
 def test_damaged_model_folders(small_model, tmp_path):

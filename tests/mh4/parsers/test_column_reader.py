@@ -23,7 +23,7 @@ def sentence(*words):
     columns = list(zip(*(word.split() for word in words), strict=True))
     return Sentence(
         columns[0],
-        heads=[-1, 0, *[1] * (len(words) - 1)],
+        heads=[0, *[1] * (len(words) - 1)],
         relations=["root", *["dep"] * (len(words) - 1)],
         **dict(zip(("lemmas", "upos", "xpos", "feats"), columns[1:], strict=True)),
     )

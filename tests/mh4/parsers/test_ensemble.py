@@ -35,7 +35,7 @@ class Fixed(Parser):
 
     def _answer(self, sentences, request):
         relations = [self.relations or tuple("root" if head == 0 else "x" for head in tree[1:]) for tree in self.trees]
-        return Answers(list(map(Annotation, self.trees, relations)))
+        return Answers([Annotation(tree[1:], names) for tree, names in zip(self.trees, relations, strict=True)])
 
 
 def words(n):
@@ -55,7 +55,7 @@ def shared(one, other):
 
 
 def combined(decoder, *trees):
-    return EnsembleParser([Fixed(tree) for tree in trees], decoder).predict([words(len(trees[0]) - 1)])[0].heads
+    return EnsembleParser([Fixed(tree) for tree in trees], decoder).predict([words(len(trees[0]) - 1)])[0].padded_heads
 
 
 ALL = {n: list(trees_of(n)) for n in range(1, 6)}
@@ -81,8 +81,10 @@ def test_most_votes_then_closest_to_the_first(decoder, trees):
 def test_one_member_is_followed_as_far_as_the_class_goes(decoder, small_treebanks):
     chart = get_decoder(decoder)
     for sentence in read_conllu(small_treebanks[0], trees="required"):
-        heads = combined(decoder, sentence.heads)
-        assert shared(heads, sentence.heads) == shared(closest_tree(sentence.heads, chart), sentence.heads)
+        heads = combined(decoder, sentence.padded_heads)
+        assert shared(heads, sentence.padded_heads) == shared(
+            closest_tree(sentence.padded_heads, chart), sentence.padded_heads
+        )
 
 
 def test_a_majority_wins_and_a_tie_goes_to_the_first():
@@ -141,12 +143,12 @@ def test_always_a_tree_of_the_class_with_one_root_child(decoder, combine, member
     ensemble = EnsembleParser(members, decoder, combine)
     proposals = [member.predict(dev) for member in members]
     for i, prediction in enumerate(ensemble.predict(dev)):
-        heads = prediction.heads
+        heads = prediction.padded_heads
         assert is_tree(heads, single_root=True)
         np.testing.assert_array_equal(closest_tree(heads, chart), heads)
         assert [relation == "root" for relation in prediction.relations] == [head == 0 for head in heads[1:]]
         if combine == "votes" and decoder == "mst":
-            trees = [predicted[i].heads for predicted in proposals]
+            trees = [predicted[i].padded_heads for predicted in proposals]
             votes = [sum(shared(one, other) for other in trees) for one in trees]
             assert sum(shared(heads, tree) for tree in trees) >= max(votes)
 
@@ -169,7 +171,7 @@ def test_scores_of_arc_factored_members(members, dev):
         assert matrix.min() >= 0.0
         assert not matrix.diagonal().any()
         assert not matrix[n + 1].any()
-        heads = EnsembleParser([mst], combine="scores").predict([sentence])[0].heads
+        heads = EnsembleParser([mst], combine="scores").predict([sentence])[0].padded_heads
         expected = get_decoder("mst").decode(matrix[None]).heads
         np.testing.assert_array_equal(heads, expected)
 
@@ -196,15 +198,15 @@ def test_members_see_every_sentence_once(members, dev, monkeypatch):
 
 
 def test_members_without_arc_scores_vote_when_scores_are_combined(dev):
-    tree = dev[0].heads
+    tree = dev[0].padded_heads
     ensemble = EnsembleParser([Fixed(tree), Fixed(tree)], combine="scores")
-    np.testing.assert_array_equal(ensemble.predict(dev[:1])[0].heads, tree)
+    np.testing.assert_array_equal(ensemble.predict(dev[:1])[0].padded_heads, tree)
 
 
 @pytest.mark.parametrize("trees", [([-1, 0, 1, 2], [-1, 2, 0, 2]), ([-1, 2, 0, 2], [-1, 0, 1, 2])])
 def test_ties_go_to_the_first_member_when_scores_are_combined(trees):
     ensemble = EnsembleParser([Fixed(tree) for tree in trees], combine="scores")
-    assert ensemble.predict([words(3)])[0].heads.tolist() == trees[0]
+    assert ensemble.predict([words(3)])[0].padded_heads.tolist() == trees[0]
 
 
 def test_votes_are_counted_as_votes_when_nobody_has_scores(members, dev):
@@ -222,20 +224,20 @@ def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev
     monkeypatch.setattr(mst, "annotate_and_score", lambda _: ([level], [np.zeros((1, 5, 5), np.float32)]))
     for first, second in ((one, other), (other, one)):
         ensemble = EnsembleParser([Fixed(first), Fixed(second), mst], combine="scores")
-        assert ensemble.predict([words(3)])[0].heads.tolist() == first
+        assert ensemble.predict([words(3)])[0].padded_heads.tolist() == first
 
 
 def test_given_heads_are_kept(members, dev):
     generator = np.random.default_rng(1)
     ensemble = EnsembleParser(members)
     for sentence in dev:
-        known = np.where(generator.random(len(sentence.heads)) < 0.3, sentence.heads, -1).astype(np.int32)
-        partial = Sentence.from_words(sentence.forms).replace(heads=known)
-        heads = ensemble.predict([partial], keep_heads=True)[0].heads
+        known = np.where(generator.random(len(sentence) + 1) < 0.3, sentence.padded_heads, -1).astype(np.int32)
+        partial = Sentence.from_words(sentence.forms).replace(heads=known[1:])
+        heads = ensemble.predict([partial], keep_heads=True)[0].padded_heads
         assert (heads[known >= 0] == known[known >= 0]).all()
         assert is_tree(heads, single_root=True)
     for sentence, prediction in zip(dev, ensemble.predict(dev, keep_heads=True), strict=True):
-        np.testing.assert_array_equal(prediction.heads, sentence.heads)
+        np.testing.assert_array_equal(prediction.padded_heads, sentence.padded_heads)
         assert prediction.relations == sentence.relations
 
 
@@ -243,14 +245,14 @@ def test_several_roots_where_a_member_has_them():
     member = Fixed([-1, 0, 0])
     assert EnsembleParser([member]).decoder.single_root
     member.single_root = False
-    np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [-1, 0, 0])
+    np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [0, 0])
     assert EnsembleParser([member], single_root=True).decoder.single_root
     assert not EnsembleParser([member, Fixed([-1, 0])]).decoder.single_root  # all members must have it so
 
 
 def test_given_heads_that_no_tree_has():
     cycle = words(2)
-    object.__setattr__(cycle, "heads", np.array([-1, 2, 1], np.int32))
+    object.__setattr__(cycle, "padded_heads", np.array([-1, 2, 1], np.int32))
     with pytest.raises(DataError, match=r"sentence 1: .* form a cycle"):
         EnsembleParser([Fixed([-1, 0, 1])]).predict([cycle], keep_heads=True)
 
@@ -261,7 +263,7 @@ def test_too_long_for_the_chart(caplog):
     ensemble = EnsembleParser([Fixed(tree)], "mh4-two")
     ensemble.decoder.memory_limit = ensemble.decoder.chart_bytes(n - 1)
     with caplog.at_level(logging.WARNING):
-        heads = ensemble.predict([words(n)])[0].heads
+        heads = ensemble.predict([words(n)])[0].padded_heads
     np.testing.assert_array_equal(heads, tree)
     assert "mh4-two chart of 50 words would not fit into memory; combined with mst" in caplog.text
 

@@ -86,12 +86,12 @@ def test_a_reader_chooses_and_weighs():
     assert unique.names == ("root", "nsubj", "obj")
     assert not plain.logs.any()
     np.testing.assert_allclose(weighed.logs, scores[:, :5].log_softmax(1).numpy().max(1) * [0, 1, 1], atol=1e-6)
-    given = sentence.replace(heads=[-1, -1, 1, -1], relations=["_", "y", "_"])
+    given = sentence.replace(heads=[-1, 1, -1], relations=["_", "y", "_"])
     request = Request(keep_heads=True, confidence=True)
     kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
     assert kept.names == ("root", "y", "nsubj")
     assert kept.given.tolist() == [False, True, False]
-    given = sentence.replace(heads=[-1, 0, -1, -1], relations=["x", "_", "_"])  # the root's own relation, too
+    given = sentence.replace(heads=[0, -1, -1], relations=["x", "_", "_"])  # the root's own relation, too
     kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
     assert kept.names == ("x", "nsubj", "nsubj")
 
@@ -117,7 +117,7 @@ def test_given_subtypes_count_as_the_whole():
     reader = RelationReader(NAMES, UD)
     heads = np.array([-1, 0, 1, 1])
     scores = torch.tensor([[0.0] * 6, [0.0] * 6, [9.0, 0, 3, 0, 0, 0]])
-    given = Sentence.from_words(list("abc")).replace(heads=[-1, -1, 1, -1], relations=["_", "nsubj:pass", "_"])
+    given = Sentence.from_words(list("abc")).replace(heads=[-1, 1, -1], relations=["_", "nsubj:pass", "_"])
     request = Request(keep_heads=True, unique=("nsubj",))
     chosen = reader.choose(scores, torch.from_numpy(heads[1:]), request)
     assert reader.read(chosen, slice(0, 3), heads, given, request).names == ("root", "nsubj:pass", "obj")
@@ -127,8 +127,8 @@ def test_relations_that_training_has_in_one_place_stay_there():
     names = ("a", "SENT", "FRAG", "b")
     tree = Sentence.from_words(list("wxyz"))
     treebank = [
-        tree.replace(heads=[-1, 0, 1, 0, -1], relations=["SENT", "a", "b", "FRAG"]),  # FRAG has no head
-        tree.replace(heads=[-1, 0, 1, 0, 1], relations=["FRAG", "b", "_", "_"]),
+        tree.replace(heads=[0, 1, 0, -1], relations=["SENT", "a", "b", "FRAG"]),  # FRAG has no head
+        tree.replace(heads=[0, 1, 0, 1], relations=["FRAG", "b", "_", "_"]),
     ]
     places = RelationPlaces.from_sentences(treebank)
     assert places == ({"SENT", "FRAG"}, {"a"})
@@ -160,7 +160,7 @@ def test_every_kind_of_parser_keeps_relations_in_their_places(kind, odd_roots):
     parser = load(*folders.values()) if kind == "ensemble" else load(folders[kind])
     found = parser.predict([Sentence.from_words(s.forms).replace(upos=s.upos) for s in sentences])
     for one in found:
-        for head, name in zip(one.heads[1:], one.relations, strict=True):
+        for head, name in zip(one.heads, one.relations, strict=True):
             assert (head == 0) == (name in ("SENT", "FRAG"))
 
 
@@ -181,9 +181,7 @@ def odd_roots(small_treebanks, tmp_path_factory):
 
 
 def test_relations_given_with_their_heads_stay():
-    sentence = Sentence.from_words(list("abcd")).replace(
-        heads=[-1, 0, -1, 1, 1], relations=["top", "given", "_", "given"]
-    )
+    sentence = Sentence.from_words(list("abcd")).replace(heads=[0, -1, 1, 1], relations=["top", "given", "_", "given"])
     assert given_relations(sentence).tolist() == [True, False, False, True]
 
 

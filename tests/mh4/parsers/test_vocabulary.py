@@ -12,7 +12,7 @@ from mh4.parsers.vocabulary import Vocabulary
 
 def test_a_relation_without_a_head_teaches_nothing():
     """Whose it is, is unknown: it may be that of a word outside of what was annotated."""
-    sentence = Sentence(["a", "b", "c"], heads=[-1, -1, 0, 2], relations=["r9", "root", "obj"], upos=["X", "Y", "Z"])
+    sentence = Sentence(["a", "b", "c"], heads=[-1, 0, 2], relations=["r9", "root", "obj"], upos=["X", "Y", "Z"])
     vocabulary = Vocabulary.from_sentences([sentence], annotates=True)
     assert sorted(vocabulary.relations) == ["obj", "root"]
     assert sorted(vocabulary.columns.by_relation) == ["obj", "root"]

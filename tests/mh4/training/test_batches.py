@@ -24,8 +24,8 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     vocabulary = parser.vocabulary
     batch = Trainer(parser, sentences, [], tmp_path).collate([1, 0])
     assert batch.heads[0].tolist() == [-1, 2, 0]
-    assert batch.heads[1].tolist() == closest_tree(sentences[0].heads, parser.decoder).tolist()
-    assert batch.heads[1].tolist() != sentences[0].heads.tolist()
+    assert batch.heads[1].tolist() == closest_tree(sentences[0].padded_heads, parser.decoder).tolist()
+    assert batch.heads[1].tolist() != sentences[0].padded_heads.tolist()
     assert batch.arc_sentence.tolist() == batch.sentence_of.tolist()
     assert batch.arc_dependent.tolist() == batch.dependent.tolist()
     assert batch.arc_head.tolist() == [2, 0, *NOT_PROJECTIVE]

@@ -39,8 +39,8 @@ def write(path, sentences):
 
 def predicted(right, margin=1.0):
     """A sentence of 20 words, some with the gold head, all with the gold relation, and the gold tree."""
-    gold = np.array([-1, 0, *[1] * 19], np.int32)
-    heads = np.where(np.arange(21) <= right, gold, 2)
+    gold = np.array([0, *[1] * 19], np.int32)
+    heads = np.where(np.arange(20) < right, gold, 2)
     certainty = Confidence(np.full(21, margin), np.zeros(21, np.int32), np.full(21, 0.5))
     names = ("x",) * 20
     return (
@@ -99,7 +99,7 @@ def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatc
 def test_few_words_suffice_though_their_halves_do_not(model, tmp_path, lengths):
     """The first word of each sentence is its root, and whatever the model makes of it, some head is right."""
     sentences = [
-        Sentence.from_words(["w"] * n).replace(heads=[-1, 0, *[1] * (n - 1)], relations=["root", *["x"] * (n - 1)])
+        Sentence.from_words(["w"] * n).replace(heads=[0, *[1] * (n - 1)], relations=["root", *["x"] * (n - 1)])
         for n in lengths
     ]
     parser = ChartParser.load(model, device="cpu")
@@ -119,7 +119,7 @@ def test_few_words_suffice_though_their_halves_do_not(model, tmp_path, lengths):
 
 
 def test_too_few_words_name_the_file(model, tmp_path):
-    few = write(tmp_path / "few.conllu", [Sentence(["a", "b"], heads=[-1, 0, 1], relations=["root", "x"])] * 3)
+    few = write(tmp_path / "few.conllu", [Sentence(["a", "b"], heads=[0, 1], relations=["root", "x"])] * 3)
     before = (model / CALIBRATION).read_bytes()
     with pytest.raises(DataError, match=r"few\.conllu: 6 words are too few to calibrate on; take at least 20 that can"):
         calibrate(model, few, device="cpu")

@@ -19,7 +19,7 @@ def treebank(values, column="feats", words=3):
     return [
         Sentence(
             ["a"] * len(row),
-            heads=[-1, 0, *[1] * (len(row) - 1)],
+            heads=[0, *[1] * (len(row) - 1)],
             relations=["root", *["dep"] * (len(row) - 1)],
             **{name: row if name == column else [value] * len(row) for name, value in columns.items()},
         )

@@ -77,7 +77,7 @@ class NaiveTrainer:
         )
         words = [(b, d) for b, sentence in enumerate(sentences) for d in range(1, len(sentence) + 1)]
         sentence_of, dependents = torch.tensor(words).unbind(1)
-        heads = torch.tensor([int(sentences[b].heads[d]) for b, d in words])
+        heads = torch.tensor([int(sentences[b].padded_heads[d]) for b, d in words])
         states = encoded.tagger_states[sentence_of, dependents]
         labels = network.label_scores(encoded.states, sentence_of, heads, dependents)
         tags, pairs = (tagger(states) for tagger in network.taggers)
@@ -125,7 +125,7 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     sums = []
     trainer = Trainer(parser, sentences, sentences, tmp_path, lambda _, recent: sums.append(recent.loss))
     twin = NaiveTrainer(parser, config.training)
-    replaced = [(example.heads != example.sentence.heads).any() for example in trainer.examples]
+    replaced = [(example.heads != example.sentence.padded_heads).any() for example in trainer.examples]
     assert any(replaced) == (decoder == "eisner")
     batches = [[trainer.examples[i] for i in batch] for batch in [*trainer.batches(0), *trainer.batches(1)][:5]]
     expected = [twin.step([e.sentence for e in batch], [e.heads for e in batch]) for batch in batches]

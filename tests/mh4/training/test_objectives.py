@@ -62,7 +62,7 @@ def test_losses_over_all_trees_need_a_decoder_that_sums():
 
 @pytest.mark.parametrize("loss", ["crf", "softmax-margin"])
 def test_losses_over_all_trees_leave_out_sentences_whose_sums_do_not_fit(loss):
-    sentences = [Sentence.from_words(["a"] * n).replace(heads=[-1, 0, *range(1, n)]) for n in (4, 5)]
+    sentences = [Sentence.from_words(["a"] * n).replace(heads=[0, *range(1, n)]) for n in (4, 5)]
     parser = ChartParser(Definition.learn(replace(small_config("mh4-two"), loss=loss), sentences), "cpu")
     parser.decoder.memory_limit = parser.decoder.sums_bytes(5) - 1
     assert parser.decoder.fits(5)

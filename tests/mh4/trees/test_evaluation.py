@@ -306,22 +306,22 @@ def test_bad_system_file_is_an_error(evaluate, system, message):
 
 
 def test_attachment_scores():
-    one_word = Annotation(np.array([-1, 0]), ("root",))
-    gold = Annotation(np.array([-1, 2, 0, 2]), ("nsubj:pass", "root", "punct"))
-    system = Annotation(np.array([-1, 2, 0, 1]), ("nsubj", "dep", "punct"))
+    one_word = Annotation(np.array([0]), ("root",))
+    gold = Annotation(np.array([2, 0, 2]), ("nsubj:pass", "root", "punct"))
+    system = Annotation(np.array([2, 0, 1]), ("nsubj", "dep", "punct"))
     assert attachment_scores([gold, one_word], [system, one_word]) == (75.0, 50.0)
 
 
 @pytest.mark.parametrize(
     ("trees", "message"),
     [
-        ([([-1, 0], ("root",))], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
-        ([([-1, 0, 1], ("_", "root", "dep"))], "sentence 1: 2 and 2 words by their heads, 2 and 3 by their relations"),
+        ([([0, 1], ("root",))], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
+        ([([0, 1], ("_", "root", "dep"))], "sentence 1: 2 and 2 words by their heads, 2 and 3 by their relations"),
         ([], "shorter"),
     ],
 )
 def test_attachment_scores_of_different_words_are_an_error(trees, message):
-    gold = Annotation(np.array([-1, 0, 1]), ("root", "dep"))
+    gold = Annotation(np.array([0, 1]), ("root", "dep"))
     with pytest.raises(ValueError, match=message):
         attachment_scores([gold], [Annotation(np.array(heads), relations) for heads, relations in trees])
 
@@ -375,7 +375,7 @@ def read_tokens(path: Path) -> list[list[tuple[str, list[Word]]]]:
             for i, (form, lemma, upos, xpos, feats, relation, head) in enumerate(
                 zip(
                     *(sentence.forms, sentence.lemmas, sentence.upos, sentence.xpos, sentence.feats),
-                    *(sentence.relations, sentence.heads[1:].tolist()),
+                    *(sentence.relations, sentence.heads.tolist()),
                     strict=True,
                 )
             )
@@ -539,7 +539,7 @@ def test_files_without_trees_are_scored_up_to_lemmas_as_the_oracle_does(tmp_path
         with bare.open("wb") as stream:
             for sentence in read_conllu(system):
                 n = len(sentence)
-                stream.write(sentence.replace(heads=[-1] * (n + 1), relations=["_"] * n).to_bytes())
+                stream.write(sentence.replace(heads=[-1] * n, relations=["_"] * n).to_bytes())
         evaluation = evaluate_sources(gold, bare)
         expected = oracle_scores(gold, system)
         assert tuple(evaluation.scores) == WORD_METRICS
@@ -582,7 +582,7 @@ def test_attachment_scores_equal_those_of_the_files(tmp_path):
     with system.open("wb") as stream:
         for sentence in read_conllu(gold, trees="required"):
             heads = sentence.heads.copy()
-            heads[rng.randint(1, len(sentence))] = 0
+            heads[rng.randrange(len(sentence))] = 0
             labels = rng.sample(sentence.relations, len(sentence))
             stream.write(sentence.replace(heads=heads, relations=labels).to_bytes())
     expected = evaluate_sources(gold, system).scores
@@ -602,7 +602,7 @@ def test_sentences_are_scored_as_their_file_is(tmp_path):
     assert found == evaluate_sources(tmp_path / "gold", tmp_path / "system")
     assert (found.uas, found.las) == (50, 50)
     assert "UAS 50.00" in str(found)
-    headless = [sentence.replace(heads=[-1, 0, -1]) for sentence in system]
+    headless = [sentence.replace(heads=[0, -1]) for sentence in system]
     with pytest.raises(DataError, match="HEAD"):
         evaluate_sources(gold, headless)
 

@@ -23,13 +23,13 @@ def treebank(sentences, right, seed):
     random = np.random.default_rng(seed)
     gold, system = [], []
     for number, n in enumerate(np.random.default_rng(3).integers(2, 10, sentences)):
-        heads = np.arange(-1, n)
+        heads = np.arange(n)
         wrong = random.random(n) > right
-        others = np.where(wrong, 0, heads[1:])
+        others = np.where(wrong, 0, heads)
         words = [f"w{number}"] * n
         gold.append(Sentence(words, heads=heads, relations=["root"] + ["dep"] * (n - 1), upos=["X"] * n))
         relations = ["dep" if head else "root" for head in others]
-        system.append(Sentence(words, heads=[-1, *others], relations=relations))
+        system.append(Sentence(words, heads=others, relations=relations))
     return gold, system
 
 
@@ -126,7 +126,7 @@ def test_results_do_not_depend_on_the_other_systems_nor_on_portions(monkeypatch)
 
 def test_files_and_what_one_system_lacks(tmp_path):
     gold, system = treebank(5, 0.7, 1)
-    bare = [one.replace(heads=[-1] * (len(one) + 1), relations=["_"] * len(one)) for one in gold]
+    bare = [one.replace(heads=[-1] * len(one), relations=["_"] * len(one)) for one in gold]
     for name, sentences in (("gold", gold), ("system", system), ("bare", bare)):
         write_conllu(sentences, tmp_path / name)
     results = compare(tmp_path / "gold", {"system": tmp_path / "system", "bare": tmp_path / "bare"}, samples=10)

@@ -138,7 +138,7 @@ def test_several_roots_may_stay(tmp_path):
     out, _ = transform(tmp_path, text)
     (tmp_path / "out.conllu").write_text(out, encoding="utf-8")
     (sentence,) = read_conllu(tmp_path / "out.conllu", trees="required")
-    assert is_projective(sentence.heads)
+    assert is_projective(sentence.padded_heads)
     assert 3 in sentence.roots
 
 
@@ -234,13 +234,13 @@ def test_unknown_class(tmp_path):
 
 
 def test_labels_of_the_root_are_for_the_root_alone():
-    sentence = Sentence(["a", "b", "c", "d"], heads=[-1, 2, 0, 2, 2], relations=["root:x", "root", "_", "rooted"])
+    sentence = Sentence(["a", "b", "c", "d"], heads=[2, 0, 2, 2], relations=["root:x", "root", "_", "rooted"])
     assert [_label(sentence, word, 4) for word in (1, 2, 3)] == ["dep", "dep", "_"]
     assert _label(sentence, 4, 1) == "rooted"
     assert [_label(sentence, word, 0) for word in (1, 3)] == ["root", "_"]
 
 
 def test_a_tree_with_two_roots_keeps_them():
-    sentence = Sentence(["a", "b"], heads=[-1, 0, 0], relations=["root", "root"])
+    sentence = Sentence(["a", "b"], heads=[0, 0], relations=["root", "root"])
     found = transform_sentence(sentence, "projective")
     assert (found.changed, found.text) == (0, sentence.to_bytes())

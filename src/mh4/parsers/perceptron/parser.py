@@ -116,7 +116,7 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         )
         names = [sound(name, DEPREL) for name in self.vocabulary.relations]
         return [
-            Annotation(heads[start:stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
+            Annotation(heads[start + 1 : stop].copy(), tuple(names[r] for r in relations[start + 1 : stop].tolist()))
             for start, stop in zip(text.offsets[:-1].tolist(), text.offsets[1:].tolist(), strict=True)
         ]
 

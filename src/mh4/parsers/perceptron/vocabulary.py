@@ -81,7 +81,7 @@ class PerceptronVocabulary:
             single_root &= len(sentence.roots) == 1
             forms.update(sentence.forms)
             tags.update(getattr(sentence, tag_column))
-            for head, relation in zip(sentence.heads[1:].tolist(), sentence.relations, strict=True):
+            for head, relation in zip(sentence.heads.tolist(), sentence.relations, strict=True):
                 if head == 0:
                     below_root[relation] = below_root.get(relation, 0) + 1
                 else:
