@@ -39,7 +39,8 @@ from deterministic.states import (
 )
 from deterministic.step_classifier import HIDDEN, StepClassifier
 from deterministic.word_vectors import WordVectors
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.annotation import Annotation
+from mh4.data.sentence import Sentence
 from mh4.models.word_vocabulary import normalise
 from mh4.parsers.relation_places import ROOT_RELATION
 from mh4.parsers.vocabulary import Vocabulary

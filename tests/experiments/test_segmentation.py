@@ -7,9 +7,9 @@ import pytest
 from grid_runs import find_treebank, score_run
 from segmentation import MODEL_SUFFIX, main, segment_file
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
-from mh4.data.sentence import Annotation
 from mh4.data.text import text_of
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
@@ -20,7 +20,7 @@ class Chain(Parser):
     """Every word below the one before it."""
 
     def _answer(self, sentences, request):
-        return Answers([Annotation(np.arange(-1, len(s)), ("root", *("dep",) * (len(s) - 1))) for s in sentences])
+        return Answers([Annotation(np.arange(len(s)), ("root", *("dep",) * (len(s) - 1))) for s in sentences])
 
 
 @pytest.fixture(scope="module")

@@ -1,11 +1,10 @@
-"""Sentences and their words, and what a parser or a tagger says about them."""
+"""Sentences and their words."""
 
 from __future__ import annotations
 
 import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple, overload
@@ -14,6 +13,7 @@ import numpy as np
 from conllu import TokenList
 from conllu import parse as parse_conllu
 
+from .annotation import Annotation
 from .blocks import STRIDE, Block, find_comment, read_block, sentence_name, text_blocks
 from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
@@ -23,53 +23,6 @@ from .guesses import SENTENCE, Guided
 from .spaces import NO_SPACE, Spaced, spans_in_line, spans_in_text
 from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
-
-
-@dataclass(frozen=True, eq=False)
-class Annotation:
-    """What a parser or a tagger says about the n words of a sentence; None where it says nothing.
-
-    Attributes
-    ----------
-    heads
-        int32 (n,): 0 is the root.
-    relations, upos, xpos, feats, lemmas
-        n values each.
-    score
-        Of the tree, if it has one.
-    confidence
-        How sure the parser is of the tree.
-    next_best
-        Annotations with the next best trees, if they were asked for.
-    """
-
-    heads: np.ndarray | None = None
-    relations: tuple[str, ...] | None = None
-    upos: tuple[str, ...] | None = None
-    xpos: tuple[str, ...] | None = None
-    feats: tuple[str, ...] | None = None
-    lemmas: tuple[str, ...] | None = None
-    score: float | None = None
-    confidence: Confidence | None = None
-    next_best: tuple[Annotation, ...] = ()
-
-    def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Annotation):
-            return False
-        mine, theirs = dict(vars(self)), dict(vars(other))
-        return np.array_equal(mine.pop("heads"), theirs.pop("heads")) and mine == theirs
-
-    @property
-    def padded_heads(self) -> np.ndarray:
-        """int32 (n+1,): the heads behind an entry for the root, -1; ValueError: an annotation without heads."""
-        return np.concatenate((np.array([-1], np.int32), self.tree[0]))
-
-    @property
-    def tree(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Heads and relations, as every parser gives them; ValueError: an annotation without them."""
-        if self.heads is None or self.relations is None:
-            raise ValueError("the annotation holds no tree")
-        return self.heads, self.relations
 
 
 class Layout(NamedTuple):

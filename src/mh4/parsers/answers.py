@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation
 
 
 @dataclass

@@ -14,6 +14,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, Unpack, overload
 
+from mh4.data.annotation import Annotation
 from mh4.data.confidence_columns import Output, ranked
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
@@ -21,7 +22,7 @@ from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.guesses import PARSER, Guided
 from mh4.data.segmenter import Segmenter
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
 from mh4.data.writing import output_format, sentence_writer

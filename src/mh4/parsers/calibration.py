@@ -18,9 +18,10 @@ import numpy as np
 from pydantic import Field, model_validator
 from pydantic.dataclasses import dataclass
 
+from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.checked import STRICT, checked
 
 from .columns import UNKNOWN

@@ -8,9 +8,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, get_decoder
 from mh4.decoders.decoder import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback

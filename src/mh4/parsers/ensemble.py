@@ -14,7 +14,8 @@ from functools import reduce
 import numpy as np
 import torch
 
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.annotation import Annotation
+from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, get_decoder
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.trees import arc_matrix, given_heads_bonus

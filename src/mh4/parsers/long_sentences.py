@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 
 from .answers import Answers
 from .request import Request

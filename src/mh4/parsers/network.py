@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.devices import SHAPES_ONLY, choose_device, send
 from mh4.models.encoder import FileError
 from mh4.models.encoders import ENCODERS

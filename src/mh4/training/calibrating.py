@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError, ErrorPolicy
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser

@@ -332,7 +332,7 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
 
     Parameters
     ----------
-    golds, systems : sequences of `mh4.data.sentence.Sentence` or `mh4.data.sentence.Annotation`
+    golds, systems : sequences of `mh4.data.sentence.Sentence` or `mh4.data.annotation.Annotation`
         The gold trees, and a system's trees of the same words.
 
     Raises

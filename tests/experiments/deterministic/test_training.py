@@ -17,7 +17,7 @@ from deterministic.training import (
     visited_examples,
 )
 
-from mh4.data.sentence import Annotation
+from mh4.data.annotation import Annotation
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce
 from mh4.training.treebanks import read_gold
@@ -57,7 +57,7 @@ def baseline(train, sentences):
     for side in (-1, 1):
         trees = [
             Annotation(
-                np.array([-1, *((d + side) % (len(s) + 1) for d in range(1, len(s) + 1))]),
+                np.array([(d + side) % (len(s) + 1) for d in range(1, len(s) + 1)]),
                 tuple(commonest.get(tag, "_") for tag in s.upos),
             )
             for s in sentences
@@ -129,7 +129,7 @@ def test_gold_examples_are_the_static_oracle(system, parsers, sentences):
 def test_visited_examples_have_all_optimal_steps(system, projective, parsers, sentences):
     """The targets are those of the oracles, one configuration at a time."""
     train, parser = sentences[0][:12], parsers[system]
-    trees = projective_trees(train) if projective else [sentence.heads for sentence in train]
+    trees = projective_trees(train) if projective else [sentence.padded_heads for sentence in train]
     configurations = visited_configurations(parser, train)
     best = optimal_transitions(system, configurations, trees)
     module, oracle = (shift_reduce_system, shift_reduce) if system == "shift-reduce" else (arc_eager_system, arc_eager)
@@ -149,7 +149,7 @@ def test_visited_examples_have_all_optimal_steps(system, projective, parsers, se
 def test_strict_policy_has_no_linear_time_algorithm_and_does_without(parsers, sentences):
     train = [sentence for sentence in sentences[0] if is_projective(sentence.padded_heads)][:3]
     configurations = visited_configurations(parsers["arc-eager"], train)
-    golds = [sentence.heads for sentence in train]
+    golds = [sentence.padded_heads for sentence in train]
     best = optimal_transitions("arc-eager", configurations, golds, "strict-reduce-before-shift")
     assert best.any()
     with pytest.raises(ValueError, match="exact"):

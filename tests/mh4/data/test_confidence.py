@@ -5,9 +5,10 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence, with_entries
 from mh4.data.confidence_columns import Output, least_certain, ranked, read_confidence, with_confidence
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 
 TEXT = """\
 # sent_id = s1

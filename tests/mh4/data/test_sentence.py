@@ -9,9 +9,10 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mh4.data.annotation import Annotation
 from mh4.data.document import Document
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence, share_strings
+from mh4.data.sentence import Sentence, share_strings
 from mh4.data.word import Token
 
 EXAMPLE = (

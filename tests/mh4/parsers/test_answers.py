@@ -51,7 +51,7 @@ def test_errors_stand_where_their_sentences_do(parser):
     answers = parser.attempt([good, CYCLE, good], mh4.Request(keep_heads=True))
     assert list(answers.errors) == [1]
     assert "form a cycle" in str(answers.errors[1])
-    assert answers.annotations[1] == mh4.data.sentence.Annotation()
+    assert answers.annotations[1] == mh4.data.annotation.Annotation()
     assert answers.annotations[0].heads.tolist() == answers.annotations[2].heads.tolist()
     with pytest.raises(mh4.DataError, match="form a cycle"):
         answers.checked()

@@ -8,9 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.checksums import SUMS
 from mh4.parsers.model_files import CALIBRATION

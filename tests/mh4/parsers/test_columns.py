@@ -9,10 +9,11 @@ import pytest
 import torch
 from small import ANNOTATING, ANNOTATOR, SMALL_ENCODER, changed, small_config, small_greedy_config, train
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.lemma_rules import lemma_rule
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.models.annotator import IGNORED, INCOMPLETE, Annotator, ColumnScores
 from mh4.models.checked import checked
 from mh4.parsers import columns as columns_module

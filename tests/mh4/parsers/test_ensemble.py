@@ -10,9 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from small import small_config
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.decoders import get_decoder
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_tree
@@ -219,7 +220,7 @@ def test_votes_are_counted_as_votes_when_nobody_has_scores(members, dev):
 def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev, monkeypatch):
     """Beside a member with level scores, two that disagree: what decides is less than any difference of scores."""
     one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
-    level = Annotation(np.array([-1, 0, 1, 1], np.int32), ("root", "x", "x"))
+    level = Annotation(np.array([0, 1, 1], np.int32), ("root", "x", "x"))
     mst = members[0]
     monkeypatch.setattr(mst, "annotate_and_score", lambda _: ([level], [np.zeros((1, 5, 5), np.float32)]))
     for first, second in ((one, other), (other, one)):

@@ -8,9 +8,10 @@ import pytest
 from small import small_config, small_greedy_config, train
 
 from mh4.api import load
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.data.shards import cut_shards
 from mh4.decoders.trees import is_tree
 from mh4.parsers.answers import Answers

@@ -10,10 +10,11 @@ from typer.testing import CliRunner
 
 import mh4
 from mh4.cli import app
+from mh4.data.annotation import Annotation
 from mh4.data.confidence import Confidence
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Curve
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.model_files import CALIBRATION

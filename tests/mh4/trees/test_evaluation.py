@@ -19,9 +19,9 @@ import pytest
 from paths import UD
 from udtools import udeval
 
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
 from mh4.trees.evaluation import (
     LENGTH_BINS,

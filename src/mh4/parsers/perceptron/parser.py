@@ -9,8 +9,9 @@ from typing import Self
 import numpy as np
 import torch
 
+from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError
-from mh4.data.sentence import Annotation, Sentence
+from mh4.data.sentence import Sentence
 from mh4.data.values import DEPREL, sound
 
 from ..answers import Answers
