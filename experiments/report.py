@@ -244,18 +244,20 @@ def preset_section(results: list[Result], preset: str) -> Section:
 
 def _changed_settings(results: list[Result], preset: str) -> str:
     """Settings of networks and of training that the runs of a preset have and that are not the defaults."""
-    defaults = as_dict(ChartConfig())
-    changed: set[str] = set()
-    for result in results:
-        settings = result["settings"]
-        if result["preset"] == preset and "network" in settings:
-            changed |= {
-                f"{name}={value}"
-                for part in ("network", "training")
-                for name, value in settings[part].items()
-                if name != "seed" and defaults[part].get(name) != value
-            }
+    defaults = _by_name(as_dict(ChartConfig()))
+    changed = {
+        f"{name}={value}"
+        for result in results
+        if result["preset"] == preset
+        for name, value in _by_name(result["settings"]).items()
+        if name != "seed" and name in defaults and defaults[name] != value
+    }
     return ", ".join(sorted(changed))
+
+
+def _by_name(settings: dict[str, Any]) -> dict[str, Any]:
+    """Settings by their names alone: the parts that they stand in differ from format to format."""
+    return {name: value for part in settings.values() if isinstance(part, dict) for name, value in part.items()}
 
 
 def owed_section(results: list[Result], unfinished: dict[str, str]) -> Section:

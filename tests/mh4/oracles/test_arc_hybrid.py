@@ -65,8 +65,11 @@ def test_the_sample_is_rebuilt(tmp_path):
     path = tmp_path / "sample.conllu"
     path.write_text("".join(read_sample()["dev"]), encoding="utf-8")
     for sentence in read_conllu(path, trees="required"):
-        *_, last = ArcHybrid(True).run(len(sentence), optimal_computation(sentence.heads, True))
-        assert ArcHybrid().heads(last).tolist() == closest_tree(sentence.heads, "projective", single_root=True).tolist()
+        *_, last = ArcHybrid(True).run(len(sentence), optimal_computation(sentence.padded_heads, True))
+        assert (
+            ArcHybrid().heads(last).tolist()
+            == closest_tree(sentence.padded_heads, "projective", single_root=True).tolist()
+        )
 
 
 def test_a_determiner_before_its_noun():

@@ -12,6 +12,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError, get_decoder
+from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
 from mh4.parsers import chart
 from mh4.parsers.chart import ChartParser
@@ -229,8 +230,8 @@ def test_sentences_with_room_for_the_best_tree_alone_are_named(options, lost, sm
     def no_room(*_):
         raise ChartTooLargeError("no room")
 
-    for name in ("margins", "k_best"):
-        monkeypatch.setattr(parser.decoder, name, no_room)
+    monkeypatch.setattr(Forest, "margins", property(no_room))
+    monkeypatch.setattr(Forest, "k_best", no_room)
     (found,) = parser.parse([dev[1]], **options)
     assert found.heads.tolist() == parser.predict([dev[1]])[0].heads.tolist()
     assert caplog.messages == [f"{dev[1].source}: {dev[1].name}: parsed, without {lost}: no room"]

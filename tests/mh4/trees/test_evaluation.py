@@ -315,7 +315,7 @@ def test_attachment_scores():
 @pytest.mark.parametrize(
     ("trees", "message"),
     [
-        ([([0, 1], ("root",))], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
+        ([([0], ("root",))], "sentence 1: 2 and 1 words by their heads, 2 and 1 by their relations"),
         ([([0, 1], ("_", "root", "dep"))], "sentence 1: 2 and 2 words by their heads, 2 and 3 by their relations"),
         ([], "shorter"),
     ],
