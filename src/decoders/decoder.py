@@ -252,8 +252,11 @@ class Decoder(ABC):
         return without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
-        """Sums over the derivations, with `has_marginals`; both float64 and divided by the temperature."""
-        raise NotImplementedError
+        """Sums over the derivations; both arrays are float64 and divided by the temperature.
+
+        UnsupportedError: The decoder has none; see `has_marginals`.
+        """
+        raise UnsupportedError(self._lacks_marginals())
 
     def _checked(
         self, scores: np.ndarray, arc_bonus: np.ndarray | None, dtype: type[np.floating[Any]] = np.float32

@@ -1,10 +1,10 @@
 """Sums over the transition sequences of MH3, or over projective trees, in logarithms: O(n³) exponentials.
 
-The chart of `mh3` finds each transition sequence once, but some trees by several of them: a word may take its
-dependents on the left after one on the right, or before. With one bit more each tree is found once, whose arcs are then
+The chart of `mh3` finds each transition sequence once, but several sequences may build the same tree: a word may take
+its left dependents before or after a right one. One extra bit per item makes every tree unique; its arcs are then
 scored as in `eisner`: ra removes j from [i, j, l] only if [j, l] is an axiom or was itself made by ra. So C are the
-sums of all items, D those of axioms and items made by ra; ra takes its right part from D where trees are to be counted,
-from C where sequences are.
+sums of all items, D those of axioms and items made by ra; ra takes its right part from D to count trees, from C to
+count sequences.
 
 Outside sums are not needed: the probability of each item flows down from the goal, see `mh4_log_sums`.
 """

@@ -155,7 +155,7 @@ def train(
     ValueError
         As for `configure`.
     TypeError
-        A treebank is no file.
+        A treebank is not a path.
     """
     what: dict[str, Any] = {"decoder": decoder, "system": system, "oracle": oracle, "scorer": scorer}
     config = configure(**what, preset=preset, seed=seed, epochs=epochs, settings=settings)

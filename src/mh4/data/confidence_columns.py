@@ -135,7 +135,7 @@ def read_confidence(misc: str) -> tuple[float, float, float]:
     Raises
     ------
     ValueError
-        One of them is no number, a confidence no probability, or a margin negative.
+        A value is not a number, a confidence is outside 0…1, or a margin is negative.
     """
     if WORD not in misc and MARGIN not in misc:
         return np.nan, np.nan, np.nan

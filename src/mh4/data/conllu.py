@@ -41,9 +41,9 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
     path
         A file, or ``-`` for standard input.
     trees
-        "required" for training and evaluation: every HEAD must be filled, no word may be its own head, there may be no
-        cycle, and a file without sentences is an error. "partial" checks the heads that are there, of which the file
-        must have some. "any" takes whatever heads there are.
+        "required" for training and evaluation: every word has a HEAD other than itself, heads form no cycle, and the
+        file holds at least one sentence. "partial" checks the heads that are present; the file must have at least one.
+        "any" accepts all heads.
     errors
         What happens at a bad sentence: "raise", "skip" or a function that takes the error; see `Errors.of`.
 

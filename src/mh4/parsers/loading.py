@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
+from mh4.data.errors import DataError
 from mh4.data.segmenter import SegmenterModel
 
 from .folder import ModelFolder
@@ -76,4 +77,6 @@ class Loaded:
     @classmethod
     def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         """Read a model of this kind, without its segmenter; a DataError if the folder holds another kind."""
-        raise NotImplementedError
+        raise DataError(
+            f"{folder.path}: holds a {folder.config.kind} parser, which {cls.__name__} does not read; write mh4.load(…)"
+        )

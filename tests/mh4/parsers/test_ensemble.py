@@ -312,3 +312,8 @@ def test_wrong_arguments():
         EnsembleParser([Fixed()], combine="mean")
     with pytest.raises(ValueError, match="unknown decoder"):
         EnsembleParser([Fixed()], "cky")
+
+
+def test_a_single_folder_is_not_an_ensemble(small_model):
+    with pytest.raises(DataError, match=r"holds a chart parser, which EnsembleParser does not read; write mh4\.load"):
+        EnsembleParser.load(small_model, device="cpu")

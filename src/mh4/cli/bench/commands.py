@@ -209,7 +209,7 @@ def bench_all(
     from .report import run_all
 
     if model is not None:
-        _ = ModelFolder(model).config  # an error, if it is none, before all other benchmarks have run
+        _ = ModelFolder(model).config  # fail now, not after all other benchmarks
     if treebank is not None:
         check_input(treebank)
     common = ["--decoder", decoder.value, "--device", device.value]
