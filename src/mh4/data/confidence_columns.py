@@ -102,13 +102,13 @@ def without_uncertain(sentence: Sentence, least: float, given: Sentence | None =
     """
     found = sentence.confidence
     words = None if found is None else found.words
-    sure = np.zeros(len(sentence) + 1, bool) if words is None else words >= least  # false for NaN
-    known = np.zeros(len(sentence) + 1, bool) if given is None else given.padded_heads >= 0
-    heads = np.where(sure | known, sentence.padded_heads, -1)
+    sure = np.zeros(len(sentence), bool) if words is None else words[1:] >= least  # false for NaN
+    known = np.zeros(len(sentence), bool) if given is None else given.heads >= 0
+    heads = np.where(sure | known, sentence.heads, -1)
     before = ("_",) * len(sentence) if given is None else given.relations
-    stays = (sure[1:] | known[1:] & np.array([name != "_" for name in before])).tolist()
+    stays = (sure | known & np.array([name != "_" for name in before])).tolist()
     relations = [new if ok else old for new, old, ok in zip(sentence.relations, before, stays, strict=True)]
-    return sentence.replace(heads=heads[1:], relations=relations, score=sentence.score, confidence=found)
+    return sentence.replace(heads=heads, relations=relations, score=sentence.score, confidence=found)
 
 
 def ranked(sentence: Sentence, rank: int) -> Sentence:
