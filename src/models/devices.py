@@ -104,7 +104,7 @@ class HostCopy:
 
 @contextmanager
 def torch_threads(threads: int | None) -> Iterator[None]:
-    """PyTorch takes so many threads inside; None: its default, or as many as this process may use of it."""
+    """Limit the threads of PyTorch inside the block; None keeps its default, within what this process may use."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or min(before, available_threads()))
     try:

@@ -33,7 +33,7 @@ def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
 
 
 def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """The lines of a stream; `WAITING` before it would have to be waited for the next one."""
+    """Yields the lines of a stream, and `WAITING` when reading would block."""
     if not _can_be_asked(stream):
         yield from stream
         return

@@ -119,7 +119,7 @@ Taken = tuple[list[str], list[int], Others]  # fields, heads of the words 1…n,
 
 
 def _read_together(text: str, count: int) -> Taken | None:
-    """Fields, heads and other lines of so many lines, if they have nothing unusual; else None."""
+    """Fields, heads and other lines of plain lines; None if any line is unusual."""
     if "\r" in text:
         return None
     others: Others = []

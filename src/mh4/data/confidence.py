@@ -73,7 +73,7 @@ class Confidence:
 
 
 def with_entries(misc: str, entries: dict[str, str]) -> str:
-    """MISC with some entries, in place of those of the same names; all others stay as they are and in their order.
+    """MISC with some entries, which replace those of the same names; all others keep their text and order.
 
     A new entry comes before the first other one that the alphabet has after it, so that sorted entries stay sorted.
     """

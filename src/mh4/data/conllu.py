@@ -53,7 +53,7 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
         The file cannot be read or, unless `errors` says otherwise, at the first bad sentence. With required or partial
         trees, also when the file holds no (good) sentences. Raised while iterating, as everything is read on demand.
     ValueError
-        `trees` or `errors` is none of the above.
+        `trees` or `errors` has another value.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(f"a CoNLL-U file is read by its path, not {reprlib.repr(path)}; see mh4.Document.from_conllu")

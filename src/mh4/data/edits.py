@@ -61,7 +61,7 @@ def _check(value: object, column: int, name: str) -> None:
 
 
 def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> Others:
-    """Other lines with these comments, at their beginning, in place of all that there were."""
+    """Other lines with these comments first, which replace all earlier ones."""
     if isinstance(comments, str):
         raise TypeError(f"comments are lines, such as [{quote(comments)}], not one string")
     kept = [other for other in others if not other[1].startswith("#")]
@@ -82,7 +82,7 @@ def changed_comments(others: Others, change: Callable[[str], str | None]) -> Oth
 
 
 def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
-    """Other lines with the comment ``# key = value`` after the first comments, in place of an earlier one."""
+    """Other lines with the comment ``# key = value`` after the first comments; replaces an earlier one."""
     start = f"# {key} = "
     earlier = re.compile(rf"#\s*{re.escape(key)}\s*=")
     lines = [other for other in others if not earlier.match(other[1])]
@@ -95,7 +95,7 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
 
 
 def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first_misc: str) -> Others:
-    """Other lines with these multiword tokens in place of all that there were.
+    """Other lines with these multiword tokens, which replace all earlier ones.
 
     Each is (first, last, form[, space after[, misc]]), as a `Token`; with misc, the space after it is what misc says.
     """

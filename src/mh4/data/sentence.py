@@ -136,7 +136,7 @@ class Sentence(Guided, Sequence[Word]):
         DataError
             There is no word, or a word is empty, only spaces, holds a tab, a line break or NUL, or is no valid Unicode.
         TypeError
-            `forms` is one string instead of a sequence of strings, or a word is none.
+            `forms` is one string instead of a sequence of strings, or a word is not a string.
         """
         if isinstance(forms, str):
             raise TypeError(f"forms must be a sequence of words such as {forms.split()!r}, not one string")
@@ -399,7 +399,7 @@ class Sentence(Guided, Sequence[Word]):
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
-        """The sentence with the comment ``# key = value`` after its others, in place of an earlier one."""
+        """The sentence with the comment ``# key = value`` after its others; replaces an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 

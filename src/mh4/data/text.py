@@ -95,7 +95,7 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
 
 
 def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
-    """Lines, or pieces of long ones; in place of one that cannot be text, what is wrong with it; None if it is late."""
+    """Yields lines, or pieces of long ones; a DataError for a line that is not text; None while reading would block."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number, first = 1, True
     for raw in chain(raws, (b"",)):
@@ -211,7 +211,7 @@ def _word_lists(
         if line is None:
             yield None
             continue
-        if isinstance(line, DataError):  # in place of a line
+        if isinstance(line, DataError):
             number += 1
             if vertical:
                 problem = problem or line

@@ -67,7 +67,7 @@ class ColumnReader:
     """Chooses values for words, and writes them beside those that are given.
 
     The UPOS is the one whose analyses have the highest probability together; XPOS and FEATS are the most probable
-    analysis that the UPOS, be it given or predicted, had in training: so they go together. What a form had in training
+    analysis that the UPOS, given or predicted, had in training: so they go together. What a form had in training
     counts, too: its analyses there are a second opinion, and its relation in the tree is a third one. Of the best
     analyses of all words of a tree, those are taken that are best together: see `mh4.parsers.agreement`. A form of the
     lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes; of a new form, rules

@@ -52,9 +52,9 @@ class TrainingConfig:
     weight_decay
         Share of every weight that a step takes off, times the learning rate (Loshchilov and Hutter 2019).
     batch_words
-        A minibatch is full as soon as it holds so many words; the summed loss is divided by this number.
+        Words after which a minibatch is full; the summed loss is divided by this number.
     evaluation_steps
-        Evaluate on dev every so many steps, and not more often than every quarter epoch.
+        Steps between evaluations on dev; at least a quarter of an epoch passes between two.
     patience, decays, decay_factor
         After `patience` evaluations without improvement the learning rate is multiplied by `decay_factor`, at most
         `decays` times; then training stops.
@@ -66,7 +66,7 @@ class TrainingConfig:
         The weights that training goes on with after that: "last", those it has, as published, or "best", those that
         were best on dev.
     max_steps, max_epochs
-        Training stops after so many steps, and after so many passes over the treebank, at the latest; 0 passes are no
+        Training stops after this many steps or passes over the treebank, whichever comes first; 0 passes mean no
         limit. Resumption may have other limits.
     warm_up
         Steps over which the learning rate rises linearly from none.
@@ -176,7 +176,7 @@ class OracleSettings:
         One of the system's; empty: the dynamic one if it has one, else the static one. ``all-pairs`` is a static oracle
         of Covington parsing only: see `mh4.oracles.covington.costs`.
     exploration_start, exploration : int, float
-        With a dynamic oracle, follow wrong predictions with this probability once so many epochs are done; before, and
+        With a dynamic oracle, follow wrong predictions with this probability after this many epochs; before, and
         otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
     """
 

@@ -62,7 +62,7 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         return f"<GreedyParser: {self.config.transitions.system}>"
 
     def new_room(self, longest: int) -> tuple[State, Candidates, np.ndarray]:
-        """State, candidates and scores for sentences of up to so many words."""
+        """Buffers for state, candidates and scores of sentences of up to this many words."""
         candidates = new_candidates(len(self.system.tokens), longest)
         scores = np.empty((len(candidates.groups), len(self.system.transitions)), np.float32)
         return new_state(longest), candidates, scores

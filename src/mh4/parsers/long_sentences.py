@@ -69,7 +69,7 @@ def in_pieces(
 
 
 def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
-    """Consecutive pieces of at most so many words, cut behind punctuation where there is some."""
+    """Cut a sentence into consecutive pieces of at most `PIECE` words, after punctuation where possible."""
     start, pieces = 0, []
     while start < len(sentence):
         stop = min(start + most, len(sentence))

@@ -47,7 +47,7 @@ C = TypeVar("C", bound=NetworkParserConfig)
 
 
 class MisfitError(ValueError):
-    """Weights that are not those of the network."""
+    """The weights do not fit the network."""
 
 
 class NetworkParser(Parser, Generic[C, S]):

@@ -142,7 +142,8 @@ class Request:
         if unknown := [name for name in given if name not in known]:
             hint = ""
             if "heads" in unknown:
-                hint = "; known heads stand in the sentence: mh4.Sentence(words, heads=[-1, …]) and keep_heads=True"
+                known_heads = "mh4.Sentence(words, heads=[…]), -1 where unknown"
+                hint = f"; known heads stand in the sentence: {known_heads}, and keep_heads=True"
             raise TypeError(f"a parser has no option {unknown[0]!r}; it has: {', '.join(known)}{hint}")
         for name, one in known.items():
             self.__dict__[name] = one.metadata["check"](name, given.get(name, one.default))

@@ -17,7 +17,7 @@ from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
 
 UNLABELLED = -1
 WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
-WINDOW_BATCHES = 8  # so many batches; else as many as do
+WINDOW_BATCHES = 8  # this many batches; otherwise as many sentences as do
 
 
 @dataclass(frozen=True, eq=False)

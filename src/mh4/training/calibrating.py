@@ -85,7 +85,7 @@ def calibrate(
 
 
 def _parsed_as_one(sentences: Sequence[Sentence], parser: ChartParser) -> list[Sentence]:
-    """Without sentences that are parsed in pieces, of whose heads nothing is said."""
+    """Drop sentences parsed in pieces: they have no margins."""
     return [sentence for sentence in sentences if len(sentence) <= parser.longest]
 
 

@@ -36,7 +36,7 @@ class TrainingJob:
     Raises
     ------
     TypeError
-        A treebank is no file; a value of a wrong type.
+        A treebank is not a path, or a value has the wrong type.
     ValueError
         A value that is unknown, or that the kind of parser does not have.
     """

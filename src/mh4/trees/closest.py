@@ -14,9 +14,9 @@ __all__ = ["TREE_CLASSES", "TreeBuilder", "check_tree_class", "closest_tree", "k
 
 
 def known_part(heads: np.ndarray, decoder: Decoder) -> np.ndarray:
-    """Heads of which some are unknown, −1, int (n + 1,), if a tree of the decoder's class has the others.
+    """Partial heads, int (n + 1,), −1 where unknown, that some tree of the decoder's class contains.
 
-    Else those become unknown that the tree that has most of them lacks.
+    Returns ``heads`` if such a tree exists. Otherwise drops the heads missing from the tree that keeps the most.
 
     Raises
     ------

@@ -70,7 +70,7 @@ class Room(NamedTuple):
 
 
 def new_room(system: GreedySystem, templates: Templates, actions: Actions, longest: int) -> Room:
-    """Room for sentences of up to so many words."""
+    """Buffers for sentences of up to this many words."""
     candidates = new_candidates(len(system.tokens), longest)
     contexts, features = len(candidates.groups), len(templates.conjunctions)
     return Room(
@@ -86,7 +86,7 @@ def new_room(system: GreedySystem, templates: Templates, actions: Actions, longe
 
 @njit(cache=True, nogil=True)
 def score_contexts(weights, templates, words, base, contexts, room):
-    """Fill the scores of the first so many contexts."""
+    """Fill the scores of the first ``contexts`` contexts."""
     for i in range(contexts):
         count = feature_keys(
             templates,

@@ -37,7 +37,7 @@ class Weights(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def new_weights(features, cells, trained):
-    """No features, with room for about so many; ``trained``: with totals."""
+    """Empty weights with capacity for about ``features`` and ``cells``; ``trained`` adds totals."""
     size = 1024
     while size < 2 * features:
         size *= 2
@@ -78,7 +78,7 @@ def add_scores(weights, blocks, count, scores):
 
 @njit(cache=True, nogil=True)
 def with_room(weights, features, most_actions):
-    """The weights, moved to larger arrays if these are needed to update so many features, of so many actions each."""
+    """The weights, in larger arrays if an update of ``features`` features, each of ``most_actions``, needs them."""
     table, actions, totals, sizes = weights.table, weights.actions, weights.totals, weights.sizes
     grown = False
     if 2 * (sizes[FEATURES] + features) > table.shape[0]:
@@ -145,7 +145,7 @@ def update(weights, keys, count, action, change, step):
 
 @njit(cache=True, nogil=True)
 def _lists(weights, steps):
-    """Averaged weights after so many steps as keys, offsets, actions and values; zero weights are left out."""
+    """Weights averaged over ``steps`` steps as keys, offsets, actions and values, without zeros."""
     features = weights.sizes[FEATURES]
     keys = np.empty(features, np.int64)
     offsets = np.zeros(features + 1, np.int64)
@@ -190,7 +190,7 @@ def from_lists(keys, offsets, actions, values):
 
 
 def averaged_lists(weights: Weights, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The mean of the weights after each of so many steps: keys, int64 (F,), offsets, int64 (F + 1,), actions, values.
+    """The weights averaged over ``steps`` steps: keys, int64 (F,), offsets, int64 (F + 1,), actions, values.
 
     The keys are those of features with any weight but 0, as hashed by `templates.feature_keys`; actions, int32, and
     values, float32, of feature f are at ``offsets[f]`` to ``offsets[f + 1] - 1``.

@@ -52,7 +52,7 @@ class Candidates(NamedTuple):
 
 
 def new_state(longest: int) -> State:
-    """Room for sentences of up to so many words."""
+    """Buffers for sentences of up to this many words."""
     size = longest + 2
     return State(
         np.zeros(COUNTERS, np.int32),
@@ -69,7 +69,7 @@ def new_state(longest: int) -> State:
 
 
 def new_candidates(tokens: int, longest: int) -> Candidates:
-    """Room for the candidates of sentences of up to so many words, with so many tokens in a context."""
+    """Buffers for the candidates of sentences of up to this many words, with this many tokens in a context."""
     count = 2 * (longest + 2) + _MOST_TRANSITIONS
     return Candidates(
         np.zeros((count, 5), np.int32),
