@@ -59,7 +59,7 @@ def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
 def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[Sentence]:
     """The sentences with that share of their heads, those of whose words the model's margins are smallest."""
     parsed = load(model, device="cpu", threads=1).parse(sentences, confidence=True)
-    margins = np.concatenate([one.confidence.margins[1:] for one in parsed if one.confidence is not None])
+    margins = np.concatenate([one.confidence.margins for one in parsed if one.confidence is not None])
     order = np.argsort(margins, kind="stable")  # NaN, of words that the model says nothing about, comes last
     hidden = np.ones(len(order), np.bool_)
     hidden[order[: round(share * len(order))]] = False

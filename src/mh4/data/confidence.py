@@ -10,25 +10,25 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """What a parser says about the reliability of a tree of n words; position 0 of arrays is no word.
+    """What a parser says about the reliability of a tree of n words; ``values[i]`` belongs to word i + 1.
 
     Attributes
     ----------
     margins
-        float64 (n+1,): how much the score of the tree falls if word d gets another head, at least 0; +inf where it can
+        float64 (n,): how much the score of the tree falls if the word gets another head, at least 0; +inf where it can
         have no other. NaN where the parser does not know.
     runners_up
-        int32 (n+1,): that other head; -1 where there is none.
+        int32 (n,): that other head; -1 where there is none.
     relations
-        float64 (n+1,): the share of each word's relation in the softmax over all relations; +inf where it was given.
+        float64 (n,): the share of each word's relation in the softmax over all relations; +inf where it was given.
     heads, words
-        float64 (n+1,): estimated probability that the head is right, and that head and relation are; None without
+        float64 (n,): estimated probability that the head is right, and that head and relation are; None without
         calibration.
     tree
         Estimated probability that all heads and relations are right; None without calibration.
     losses
-        float32 (n+1, n+1), if asked for: at [h, d] how much the score falls if h becomes the head of word d; +inf where
-        it cannot.
+        float32 (n+1, n), if asked for: in row h how much the score falls if h (0 is the root) becomes the head of the
+        word; +inf where it cannot.
     """
 
     margins: np.ndarray
@@ -60,15 +60,15 @@ class Confidence:
     __hash__ = None  # type: ignore[assignment]
 
     def alternatives(self, word: int) -> list[tuple[int, float]]:
-        """Other heads that a word could have, each with the score that it costs, the cheapest first.
+        """Other heads that a word (1 … n) could have, each with the score that it costs, the cheapest first.
 
         All of them with `losses`, else the runner-up alone.
         """
         if self.losses is None:
-            runner_up = int(self.runners_up[word])
-            return [] if runner_up < 0 else [(runner_up, float(self.margins[word]))]
-        losses = self.losses[:, word]
-        others = np.arange(len(losses)) != self.runners_up[word]  # which comes first of those that cost as little
+            runner_up = int(self.runners_up[word - 1])
+            return [] if runner_up < 0 else [(runner_up, float(self.margins[word - 1]))]
+        losses = self.losses[:, word - 1]
+        others = np.arange(len(losses)) != self.runners_up[word - 1]  # which comes first of those that cost as little
         return [(h, float(losses[h])) for h in np.lexsort((others, losses)).tolist() if losses[h] < np.inf]
 
 

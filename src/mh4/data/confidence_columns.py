@@ -14,6 +14,7 @@ import numpy as np
 from .blocks import comment_name
 from .confidence import Confidence, with_entries
 from .sentence import Sentence
+from .word import Word
 
 WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextHead"
 TREE = "tree_confidence"
@@ -59,7 +60,7 @@ def with_confidence(sentence: Sentence) -> Sentence:
     found, sentence = sentence.confidence, without_confidence(sentence)
     if found is None:
         return sentence
-    misc = [with_entries(old, _entries(found, d)) for d, old in enumerate(sentence.misc, start=1)]
+    misc = [with_entries(old, _entries(found, i)) for i, old in enumerate(sentence.misc)]
     noted = sentence.replace(misc=misc)
     return noted if found.tree is None else noted.with_comment(TREE, shown(found.tree))
 
@@ -73,12 +74,12 @@ def without_confidence(sentence: Sentence) -> Sentence:
     return sentence
 
 
-def _entries(found: Confidence, word: int) -> dict[str, str]:
+def _entries(found: Confidence, i: int) -> dict[str, str]:
     """In the order of the alphabet."""
-    margin, runner_up = float(found.margins[word]), int(found.runners_up[word])
+    margin, runner_up = float(found.margins[i]), int(found.runners_up[i])
     entries: dict[str, str] = {}
-    if found.words is not None and found.heads is not None and not isnan(found.words[word]):
-        entries |= {WORD: shown(found.words[word]), HEAD: shown(found.heads[word])}
+    if found.words is not None and found.heads is not None and not isnan(found.words[i]):
+        entries |= {WORD: shown(found.words[i]), HEAD: shown(found.heads[i])}
     if isfinite(margin) and runner_up >= 0:
         entries |= {MARGIN: shown(margin), NEXT_HEAD: str(runner_up)}
     return entries
@@ -102,7 +103,7 @@ def without_uncertain(sentence: Sentence, least: float, given: Sentence | None =
     """
     found = sentence.confidence
     words = None if found is None else found.words
-    sure = np.zeros(len(sentence), bool) if words is None else words[1:] >= least  # false for NaN
+    sure = np.zeros(len(sentence), bool) if words is None else words >= least  # false for NaN
     known = np.zeros(len(sentence), bool) if given is None else given.heads >= 0
     heads = np.where(sure | known, sentence.heads, -1)
     before = ("_",) * len(sentence) if given is None else given.relations
@@ -174,27 +175,27 @@ def least_certain(sentences: Iterable[Sentence], count: int) -> list[UncertainWo
     Words of which the parser says nothing, and those that can have no other head, as a given one, are left out.
     """
     certainties = (
-        (float(words[d]), float(sentence.confidence.margins[d]), number, d, sentence)
+        (float(words[i]), float(sentence.confidence.margins[i]), number, i, sentence)
         for number, sentence in enumerate(sentences)
         if sentence.confidence is not None and (words := sentence.confidence.words) is not None
-        for d in range(1, len(words))
-        if words[d] < 1 and sentence.confidence.margins[d] < np.inf  # false for NaN
+        for i in range(len(words))
+        if words[i] < 1 and sentence.confidence.margins[i] < np.inf  # false for NaN
     )
     found = heapq.nsmallest(count, certainties, key=lambda one: one[:4])
-    return [_uncertain(sentence, d, confidence) for confidence, _, _, d, sentence in found]
+    return [_uncertain(sentence[i], confidence) for confidence, _, _, i, sentence in found]
 
 
-def _uncertain(sentence: Sentence, d: int, confidence: float) -> UncertainWord:
-    word = sentence[d - 1]
+def _uncertain(word: Word, confidence: float) -> UncertainWord:
+    sentence = word.sentence
 
     def named(head: int) -> str:
         return "0" if head == 0 else f"{head} {sentence.forms[head - 1]}"
 
     return UncertainWord(
         sentence.source,
-        sentence.line_of(d),
+        sentence.line_of(word.id),
         sentence.label,
-        d,
+        word.id,
         word.form,
         "_" if word.head is None else named(word.head),
         word.deprel or "_",

@@ -29,14 +29,14 @@ def doubts(confidence: Confidence | None) -> list[Doubt]:
     if confidence is None or confidence.heads is None:
         return []
     found = np.flatnonzero(confidence.heads < SURE).tolist()  # false for NaN
-    return [Doubt(d, float(confidence.heads[d]), int(confidence.runners_up[d])) for d in found if d]
+    return [Doubt(i + 1, float(confidence.heads[i]), int(confidence.runners_up[i])) for i in found]
 
 
 def strength(confidence: Confidence | None, word: int) -> float:
     """Probability of a head, 1 where nothing is known."""
-    if confidence is None or confidence.heads is None or np.isnan(confidence.heads[word]):
+    if confidence is None or confidence.heads is None or np.isnan(confidence.heads[word - 1]):
         return 1.0
-    return float(confidence.heads[word])
+    return float(confidence.heads[word - 1])
 
 
 def noted(doubt: Doubt, words: Sequence[str]) -> str:

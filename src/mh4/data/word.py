@@ -140,7 +140,7 @@ class Word(Guided):
 
     def _confidence(self, name: str) -> float | None:
         values = getattr(self.sentence.confidence, name, None)
-        return None if values is None or np.isnan(values[self.id]) else float(values[self.id])
+        return None if values is None or np.isnan(values[self.index]) else float(values[self.index])
 
     def to_dict(self) -> dict[str, Any]:
         """All of the word, for JSON."""

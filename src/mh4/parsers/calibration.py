@@ -134,7 +134,7 @@ class Calibration:
         for prediction, own in zip(predictions, compared, strict=True):
             if not np.isnan(own.margins).any():
                 applied = fitted.applied(prediction.confidence)  # type: ignore[arg-type]
-                sums.append(_log_product(np.where(own.relation_known, applied.words[1:], applied.heads[1:])))  # type: ignore[index]
+                sums.append(_log_product(np.where(own.relation_known, applied.words, applied.heads)))  # type: ignore[index]
                 whole.append(bool((own.head_right & (own.relation_right | ~own.relation_known)).all()))
         return replace(fitted, trees=Curve.fit(np.array(sums), np.array(whole)))
 
@@ -144,8 +144,8 @@ class Calibration:
         relations = np.where(found.relations == np.inf, 1.0, self.relations(found.relations))
         words = heads * relations
         tree = None
-        if not np.isnan(words[1:]).any():
-            tree = min(float(self._of_trees(np.array(_log_product(words[1:])))), float(words[1:].min()))
+        if not np.isnan(words).any():
+            tree = min(float(self._of_trees(np.array(_log_product(words)))), float(words.min()))
         return replace(found, heads=heads, words=words, tree=tree)
 
     @cached_property
@@ -220,8 +220,8 @@ class Compared(NamedTuple):
         heads, relations = prediction.tree
         pairs = list(zip(relations, gold.relations, strict=True))
         return cls(
-            found.margins[1:],
-            found.relations[1:],
+            found.margins,
+            found.relations,
             heads == gold.heads,
             np.array([a == b for a, b in pairs]),
             np.array([UNKNOWN not in pair for pair in pairs]),

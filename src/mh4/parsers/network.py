@@ -306,11 +306,13 @@ class NetworkParser(Parser, Generic[C, S]):
         return predictions
 
     def _confidence(self, found: Found, relations: TreeRelations) -> Confidence:
-        shares = np.concatenate([[np.nan], np.where(relations.given, np.inf, np.exp(relations.logs))])
+        shares = np.where(relations.given, np.inf, np.exp(relations.logs))
         if found.margins is None:
             unknown = np.full(len(shares), np.nan), np.full(len(shares), -1, np.int32)
             return Confidence(*unknown, shares)
-        confidence = Confidence(found.margins.values, found.margins.heads, shares, losses=found.losses)
+        _, margins, runners_up = found.margins
+        losses = None if found.losses is None else found.losses[:, 1:]
+        confidence = Confidence(margins[1:], runners_up[1:], shares, losses=losses)
         return confidence if self.calibration is None else self.calibration.applied(confidence)
 
     def _check_relations(self, unique: tuple[str, ...]) -> list[str]:

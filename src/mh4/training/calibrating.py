@@ -109,9 +109,9 @@ def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -
     """
     own = Compared.of(prediction, gold)
     found = calibration.applied(prediction.confidence)  # type: ignore[arg-type]
-    words = np.where(own.relation_known, found.words[1:], np.nan)  # type: ignore[index]
+    words = np.where(own.relation_known, found.words, np.nan)  # type: ignore[index]
     right = own.head_right & own.relation_right | ~own.relation_known
-    return own.margins, found.heads[1:], words, own.head_right, right  # type: ignore[index]
+    return own.margins, found.heads, words, own.head_right, right  # type: ignore[index]
 
 
 def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:

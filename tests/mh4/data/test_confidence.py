@@ -21,11 +21,11 @@ TEXT = """\
 
 """
 FOUND = Confidence(
-    margins=np.array([np.inf, 3.14159, 0.0, np.inf, np.nan]),
-    runners_up=np.array([-1, 3, 4, -1, -1], np.int32),
-    relations=np.array([np.nan, 0.9, 0.8, np.inf, 0.7]),
-    heads=np.array([np.nan, 0.97, 0.5, 1.0, np.nan]),
-    words=np.array([np.nan, 0.95, 0.4, 1.0, np.nan]),
+    margins=np.array([3.14159, 0.0, np.inf, np.nan]),
+    runners_up=np.array([3, 4, -1, -1], np.int32),
+    relations=np.array([0.9, 0.8, np.inf, 0.7]),
+    heads=np.array([0.97, 0.5, 1.0, np.nan]),
+    words=np.array([0.95, 0.4, 1.0, np.nan]),
     tree=0.25,
 )
 TREE = Annotation(np.array([2, 3, 0, 3]), ("det", "nsubj", "root", "punct"), score=12.5, confidence=FOUND)
@@ -48,9 +48,9 @@ def test_words_say_how_sure_the_parser_is(parsed):
 
 
 def test_all_alternatives_come_by_their_cost():
-    losses = np.full((4, 4), np.inf, np.float32)
-    losses[[0, 1, 3], 2] = 5.0, 0.5, 5.0
-    found = Confidence(np.full(4, 0.5), np.array([-1, -1, 1, -1]), np.full(4, 0.9), losses=losses)
+    losses = np.full((4, 3), np.inf, np.float32)
+    losses[[0, 1, 3], 1] = 5.0, 0.5, 5.0
+    found = Confidence(np.full(3, 0.5), np.array([-1, 1, -1]), np.full(3, 0.9), losses=losses)
     assert found.alternatives(2) == [(1, 0.5), (0, 5.0), (3, 5.0)]
     assert found.alternatives(1) == []
 
@@ -122,13 +122,7 @@ def test_limits_are_inclusive(parsed):
 
 def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_first_word():
     def sentence(number, words, margins):
-        found = Confidence(
-            np.array([np.inf, *margins]),
-            np.array([-1, *[0] * len(words)]),
-            np.ones(4),
-            np.ones(4),
-            np.array([1, *words]),
-        )
+        found = Confidence(np.array(margins), np.zeros(3, np.int32), np.ones(3), np.ones(3), np.array(words))
         plain = Sentence.from_words(["a", "b", "c"], number=number)
         return plain.replace(heads=[2, 0, 2], confidence=found)
 
@@ -170,7 +164,7 @@ def test_what_an_earlier_parser_said_goes(parsed):
 
 
 def test_words_that_can_have_no_other_head_are_not_uncertain(parsed):
-    found = replace(FOUND, words=np.array([np.nan, 0.95, 0.4, 0.3, np.nan]))
+    found = replace(FOUND, words=np.array([0.95, 0.4, 0.3, np.nan]))
     words = least_certain([parsed.replace(heads=parsed.heads, confidence=found)], 10)
     assert [word.id for word in words] == [2, 1]
 

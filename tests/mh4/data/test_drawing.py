@@ -238,11 +238,11 @@ def test_errors(draw, forms, heads, relations, message):
 PARSED = np.array([-1, 2, 4, 2, 0, 4, 9, 9, 9, 3, 4])
 PARSED_RELATIONS = [*RELATIONS[:2], "conj", *RELATIONS[3:]]
 CONFIDENCE = Confidence(
-    margins=np.array([np.inf, 11.2, 4.0, 0.3, 10.2, 3.2, 6.3, 9.8, 5.9, 0.3, 5.7]),
-    runners_up=np.array([-1, 3, 3, 5, 10, 2, 4, 6, 7, 5, 2], np.int32),
-    relations=np.full(11, 0.9),
-    heads=np.where(np.isin(np.arange(11), [3, 9]), 0.55, 0.99),
-    words=np.full(11, 0.5),
+    margins=np.array([11.2, 4.0, 0.3, 10.2, 3.2, 6.3, 9.8, 5.9, 0.3, 5.7]),
+    runners_up=np.array([3, 3, 5, 10, 2, 4, 6, 7, 5, 2], np.int32),
+    relations=np.full(10, 0.9),
+    heads=np.where(np.isin(np.arange(1, 11), [3, 9]), 0.55, 0.99),
+    words=np.full(10, 0.5),
 )
 DOUBTFUL = """\
     ╭─────▶ Te        det
@@ -261,7 +261,7 @@ def test_doubtful_heads_in_the_terminal():
     assert draw_text(FORMS, PARSED, PARSED_RELATIONS, confidence=CONFIDENCE) == DOUBTFUL
     marked = draw_text(FORMS, PARSED, PARSED_RELATIONS, markup=True, confidence=CONFIDENCE)
     assert Text.from_markup(marked).plain.replace(" \n", "\n").rstrip() == DOUBTFUL
-    alone = Confidence(*(np.array([np.nan, x]) for x in (1.0, 0)), np.full(2, 0.5), heads=np.array([np.nan, 0.5]))
+    alone = Confidence(np.ones(1), np.zeros(1, np.int32), np.full(1, 0.5), heads=np.full(1, 0.5))
     assert draw_text(["a"], [-1, 0], confidence=alone) == "●╌▶ a   50%  ╌ ●"
 
 
@@ -307,6 +307,6 @@ def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
 
 
 def test_heads_of_just_enough_certainty_are_not_doubted():
-    heads = np.array([np.nan, 0.9, 0.8999, np.nan])
-    found = Confidence(np.ones(4), np.array([-1, 2, 0, -1]), np.ones(4), heads, heads)
+    heads = np.array([0.9, 0.8999, np.nan])
+    found = Confidence(np.ones(3), np.array([2, 0, -1]), np.ones(3), heads, heads)
     assert doubts(found) == [(2, 0.8999, 0)]

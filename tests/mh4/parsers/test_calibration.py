@@ -46,11 +46,11 @@ def predictions(seed, count=200, n=10):
     found, golds = [], []
     heads = np.array([0, *[1] * (n - 1)], np.int32)
     for _ in range(count):
-        margins, shares = rng.exponential(2.0, n + 1), rng.uniform(0.5, 1.0, n + 1)
-        wrong = rng.random(n + 1) < 2 ** (-1 - margins)
-        gold_heads = np.where(wrong[1:], 2, heads)
-        gold_relations = tuple("x" if p < s else "y" for p, s in zip(rng.random(n), shares[1:], strict=True))
-        found.append(Annotation(heads, ("x",) * n, confidence=Confidence(margins, np.zeros(n + 1, np.int32), shares)))
+        margins, shares = rng.exponential(2.0, n), rng.uniform(0.5, 1.0, n)
+        wrong = rng.random(n) < 2 ** (-1 - margins)
+        gold_heads = np.where(wrong, 2, heads)
+        gold_relations = tuple("x" if p < s else "y" for p, s in zip(rng.random(n), shares, strict=True))
+        found.append(Annotation(heads, ("x",) * n, confidence=Confidence(margins, np.zeros(n, np.int32), shares)))
         golds.append(Sentence.from_words(["w"] * n).replace(heads=gold_heads, relations=gold_relations))
     return found, golds
 
@@ -60,9 +60,9 @@ def test_probabilities_are_shares_of_what_is_right():
     assert calibration.words == 2000
     found, golds = predictions(2)
     applied = [calibration.applied(one.confidence) for one in found]
-    heads = np.concatenate([one.heads[1:] for one in applied])
-    words = np.concatenate([one.words[1:] for one in applied])
-    margins = np.concatenate([one.confidence.margins[1:] for one in found])
+    heads = np.concatenate([one.heads for one in applied])
+    words = np.concatenate([one.words for one in applied])
+    margins = np.concatenate([one.confidence.margins for one in found])
     assert abs(heads - (1 - 2 ** (-1 - margins))).mean() < 0.04
     right = np.concatenate([one.heads == gold.heads for one, gold in zip(found, golds, strict=True)])
     both = right & np.concatenate([np.array(gold.relations) == "x" for gold in golds])
@@ -73,24 +73,22 @@ def test_probabilities_are_shares_of_what_is_right():
 
 def test_what_was_given_is_certain_and_what_is_not_known_stays_so():
     calibration = Calibration.fit(*predictions(1))
-    found = Confidence(
-        np.array([np.inf, np.inf, 1.0, np.nan]), np.array([-1, -1, 1, -1]), np.array([np.nan, np.inf, 0.9, 0.9])
-    )
+    found = Confidence(np.array([np.inf, 1.0, np.nan]), np.array([-1, 1, -1]), np.array([np.inf, 0.9, 0.9]))
     applied = calibration.applied(found)
-    assert applied.words[1] == applied.heads[1] == 1
-    assert applied.words[2] == applied.heads[2] * calibration.relations(np.array([0.9]))[0]
-    assert np.isnan(applied.words[3])
+    assert applied.words[0] == applied.heads[0] == 1
+    assert applied.words[1] == applied.heads[1] * calibration.relations(np.array([0.9]))[0]
+    assert np.isnan(applied.words[2])
     assert applied.tree is None
 
 
 def test_a_tree_is_as_certain_as_its_words():
     calibration = Calibration.fit(*predictions(1))
     assert calibration.trees.at[-1] < 0  # of no tree were all words as good as certain
-    certain, doubtful = (np.array([np.inf, margin, np.inf]) for margin in (np.inf, 0.5))
-    relations, runners_up = np.array([np.nan, np.inf, np.inf]), np.array([-1, 2, -1])
+    certain, doubtful = (np.array([margin, np.inf]) for margin in (np.inf, 0.5))
+    relations, runners_up = np.array([np.inf, np.inf]), np.array([2, -1])
     assert calibration.applied(Confidence(certain, runners_up, relations)).tree == 1
     applied = calibration.applied(Confidence(doubtful, runners_up, relations))
-    assert 0 < applied.tree <= applied.words[1] < 1
+    assert 0 < applied.tree <= applied.words[0] < 1
 
 
 def test_too_few_words_are_an_error():
@@ -149,7 +147,7 @@ def compared(relation_known, heads_right=0.8, relation_right=0.5, sentences=40, 
     heads = np.array([0, *[1] * (n - 1)], np.int32)
     found, golds = [], []
     for _ in range(sentences):
-        certainty = Confidence(rng.exponential(2.0, n + 1), np.zeros(n + 1, np.int32), rng.uniform(0.5, 1.0, n + 1))
+        certainty = Confidence(rng.exponential(2.0, n), np.zeros(n, np.int32), rng.uniform(0.5, 1.0, n))
         found.append(Annotation(heads, ("x",) * n, confidence=certainty))
         names = np.where(rng.random(n) < relation_right, "x", "y")
         names[rng.random(n) >= relation_known] = "_"
@@ -192,7 +190,7 @@ def test_a_tree_may_be_right_though_some_of_its_relations_are_not_known():
     known = np.array([name != "_" for name in golds[0].relations])
     one = Calibration.fit(found[:1] * 3, golds[:1] * 3)  # of one tree the largest sum is that of all
     applied = one.applied(found[0].confidence)
-    expected = np.log(np.where(known, applied.words[1:], applied.heads[1:])).sum()
+    expected = np.log(np.where(known, applied.words, applied.heads)).sum()
     assert one.trees.at == (pytest.approx(expected, abs=1e-5),)
 
 

@@ -74,7 +74,7 @@ def test_given_heads_are_certain_and_the_others_are_so_given_them(parser, dev):
     assert [word.alternatives for word in found[:2]] == [[], []]
     bonus = given_heads_bonus([given.padded_heads], len(given) + 2)[0]
     margins = parser.decoder.margins(parser.score([sentence])[0], bonus)
-    np.testing.assert_allclose(found.confidence.margins[3:], margins.values[3:], atol=1e-3)
+    np.testing.assert_allclose(found.confidence.margins[2:], margins.values[3:], atol=1e-3)
 
 
 def test_heads_that_no_tree_has_are_an_error_of_their_sentence(parser, dev):

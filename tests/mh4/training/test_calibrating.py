@@ -42,7 +42,7 @@ def predicted(right, margin=1.0):
     """A sentence of 20 words, some with the gold head, all with the gold relation, and the gold tree."""
     gold = np.array([0, *[1] * 19], np.int32)
     heads = np.where(np.arange(20) < right, gold, 2)
-    certainty = Confidence(np.full(21, margin), np.zeros(21, np.int32), np.full(21, 0.5))
+    certainty = Confidence(np.full(20, margin), np.zeros(20, np.int32), np.full(20, 0.5))
     names = ("x",) * 20
     return (
         Annotation(heads, names, confidence=certainty),
