@@ -133,16 +133,19 @@ class Calibration:
         sums, whole = [], []
         for prediction, own in zip(predictions, compared, strict=True):
             if not np.isnan(own.margins).any():
-                applied = fitted.applied(prediction.confidence)  # type: ignore[arg-type]
-                sums.append(_log_product(np.where(own.relation_known, applied.words, applied.heads)))  # type: ignore[index]
+                heads_of, words_of = fitted.probabilities(own.margins, own.relations)
+                sums.append(_log_product(np.where(own.relation_known, words_of, heads_of)))
                 whole.append(bool((own.head_right & (own.relation_right | ~own.relation_known)).all()))
         return replace(fitted, trees=Curve.fit(np.array(sums), np.array(whole)))
 
+    def probabilities(self, margins: np.ndarray, relations: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """`Confidence.heads` and `Confidence.words`; a head or relation without an alternative is certain."""
+        heads = np.where(margins == np.inf, 1.0, self.heads(margins))
+        return heads, heads * np.where(relations == np.inf, 1.0, self.relations(relations))
+
     def applied(self, found: Confidence) -> Confidence:
-        """The same with probabilities. What has no alternative is certain."""
-        heads = np.where(found.margins == np.inf, 1.0, self.heads(found.margins))
-        relations = np.where(found.relations == np.inf, 1.0, self.relations(found.relations))
-        words = heads * relations
+        """The same with probabilities."""
+        heads, words = self.probabilities(found.margins, found.relations)
         tree = None
         if not np.isnan(words).any():
             tree = min(float(self._of_trees(np.array(_log_product(words)))), float(words.min()))

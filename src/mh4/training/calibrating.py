@@ -108,10 +108,9 @@ def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -
     Where the gold relation is not known, the confidence in the word is NaN, and it does not count as wrong.
     """
     own = Compared.of(prediction, gold)
-    found = calibration.applied(prediction.confidence)  # type: ignore[arg-type]
-    words = np.where(own.relation_known, found.words, np.nan)  # type: ignore[index]
+    heads, words = calibration.probabilities(own.margins, own.relations)
     right = own.head_right & own.relation_right | ~own.relation_known
-    return own.margins, found.heads, words, own.head_right, right  # type: ignore[index]
+    return own.margins, heads, np.where(own.relation_known, words, np.nan), own.head_right, right
 
 
 def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:
