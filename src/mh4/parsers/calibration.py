@@ -131,7 +131,7 @@ class Calibration:
         heads = Curve.fit(together.margins[finite], together.head_right[finite])
         fitted = cls(heads, _relation_curve(together, predictions), Curve((0.0,), (0.0,)), words)
         sums, whole = [], []
-        for prediction, own in zip(predictions, compared, strict=True):
+        for own in compared:
             if not np.isnan(own.margins).any():
                 heads_of, words_of = fitted.probabilities(own.margins, own.relations)
                 sums.append(_log_product(np.where(own.relation_known, words_of, heads_of)))
