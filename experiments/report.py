@@ -43,6 +43,7 @@ from mh4.cli.bench.report import plot_decoders
 from mh4.data.files import atomic_output
 from mh4.parsers.config import ChartConfig, as_dict
 
+FORMER = "`feature_weight` was the weight of an auxiliary task, morphological features, that the program no longer has."
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 BENCH_COMMAND = "mh4 bench all -o experiments/results/performance MODEL TREEBANK"
 STYLE = """
@@ -220,6 +221,8 @@ def preset_section(results: list[Result], preset: str) -> Section:
     section = Section(f"Preset {preset}")
     settings = _changed_settings(results, preset)
     section.text.append(f"Settings that are not the published ones: {settings}." if settings else "Published settings.")
+    if "feature_weight" in settings:
+        section.text.append(FORMER)
     section.items = [f"`{command}`" for command in grid_commands(results, preset)]
     section.tables = [
         *table4_systems.make_tables(results, preset),
@@ -244,7 +247,7 @@ def preset_section(results: list[Result], preset: str) -> Section:
 
 def _changed_settings(results: list[Result], preset: str) -> str:
     """Settings of networks and of training that the runs of a preset have and that are not the defaults."""
-    defaults = _by_name(as_dict(ChartConfig()))
+    defaults = _by_name(as_dict(ChartConfig())) | {"feature_weight": 0.0}  # of earlier versions
     changed = {
         f"{name}={value}"
         for result in results

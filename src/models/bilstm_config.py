@@ -18,7 +18,7 @@ class BiLSTMConfig(EncoderConfig):
     Attributes
     ----------
     tagger_layer
-        Layer of the sentence BiLSTM that tags and morphological features are predicted from, counted from 1; 0 stands
+        Layer of the sentence BiLSTM that tags and other columns are predicted from, counted from 1; 0 stands
         for the last one, as published.
     characters
         Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding

@@ -44,8 +44,6 @@ class ParserNetwork(nn.Module, Generic[S]):
     relations, tags, tag_pairs : int
         Number of relations, of UPOS tags and of UPOS|XPOS pairs; tags are auxiliary, and predicted if their loss has a
         weight.
-    features : int
-        Number of morphological features; predicted if their loss has a weight.
     columns : Classes, optional
         Of the columns that are annotated, if any is.
     """
@@ -59,7 +57,6 @@ class ParserNetwork(nn.Module, Generic[S]):
         relations: int,
         tags: int,
         tag_pairs: int,
-        features: int,
         columns: Classes | None = None,
     ) -> None:
         super().__init__()
@@ -70,9 +67,6 @@ class ParserNetwork(nn.Module, Generic[S]):
             Classifier(encoder.size, config.mlp, classes, config.mlp_dropout)
             for classes in ((tags, tag_pairs) if weights.tagger_weight else ())
         )
-        self.features = None
-        if weights.feature_weight and features:
-            self.features = Classifier(encoder.size, config.mlp, features, config.mlp_dropout)
         self.annotator = (
             None if columns is None else Annotator(config, weights, encoder.size + encoder.word_size, columns)
         )

@@ -23,15 +23,12 @@ class LossWeights:
     ----------
     labeler_weight, tagger_weight
         Of relations, and of UPOS and of UPOS|XPOS as auxiliary tasks.
-    feature_weight
-        Of morphological features (FEATS) as an auxiliary task, which the published model does not have.
     analysis_weight, lemma_weight
         Of UPOS, XPOS and FEATS together, and of lemmas; without a weight, they are not predicted.
     """
 
     tagger_weight: Weight = 0.2
     labeler_weight: Weight = 1.0
-    feature_weight: Weight = 0.0
     analysis_weight: Weight = 0.0
     lemma_weight: Weight = 0.0
 

@@ -20,7 +20,7 @@ def test_runs_with_and_without_columns(treebank):
     assert from_dict(settings_of(run)).weights.annotates
     weights = from_dict(settings_of(alone)).weights
     assert not weights.annotates
-    assert (weights.tagger_weight, weights.feature_weight) == (0.2, 0.1)
+    assert weights.tagger_weight == 0.2
 
 
 def test_models_are_scored_on_words_alone(annotating_model, small_treebanks, tmp_path):

@@ -221,6 +221,9 @@ def test_results_of_other_settings_are_not_taken_for_these(treebank, options):
     del saved["training"]["weight_average"]  # a setting that came later
     assert same_settings(run, saved)
     assert not same_settings(run, saved | {"unknown": 1})
+    weights = saved["weights"] | {"feature_weight": 0.0}  # as before format 4
+    assert same_settings(run, saved | {"weights": weights})
+    assert not same_settings(run, saved | {"weights": weights | {"feature_weight": 0.1}})
 
 
 def test_treebanks_on_the_command_line(treebank, tmp_path):

@@ -23,6 +23,7 @@ from .systems import get_system
 # Of the model folder. Format 1 had no kinds, format 2 a weight for each column of an analysis; up to format 3 encoder,
 # scorers and weights of losses were one part, `network`.
 FORMAT = 4
+FORMER = "feature_weight"  # a setting of earlier versions; parsing never depended on it
 # What was part of the program up to format 3, and not of the model.
 COLUMNS_UP_TO_3 = {
     "form_weight": 0.5,
@@ -319,6 +320,8 @@ def from_dict(data: Mapping[str, Any]) -> Config:
         values["network"] = _with_analysis_weight(network)
     if found <= 3 and kind != PerceptronConfig.kind:
         values = _in_today_s_parts(KINDS[kind], values)
+    elif isinstance(weights := values.get("weights"), dict):
+        values["weights"] = {name: weight for name, weight in weights.items() if name != FORMER}
     return checked(KINDS[kind], json.dumps(values))
 
 
@@ -338,6 +341,7 @@ def _in_today_s_parts(config_type: type[Config], values: Mapping[str, Any]) -> d
         if not isinstance(own, dict):
             raise ValueError(f"{part}: must be an object; got {reprlib.repr(own)}")
         settings |= own
+    settings.pop(FORMER, None)
     return whole | _in_parts(config_type, settings)
 
 

@@ -101,7 +101,6 @@ class NetworkParser(Parser, Generic[C, S]):
                 len(vocabulary.relations),
                 len(vocabulary.tags),
                 len(vocabulary.tag_pairs),
-                len(vocabulary.features),
                 None if vocabulary.columns is None else vocabulary.columns.classes,
             )
         if weights is not None:
@@ -153,9 +152,9 @@ class NetworkParser(Parser, Generic[C, S]):
     @classmethod
     def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         definition = folder.definition(cls.config_type)
-        weights = folder.weights()
-        if not definition.config.weights.tagger_weight:  # taggers without one, which earlier versions made and saved
-            weights = {name: weight for name, weight in weights.items() if not name.startswith("taggers.")}
+        # What earlier versions saved: features as an auxiliary task, and taggers that had no weight.
+        left_out = ("features.",) if definition.config.weights.tagger_weight else ("features.", "taggers.")
+        weights = {name: weight for name, weight in folder.weights().items() if not name.startswith(left_out)}
         try:
             parser = cls(definition, choose_device(runtime.device).type, runtime.search, weights)  # type: ignore[arg-type]
         except FileError as error:

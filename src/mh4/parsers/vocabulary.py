@@ -1,11 +1,11 @@
-"""What a model predicts, as far as its training text decides: relations, tags, features, columns."""
+"""What a model predicts, as far as its training text decides: relations, tags, columns."""
 
 from __future__ import annotations
 
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict
+from dataclasses import InitVar, asdict
 from functools import cached_property
 from typing import Annotated, Any
 
@@ -30,7 +30,7 @@ def _indices(names: Iterable[str]) -> dict[str, int]:
 
 @dataclass(frozen=True, config=STRICT)
 class Vocabulary:
-    """Names of relations, tags and features, in index order.
+    """Names of relations and tags, in index order.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Vocabulary:
     relations: Names
     tags: Names
     tag_pairs: Names
-    features: Names = ()  # models made before there were any
     columns: Columns | None = None  # of models that annotate
     only_root: Names | None = None  # see `RelationPlaces`; models made before there were any keep to UD's rule
     only_words: Names | None = None
     spaced: bool = False
+    features: InitVar[Names] = ()  # of models that learnt them as an auxiliary task; ignored
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], annotates: bool = False) -> Vocabulary:
@@ -55,7 +55,6 @@ class Vocabulary:
         relations: Counter[str] = Counter()
         tags: Counter[str] = Counter()
         pairs: Counter[str] = Counter()
-        features: Counter[str] = Counter()
         for sentence in sentences:
             characters.update("".join(sentence.forms))
             relations.update(
@@ -63,7 +62,6 @@ class Vocabulary:
             )
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
-            features.update(name for names in feature_names(sentence) for name in names)
         del relations["_"]  # of arcs that are not labelled; but there has to be one
         relations = relations or Counter("_")
         only_root, only_words = (tuple(sorted(names)) for names in RelationPlaces.from_sentences(sentences))
@@ -71,7 +69,6 @@ class Vocabulary:
             tuple(by_frequency(relations)),
             tuple(by_frequency(tags)),
             tuple(by_frequency(pairs)),
-            tuple(by_frequency(features)),
             Columns.from_sentences(sentences) if annotates else None,
             only_root,
             only_words,
@@ -100,20 +97,10 @@ class Vocabulary:
         """Index of each UPOS|XPOS pair."""
         return _indices(self.tag_pairs)
 
-    @cached_property
-    def feature_index(self) -> dict[str, int]:
-        """Index of each morphological feature."""
-        return _indices(self.features)
-
 
 def tag_pair_names(sentence: Sentence) -> list[str]:
     """UPOS|XPOS of each word."""
     return [f"{upos}|{xpos}" for upos, xpos in zip(sentence.upos, sentence.xpos, strict=True)]
-
-
-def feature_names(sentence: Sentence) -> list[list[str]]:
-    """Morphological features of each word, as ``Name=Value``."""
-    return [[] if feats in ("", "_") else feats.split("|") for feats in sentence.feats]
 
 
 def _are_spaced(characters: Mapping[str, int]) -> bool:

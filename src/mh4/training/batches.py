@@ -13,7 +13,7 @@ from torch import Tensor
 from mh4.data.sentence import Sentence
 from mh4.models.devices import send_together
 from mh4.models.encoder import Batch, Encoder
-from mh4.parsers.vocabulary import Vocabulary, feature_names, tag_pair_names
+from mh4.parsers.vocabulary import Vocabulary, tag_pair_names
 
 UNLABELLED = -1
 WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
@@ -26,7 +26,7 @@ class Example:
 
     `words` is what the encoder sees, at the `cost` that it names; `heads` (n + 1,) is the gold tree or, if the parser
     cannot build it, the closest one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown),
-    `tags` and `tag_pairs` are int64 (n,), `features` is bool (n, features), without columns where they are not learnt;
+    `tags` and `tag_pairs` are int64 (n,);
     `columns` is int64 (n, 4), see `Columns.targets`, or (n, 0).
     """
 
@@ -37,26 +37,14 @@ class Example:
     relations: np.ndarray
     tags: np.ndarray
     tag_pairs: np.ndarray
-    features: np.ndarray
     columns: np.ndarray
 
     @classmethod
-    def of(
-        cls,
-        sentence: Sentence,
-        heads: np.ndarray,
-        encoder: Encoder[Any, Any],
-        vocabulary: Vocabulary,
-        learns_features: bool,
-    ) -> Example:
+    def of(cls, sentence: Sentence, heads: np.ndarray, encoder: Encoder[Any, Any], vocabulary: Vocabulary) -> Example:
         """A sentence with the tree to learn."""
-        features = np.zeros((len(sentence), len(vocabulary.features) if learns_features else 0), bool)
         columns = np.empty((len(sentence), 0), np.int64)
         if vocabulary.columns is not None:
             columns = vocabulary.columns.targets(sentence)
-        if learns_features:
-            for row, names in zip(features, feature_names(sentence), strict=True):
-                row[[vocabulary.feature_index[name] for name in names]] = True
         return cls(
             sentence,
             encoder.prepare(sentence),
@@ -65,7 +53,6 @@ class Example:
             np.array([vocabulary.relation_index.get(name, UNLABELLED) for name in sentence.relations]),
             np.array([vocabulary.tag_index[name] for name in sentence.upos]),
             np.array([vocabulary.tag_pair_index[name] for name in tag_pair_names(sentence)]),
-            features,
             columns,
         )
 
@@ -87,7 +74,6 @@ class TrainingBatch:
     relations: Tensor
     tags: Tensor
     tag_pairs: Tensor
-    features: Tensor
     columns: Tensor
 
 
@@ -145,8 +131,7 @@ def collate(examples: Sequence[Example], encoder: Encoder[Any, Any], device: tor
         np.concatenate([example.tag_pairs for example in examples]),
     )
     joined = [torch.from_numpy(array.astype(np.int64)) for array in parts]
-    features = torch.from_numpy(np.concatenate([example.features for example in examples]))
     columns = torch.from_numpy(np.concatenate([example.columns for example in examples]).astype(np.int64))
     words = encoder.collate([example.words for example in examples]).to(device)
-    sent = send_together([*joined, features, columns], device)
+    sent = send_together([*joined, columns], device)
     return TrainingBatch(words, [example.heads for example in examples], *sent)

@@ -1,4 +1,4 @@
-"""The loss of a minibatch: trees, labels, tags, morphological features and what is annotated."""
+"""The loss of a minibatch: trees, labels, tags and what is annotated."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits
 
 from mh4.models.loss import multiclass_hinge
 from mh4.models.network import Encoded, ParserNetwork
@@ -20,7 +19,7 @@ from .objectives import Objective
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch: trees, labels, tags, morphological features and what is annotated.
+    """The loss of a batch: trees, labels, tags and what is annotated.
 
     Encoder, MLPs and classifiers compute inside of what ``precision`` makes; trees are scored and losses summed in
     float32.
@@ -59,15 +58,11 @@ class BatchLoss(nn.Module):
         with self.precision():
             labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
             losses = [weights.labeler_weight * multiclass_hinge(labels, batch.relations)]
-            words = network.tagger_vectors(encoded, batch.sentence_of, batch.dependent)
             if network.taggers:
+                words = network.tagger_vectors(encoded, batch.sentence_of, batch.dependent)
                 both = zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)
                 tagged = [multiclass_hinge(tagger(words), gold) for tagger, gold in both]
                 losses.append(weights.tagger_weight * torch.stack(tagged).sum())
-            if network.features is not None:
-                scores = network.features(words)
-                binary = binary_cross_entropy_with_logits(scores, batch.features.to(scores.dtype), reduction="sum")
-                losses.append(weights.feature_weight * binary)
             if network.annotator is not None:
                 vectors = network.annotation_vectors(encoded, batch.sentence_of, batch.dependent)
                 losses.append(network.annotator.loss(vectors, batch.columns))

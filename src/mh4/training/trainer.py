@@ -107,7 +107,7 @@ class Trainer:
 
     def _examples(self, sentences: Sequence[Sentence], on_preparation: Callable[[int, int], None]) -> list[Example]:
         network = self.parser.network
-        known = network.encoder, self.parser.vocabulary, network.features is not None
+        known = network.encoder, self.parser.vocabulary
         examples, replaced = [], 0
         trees = []
         for done, sentence in enumerate(sentences):

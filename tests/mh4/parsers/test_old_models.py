@@ -1,11 +1,17 @@
 """Models written by earlier versions load and parse as they did: the folders hold what 0.1.0 wrote, and its output."""
 
+import json
+import shutil
 from operator import eq
 
 import pytest
+import torch
 from paths import GOLDEN_FOLDER
 
 from mh4.data.conllu import read_conllu
+from mh4.parsers.config import as_dict, from_dict
+from mh4.parsers.folder import ModelFolder
+from mh4.parsers.model_files import CONFIG, WEIGHTS, write_json, write_tensors
 from mh4.parsers.registry import load
 
 
@@ -29,3 +35,21 @@ def test_a_model_with_a_weight_for_each_column_finds_the_same_trees_and_fills_ev
         assert "_" not in found.upos + found.xpos + found.lemmas
         same += sum(map(eq, found.feats, expected.feats))
     assert same > 100  # of 188
+
+
+@pytest.mark.parametrize("kind", ["chart", "greedy"])
+def test_features_as_an_auxiliary_task_are_of_no_account_to_parsing(kind, tmp_path):
+    """Up to format 3 with settings in one part; in the first models of format 4 a weight of its own."""
+    source = GOLDEN_FOLDER / "models" / kind
+    folder = ModelFolder(shutil.copytree(source, tmp_path / "m"))
+    features = {"features.hidden.linear.bias": torch.zeros(3)}
+    write_tensors(folder / WEIGHTS, folder.weights() | features)
+    data = json.loads((folder / CONFIG).read_bytes())
+    data["network"]["feature_weight"] = 0.1
+    write_json(folder / CONFIG, data)
+    parser = load(folder.path, device="cpu", threads=1)
+    parser.parse_file(source / "dev.conllu", tmp_path / "out.conllu")
+    assert (tmp_path / "out.conllu").read_bytes() == (source / "dev.conllu").read_bytes()
+    today = as_dict(parser.config)
+    assert "feature_weight" not in today["weights"]
+    assert from_dict(today | {"weights": today["weights"] | {"feature_weight": 0.1}}) == parser.config

@@ -1,7 +1,6 @@
 """What a batch holds, and what an epoch."""
 
 import numpy as np
-import torch
 from small import small_config
 
 from mh4.data.conllu import read_conllu
@@ -34,8 +33,6 @@ def test_labels_are_learnt_on_gold_heads_and_trees_on_their_replacements(tmp_pat
     assert [vocabulary.relations[i] for i in batch.relations] == ["r1", "r2", "r1", "r2", "r3", "r4"]
     assert batch.words.lengths.tolist() == [2, 4]
     assert batch.tags.tolist() == batch.tag_pairs.tolist() == [0] * 6
-    assert batch.features.shape == (6, 0)
-    assert batch.features.dtype == torch.bool
 
 
 def test_only_known_arcs_with_relations_are_labelled(tmp_path):

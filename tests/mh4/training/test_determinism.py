@@ -22,7 +22,7 @@ SIZES = {"hidden": 16, "mlp": 8, "word_size": 8, "character_size": 4, "character
 SETTINGS = SIZES | {"evaluation_steps": 3, "max_steps": 6, "device": "cpu", "segmenter": False}
 KINDS = {
     "chart": {"decoder": "eisner", "preset": "balanced"},
-    "crf": {"decoder": "mst", "preset": "paper", "loss": "crf", "feature_weight": 0.1},
+    "crf": {"decoder": "mst", "preset": "paper", "loss": "crf"},
     "greedy": {"system": "arc-hybrid", "preset": "paper"},
 }
 # On two threads, three times from one seed; prints whether the weights were equal.
@@ -59,7 +59,7 @@ class Accumulations(TorchDispatchMode):
 
 LEARNING = {
     **CONFIGS,
-    "columns": changed(CONFIGS["mst"], **ANNOTATING, feature_weight=0.1, characters="all"),
+    "columns": changed(CONFIGS["mst"], **ANNOTATING, characters="all"),
     "crf": replace(CONFIGS["mst"], loss="crf"),
 }
 

@@ -17,7 +17,7 @@ from mh4.training.trainer import Trainer
 
 # Of 2 to 5 words, so that all trees can be listed; the second tree is not projective.
 TREES = ([0, 1], [2, 0, 1, 1], [2, 0, 2], [0, 1, 2, 3], [3, 1, 0, 3, 4], [2, 0], [2, 0, 4, 2], [3, 3, 0, 3, 4])
-WEIGHTS = {"labeler_weight": 0.7, "tagger_weight": 0.3, "feature_weight": 0.4}
+WEIGHTS = {"labeler_weight": 0.7, "tagger_weight": 0.3}
 
 
 @pytest.fixture
@@ -81,20 +81,14 @@ class NaiveTrainer:
         states = encoded.tagger_states[sentence_of, dependents]
         labels = network.label_scores(encoded.states, sentence_of, heads, dependents)
         tags, pairs = (tagger(states) for tagger in network.taggers)
-        features = torch.sigmoid(network.features(states))
         vocabulary = parser.vocabulary
         for row, (b, d) in enumerate(words):
             sentence = sentences[b]
-            relation, tag, fine_tag, feats = (
-                column[d - 1] for column in (sentence.relations, sentence.upos, sentence.xpos, sentence.feats)
-            )
+            relation, tag, fine_tag = (column[d - 1] for column in (sentence.relations, sentence.upos, sentence.xpos))
             total = total + WEIGHTS["labeler_weight"] * hinge(labels[row], vocabulary.relations.index(relation))
             total = total + WEIGHTS["tagger_weight"] * hinge(tags[row], vocabulary.tags.index(tag))
             pair = vocabulary.tag_pairs.index(f"{tag}|{fine_tag}")
             total = total + WEIGHTS["tagger_weight"] * hinge(pairs[row], pair)
-            for name, probability in zip(vocabulary.features, features[row], strict=True):
-                right = probability if name in feats.split("|") else 1 - probability
-                total = total - WEIGHTS["feature_weight"] * right.log()
         return total
 
     def step(self, sentences, trees):
@@ -139,12 +133,6 @@ def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_pa
     report = json.loads((tmp_path / "log.jsonl").read_text())
     words = sum(len(e.sentence) for batch in batches for e in batch)
     assert report["loss"] == pytest.approx(sum(expected) / words, abs=1e-4)
-
-
-def test_features_without_a_weight_are_not_learnt(treebank):
-    definition = Definition.learn(small_config(), list(read_conllu(treebank, trees="required")))
-    assert definition.vocabulary.features
-    assert ChartParser(definition, device="cpu").network.features is None
 
 
 def test_a_worker_without_a_sentence_has_gradients_of_zero(treebank, tmp_path):

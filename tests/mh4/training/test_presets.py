@@ -28,7 +28,7 @@ PUBLISHED_SCORERS = {"mlp": 192, "mlp_dropout": 0.3}
 PUBLISHED_WEIGHTS = {
     "tagger_weight": 0.2,
     "labeler_weight": 1.0,
-    **dict.fromkeys(("feature_weight", "analysis_weight", "lemma_weight"), 0.0),
+    **dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0),
 }
 PUBLISHED_TRAINING = {
     "seed": 1,

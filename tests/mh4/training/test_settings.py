@@ -87,18 +87,18 @@ def test_the_encoder_computes_in_the_precision_of_training(small_treebanks, tmp_
     assert all(seen)
 
 
-def test_tags_and_features_are_predicted_from_their_layer(small_treebanks, tmp_path):
-    config = changed(small_config("mst"), layers=2, tagger_layer=1, feature_weight=0.5, labeler_weight=0.0)
+def test_tags_are_predicted_from_their_layer(small_treebanks, tmp_path):
+    config = changed(small_config("mst"), layers=2, tagger_layer=1, labeler_weight=0.0)
     trainer = trainer_of(config, small_treebanks, tmp_path)
     network = trainer.parser.network.eval()
     batch = trainer.collate(range(4))
     encoded = network.encode(batch.words)
     assert not torch.equal(encoded.states, encoded.tagger_states)
     seen = []
-    for module in (*network.taggers, network.features):
+    for module in network.taggers:
         module.register_forward_pre_hook(lambda _, given: seen.append(given[0]))
     trainer.batch_loss._others(encoded, batch)
-    assert len(seen) == 3
+    assert len(seen) == 2
     for words in seen:
         assert torch.equal(words, encoded.tagger_states[batch.sentence_of, batch.dependent])
 
