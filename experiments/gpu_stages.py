@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from benchmark import machine
+from operations import count_operations
 
-from mh4.cli.bench.report import machine
 from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.sample import read_sample
 from mh4.parsers.config import ChartConfig, make_config
@@ -116,7 +117,8 @@ def training(setting: Setting) -> dict[str, Any]:
         preset, _, precision = name.partition(" ")
         settings = {**PRESETS[preset], **setting.size.settings, "precision": precision or "fp32"}
         with Utilisation() as utilisation:
-            measured[name] = time_training(treebank, DECODER, steps, "cuda", None, settings, True)
+            measured[name] = time_training(treebank, DECODER, steps, "cuda", None, settings)
+        measured[name] |= count_operations(treebank, DECODER, "cuda", settings)
         measured[name]["utilisation"] = utilisation.mean
     return {"presets": measured}
 

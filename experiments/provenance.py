@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from benchmark import PACKAGES, processor
 
-from mh4.cli.bench.report import PACKAGES, processor
 from mh4.models.devices import choose_device
 
 

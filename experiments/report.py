@@ -23,6 +23,8 @@ import table1_features
 import table2_features
 import table4_systems
 import tables56_test_las
+from benchmark import RESULTS as BENCHMARKS
+from benchmark import plot_decoders
 from grid_results import (
     PLAN,
     RESULTS,
@@ -38,14 +40,12 @@ from published import DEV_UAS
 from report_plots import plot_curves, plot_recall, plot_uas
 from table4_systems import mean_uas, systems_of, treebanks_of
 
-from mh4.cli.bench.report import RESULTS as BENCHMARKS
-from mh4.cli.bench.report import plot_decoders
 from mh4.data.files import atomic_output
 from mh4.parsers.config import ChartConfig, as_dict
 
 FORMER = "`feature_weight` was the weight of an auxiliary task, morphological features, that the program no longer has."
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
-BENCH_COMMAND = "mh4 bench all -o experiments/results/performance MODEL TREEBANK"
+BENCH_COMMAND = "python experiments/benchmark.py -o experiments/results/performance MODEL TREEBANK"
 STYLE = """
 body { font: 15px/1.5 system-ui, sans-serif; color: #1a1a1a; background: #fff; max-width: 60rem; margin: 2rem auto;
   padding: 0 1rem; }

@@ -3,7 +3,7 @@
     python experiments/results_sections.py            # writes each section between its two markers
     python experiments/results_sections.py --check    # exit status 1 if docs/results.md has others
 
-Performance is what ``mh4 bench all -o experiments/results/performance`` measured, accuracy what `grid.py` did.
+Performance is what `benchmark.py` measured, accuracy what `grid.py` did.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ import argparse
 import json
 from pathlib import Path
 
+from benchmark import RESULTS as PERFORMANCE
+from benchmark import performance_markdown
 from grid_results import RESULTS, Result, group_runs, mean_deviation, read_results
 from published import DEV_UAS
 from table4_systems import systems_of, treebanks_of
 
-from mh4.cli.bench.report import RESULTS as PERFORMANCE
-from mh4.cli.bench.report import performance_markdown
 from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 

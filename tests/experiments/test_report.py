@@ -268,7 +268,7 @@ def test_report(folder):
         "A Processor, 2 cores",
         "0123abc",
         "Table 5",
-        "mh4 bench all",
+        "experiments/benchmark.py",
         "learning_rate=0.001",
     ):
         assert text in markdown

@@ -10,6 +10,7 @@ every place where a real GPU would be waited for. It shows nothing of speed, nor
 
 from __future__ import annotations
 
+import sys
 import traceback
 from collections import Counter
 from collections.abc import Iterator
@@ -26,7 +27,6 @@ from torch.utils import _foreach_utils
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils._pytree import tree_leaves
 
-from mh4.cli.bench import operations
 from mh4.models import randomness
 
 FEWEST = 10_000  # storages that are gone may be remembered
@@ -265,7 +265,8 @@ class PretendGPU(TorchFunctionMode):
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
             stack.enter_context(mock.patch.object(randomness, "Generator", on_device))
-            stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))
+            if operations := sys.modules.get("operations"):  # of the experiments
+                stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))
             for module in (clip_grad, _foreach_utils):
                 stack.enter_context(mock.patch.object(module, "_group_tensors_by_device_and_dtype", by_device))
             try:

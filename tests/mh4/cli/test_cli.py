@@ -231,28 +231,9 @@ def test_bench_stages(command, small_treebanks, small_model):
     assert "decode" in report["share"]
 
 
-def test_bench_read(small_treebanks, run):
-    report = json.loads(run("bench", "read", small_treebanks[0], "--repeats", "1", "--json").stdout)
-    assert report["words"] == sum(map(len, read_conllu(small_treebanks[0])))
-    assert set(report["words_per_cpu_second"]) == {"read", "write"}
-    assert min(report["words_per_cpu_second"].values()) > 0
-    assert b"words per CPU second" in run("bench", "read", small_treebanks[0], "--repeats", "1").stdout
-
-
-@pytest.mark.parametrize("name", ["read", "parse", "memory"])
-def test_nothing_to_bench(name, run, small_model, tmp_path):
+def test_nothing_to_bench(run, small_model, tmp_path):
     (tmp_path / "empty.conllu").write_text("")
-    model = () if name == "read" else (small_model,)
-    fails_with_one_line(run("bench", name, *model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
-
-
-def test_a_bad_treebank_is_named_by_the_benchmark_of_memory(run, small_model, tmp_path):
-    """It copies the treebank; nobody knows the copies."""
-    (tmp_path / "bad.conllu").write_text(GOOD + GOOD.replace("\tDET\tDT", "\tDET"))
-    fails_with_one_line(run("bench", "memory", small_model, tmp_path / "bad.conllu"), "bad.conllu:6:", "columns")
-    (tmp_path / "good.conllu").write_text(GOOD.rstrip("\n"))  # copies are not one sentence
-    rows = json.loads(run("bench", "memory", small_model, tmp_path / "good.conllu", "--copies", "3", "--json").stdout)
-    assert rows[0]["words"] == 6
+    fails_with_one_line(run("bench", "parse", small_model, tmp_path / "empty.conllu"), "empty.conllu", "no sentences")
 
 
 @pytest.mark.parametrize(
@@ -494,8 +475,6 @@ def test_every_input_is_looked_at_before_the_first_one_is_measured(run, small_tr
     listed = run("coverage", small_treebanks[1], tmp_path / "nothing.conllu", "--per-sentence")
     fails_with_one_line(listed, "nothing.conllu: no such file")
     assert listed.stdout == b""
-    fails_with_one_line(run("bench", "all", "-o", tmp_path, tmp_path), "config.json: no such file")
-    fails_with_one_line(run("bench", "all", "-o", tmp_path, small_model, tmp_path / "nothing"), "nothing: no such file")
     fails_with_one_line(run("sample", small_treebanks[1]), "dev.conllu: is a file, not a folder (choose another name)")
     assert list(tmp_path.iterdir()) == []
 

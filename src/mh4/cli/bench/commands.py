@@ -1,4 +1,4 @@
-"""``mh4 bench``: decoders, certainty, read, train, parse, memory, text and all of them."""
+"""``mh4 bench``: decoders, certainty, train, parse and text."""
 
 import json
 from collections.abc import Callable
@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from mh4.data.files import check_input
 from mh4.decoders import decoder_names
 from mh4.training.presets import PRESETS
 
@@ -23,11 +22,10 @@ from ..options import (
     SettingOption,
     ThreadsOption,
     output,
-    say,
     set_threads,
 )
 
-bench_app = Commands(help="Measure time and memory of decoding, reading, training and parsing.", no_args_is_help=True)
+bench_app = Commands(help="Measure time and memory of decoding, training and parsing.", no_args_is_help=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 RepeatsOption = Annotated[int, typer.Option(min=3, help="Most decodes to time per sentence length.")]
@@ -90,18 +88,6 @@ def bench_certainty(
     _print(measure_certainty(names, _numbers("lengths", lengths), repeats, seconds), as_json, certainty_table)
 
 
-@bench_app.command(name="read")
-def bench_read(
-    treebank: ParsedArgument = None,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs, of which the median counts.")] = 5,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure words per CPU second in reading CoNLL-U, and in writing parsed sentences."""
-    from .reading import reading_table, time_reading
-
-    _print(time_reading(treebank, repeats), as_json, reading_table)
-
-
 @bench_app.command(name="train")
 def bench_train(
     treebank: Annotated[
@@ -111,9 +97,6 @@ def bench_train(
     preset: Annotated[Preset, typer.Option(help=PRESET_HELP)] = PAPER,
     setting: SettingOption = None,
     steps: Annotated[int, typer.Option(min=1, help="Minibatches to time.")] = 100,
-    count: Annotated[
-        bool, typer.Option("--count", help="Count the operations that a step starts on the device, too.")
-    ] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -125,7 +108,7 @@ def bench_train(
 
     set_threads(threads)
     settings = {**PRESETS[preset], **parse_settings(setting or [])}
-    results = time_training(treebank, decoder.value, steps, device.value, threads, settings, count)
+    results = time_training(treebank, decoder.value, steps, device.value, threads, settings)
     _print(results, as_json, stage_table)
 
 
@@ -147,26 +130,6 @@ def bench_parse(
     _print(results, as_json, stage_table)
 
 
-@bench_app.command(name="memory")
-def bench_memory(
-    model: ModelArgument = None,
-    treebank: ParsedArgument = None,
-    decoder: UntrainedOption = DEFAULT_DECODER,
-    copies: Annotated[
-        str, typer.Option(help="How many copies of the treebank make up each input, separated by commas.")
-    ] = "1,2,4,8",
-    device: DeviceOption = Device.auto,
-    threads: ThreadsOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """Measure peak memory and words per second of parsing inputs of growing size from disk to disk."""
-    from .memory import measure_memory, memory_table
-
-    set_threads(threads)
-    sizes = _numbers("copies", copies)
-    _print(measure_memory(model, treebank, decoder.value, sizes, device.value, threads), as_json, memory_table)
-
-
 @bench_app.command(name="text")
 def bench_text(
     model: ModelArgument = None,
@@ -185,47 +148,6 @@ def bench_text(
 
     set_threads(threads)
     _print(measure_text(model, treebank, decoder.value, copies, device.value, threads), as_json, text_table)
-
-
-@bench_app.command(name="all")
-def bench_all(
-    folder: Annotated[Path, typer.Option("--output", "-o", help="Folder for JSON, a plot and a Markdown section.")],
-    model: ModelArgument = None,
-    treebank: Annotated[
-        Path | None, typer.Argument(help="Treebank to train on and to parse.", show_default="the sample")
-    ] = None,
-    decoder: Annotated[
-        DecoderName, typer.Option(help="Decoder of the trained and the untrained model.")
-    ] = DEFAULT_DECODER,
-    quick: Annotated[
-        bool, typer.Option("--quick", help="Run each as briefly as possible, to see that all work.")
-    ] = False,
-    device: DeviceOption = Device.auto,
-    threads: ThreadsOption = None,
-) -> None:
-    """Run every benchmark in its own process; write benchmark.json, decoders.svg and performance.md. Takes minutes."""
-    from mh4.parsers.folder import ModelFolder
-
-    from .report import run_all
-
-    if model is not None:
-        _ = ModelFolder(model).config  # fail now, not after all other benchmarks
-    if treebank is not None:
-        check_input(treebank)
-    common = ["--decoder", decoder.value, "--device", device.value]
-    if threads is not None:
-        common += ["--threads", str(threads)]
-    parsed = [str(path) for path in (model, treebank) if path is not None]
-    options = {
-        "decoders": ["--decoders", "mst", "--lengths", "4,20,22", "--repeats", "3"] if quick else [],
-        "certainty": ["--decoders", "mst,mh3", "--lengths", "4", "--repeats", "3"] if quick else [],
-        "read": [*parsed[1:], *(["--repeats", "1"] if quick else [])],
-        "train": [*parsed[1:], *common, *(["--steps", "1"] if quick else [])],
-        "parse": [*parsed, *common, *(["--repeats", "1"] if quick else [])],
-        "memory": [*parsed, *common, *(["--copies", "1"] if quick else [])],
-    }
-    run_all(folder, options, threads, lambda name: say(f"mh4 bench {name} …"))
-    say(f"report in {folder}")
 
 
 def _print(results: Any, as_json: bool, table: Callable[[Any], Any]) -> None:

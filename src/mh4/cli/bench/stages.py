@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import tempfile
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -27,13 +27,26 @@ from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
 from ..progress import track
-from .operations import OperationCounter
-
-COUNTED = 5  # steps
 
 
 def _stages(words: int, seconds: float, shares: dict[str, float]) -> dict[str, Any]:
     return {"words": words, "seconds": seconds, "words_per_second": words / seconds, "share": shares}
+
+
+def trainer_to_measure(
+    treebank: str | Path | None,
+    decoder: str,
+    device: str,
+    threads: int | None,
+    settings: Mapping[str, Any],
+    folder: Path,
+) -> Trainer:
+    """A new parser and its trainer, which may write into a folder."""
+    config = make_config(ChartConfig, {"decoder": decoder, **settings})
+    sentences = read_gold(treebank or write_sample(folder)["train"])
+    parser = new_parser(Definition.learn(config, sentences), device)
+    parser.threads = threads
+    return Trainer(parser, sentences, sentences, folder)
 
 
 def time_training(
@@ -43,18 +56,10 @@ def time_training(
     device: str = "auto",
     threads: int | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
-    count: bool = False,
 ) -> dict[str, Any]:
-    """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage.
-
-    With ``count`` a few more steps are made, whose operations are counted: see `OperationCounter`.
-    """
-    config = make_config(ChartConfig, {"decoder": decoder, **settings})
+    """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
     with tempfile.TemporaryDirectory() as folder:
-        sentences = read_gold(treebank or write_sample(folder)["train"])
-        parser = new_parser(Definition.learn(config, sentences), device)
-        parser.threads = threads
-        trainer = Trainer(parser, sentences, sentences, Path(folder))
+        trainer = trainer_to_measure(treebank, decoder, device, threads, settings, Path(folder))
         order = [
             batch
             for epoch in range(1 + (steps + steps // 10) // len(trainer.batches(0)))
@@ -76,16 +81,7 @@ def time_training(
             with stage("backward"):
                 trainer.settle()
         seconds = time.perf_counter() - start
-        counted = _count_operations(trainer, order[:COUNTED]) if count else {}
-    return {"steps": steps} | _stages(words, seconds, profile.shares) | counted
-
-
-def _count_operations(trainer: Trainer, batches: Sequence[Sequence[int]]) -> dict[str, Any]:
-    with OperationCounter(trainer.parser.device) as counter:
-        for indices in batches:
-            trainer.step(trainer.collate(indices))
-        trainer.settle()
-    return counter.per_step(len(batches))
+    return {"steps": steps} | _stages(words, seconds, profile.shares)
 
 
 def parser_to_measure(
@@ -137,8 +133,4 @@ def stage_table(results: dict[str, Any]) -> Table:
     table.add_column("share", justify="right")
     for name, share in results["share"].items():
         table.add_row(name, f"{share:.1%}")
-    if "operations" in results:
-        table.add_row(f"{results['operations']:.0f} operations a step, and {results['recurrent']:.0f} of LSTMs", "")
-        for name, count in results["frequent"].items():
-            table.add_row(name, f"{count:.1f}")
     return table

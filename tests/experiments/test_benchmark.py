@@ -1,15 +1,27 @@
-"""``mh4 bench memory``, ``mh4 bench all`` and the performance section made of its results."""
+"""Reading, memory and all benchmarks, and the performance section made of their results."""
 
 import json
 import re
+import subprocess
 import sys
 
+import benchmark
 import pytest
-from typer.testing import CliRunner
+from benchmark import (
+    PLOT,
+    RESULTS,
+    SNIPPET,
+    machine,
+    measure_memory,
+    performance_markdown,
+    plot_decoders,
+    run_all,
+    time_reading,
+)
 
-from mh4.cli import app
-from mh4.cli.bench.memory import MIB, measure_memory, peak_rss
-from mh4.cli.bench.report import PLOT, RESULTS, SNIPPET, machine, performance_markdown, plot_decoders, run_all
+from mh4.cli.bench.text import MIB, peak_rss
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
 
 ROW = {"milliseconds": {"10": 0.0123, "20": 4.56, "200": 7890.0}, "exponent": 3.456}
 RESULTS_OF_ALL = {
@@ -55,11 +67,31 @@ def test_memory_of_growing_inputs(small_model, small_treebanks):
     assert rows[0]["peak_cuda"] is None
 
 
-def test_memory_command(small_model, small_treebanks):
-    arguments = ["bench", "memory", str(small_model), str(small_treebanks[1]), "--copies", "2", "--device", "cpu"]
-    result = CliRunner().invoke(app, arguments)
-    assert result.exit_code == 0, result.output
-    assert "peak RSS" in result.output
+def test_speed_of_reading_and_writing(small_treebanks):
+    report = time_reading(small_treebanks[0], 1)
+    assert report["words"] == sum(map(len, read_conllu(small_treebanks[0])))
+    assert set(report["words_per_cpu_second"]) == {"read", "write"}
+    assert min(report["words_per_cpu_second"].values()) > 0
+
+
+def test_nothing_to_measure(small_model, tmp_path):
+    path = tmp_path / "empty.conllu"
+    path.write_text("")
+    with pytest.raises(DataError, match=r"empty\.conllu.*no sentences"):
+        time_reading(path, 1)
+    with pytest.raises(DataError, match=r"empty\.conllu.*no sentences"):
+        measure_memory(small_model, path, "mst", [1], "cpu")
+
+
+def test_a_bad_treebank_is_named_by_the_benchmark_of_memory(small_model, small_treebanks, tmp_path):
+    """It copies the treebank; nobody knows the copies."""
+    path = tmp_path / "bad.conllu"
+    path.write_text("1\tword\n\n")
+    with pytest.raises(DataError, match=r"bad\.conllu:1:.*columns"):
+        measure_memory(small_model, path, "mst", [1], "cpu")
+    path.write_text(small_treebanks[1].read_text(encoding="utf-8").rstrip("\n"), encoding="utf-8")  # copies stay apart
+    words = [row["words"] for row in measure_memory(small_model, path, "mst", [1, 3], "cpu")]
+    assert words[1] == 3 * words[0]
 
 
 def cells(text):
@@ -77,7 +109,9 @@ def test_section_holds_every_result():
     assert rows["`mh3`"] == ["2.0, 2.5", "3.5, 4.0", "123, 100.0", "–", "–", "2.1"]
     assert rows["`1ec`"] == ["–", "3.5", "–", "–", "–", "–"]
     lines = {name: line for line in text.splitlines() for name in RESULTS_OF_ALL if f"`mh4 bench {name}`" in line}
-    numbers = {name: re.findall(r"\d[\d,.]*\d%?", line.partition(":")[2]) for name, line in lines.items()}
+    starts = {"read": "- Reads", "memory": "- From disk to disk"}
+    lines |= {name: line for line in text.splitlines() for name, start in starts.items() if line.startswith(start)}
+    numbers = {name: re.findall(r"\d[\d,.]*\d%?", line) for name, line in lines.items()}
     assert numbers == {
         "read": ["250,000", "500,000"],
         "train": ["1,234", "75%", "25%"],
@@ -102,15 +136,16 @@ def test_without_matplotlib_one_line_says_what_to_install(tmp_path, monkeypatch)
 
 def test_a_benchmark_that_fails_is_named(tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
-    with pytest.raises(ValueError, match="mh4 bench decoders failed with exit status 2"):
+    with pytest.raises(ValueError, match="decoders: failed with exit status 2"):
         run_all(tmp_path, {"decoders": ["--no-such-option"]}, None)
 
 
 def test_all_benchmarks_in_one_report(small_model, small_treebanks, tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra mh4[plots]")
-    arguments = ["bench", "all", "-o", str(tmp_path), "--quick", "--threads", "1", "--device", "cpu"]
-    result = CliRunner().invoke(app, [*arguments, str(small_model), str(small_treebanks[1])])
-    assert result.exit_code == 0, result.output
+    options = ["-o", str(tmp_path), "--quick", "--threads", "1", "--device", "cpu"]
+    command = [sys.executable, benchmark.__file__, *options, str(small_model), str(small_treebanks[1])]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
     results = json.loads((tmp_path / RESULTS).read_text(encoding="utf-8"))
     assert set(results) == {"machine", "decoders", "certainty", "read", "train", "parse", "memory"}
     assert (tmp_path / SNIPPET).read_text(encoding="utf-8") == performance_markdown(results)

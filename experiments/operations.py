@@ -1,14 +1,28 @@
-"""How many operations a training step starts on its device: a small one takes a GPU no longer than starting it does."""
+"""How many operations a training step starts on its device: a small one takes a GPU no longer than starting it does.
 
+python experiments/operations.py TREEBANK --device cuda --preset large
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import tempfile
 from collections import Counter
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from mh4.cli.bench.stages import trainer_to_measure
+from mh4.training.presets import PRESETS
+
 RECURRENT = "rnn", "lstm"  # cuDNN starts as many kernels for one as it sees fit
 FREQUENT = 10
+COUNTED = 5  # steps
 
 
 class OperationCounter(TorchDispatchMode):
@@ -54,3 +68,29 @@ def _is_view(func: Any) -> bool:
 
 def _is_on(leaf: Any, device: torch.device) -> bool:
     return isinstance(leaf, torch.Tensor) and leaf.device.type == device.type
+
+
+def count_operations(treebank: str | Path, decoder: str, device: str, settings: Mapping[str, Any]) -> dict[str, Any]:
+    """`OperationCounter.per_step` of the first steps of a training."""
+    with tempfile.TemporaryDirectory() as folder:
+        trainer = trainer_to_measure(treebank, decoder, device, None, settings, Path(folder))
+        with OperationCounter(trainer.parser.device) as counter:
+            for indices in trainer.batches(0)[:COUNTED]:
+                trainer.step(trainer.collate(indices))
+            trainer.settle()
+    return counter.per_step(min(COUNTED, len(trainer.batches(0))))
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("treebank", type=Path)
+    parser.add_argument("--decoder", default="mh4-hybrid")
+    parser.add_argument("--preset", choices=list(PRESETS), default="paper")
+    parser.add_argument("--device", default="auto")
+    given = parser.parse_args()
+    print(json.dumps(count_operations(given.treebank, given.decoder, given.device, PRESETS[given.preset]), indent=1))
+
+
+if __name__ == "__main__":
+    main()
