@@ -30,6 +30,7 @@ from .evaluation import evaluate
 from .options import Commands, discard, in_options, say
 from .parsing import parse
 from .samples import demo, sample
+from .serving import serve
 from .training import train
 from .trees import coverage, draw, oracle, transform
 
@@ -75,6 +76,7 @@ app.command(name="eval")(evaluate)
 app.command()(calibrate)
 app.command()(uncertain)
 app.command()(draw)
+app.command()(serve)
 app.command()(coverage)
 app.command()(transform)
 app.command()(oracle)

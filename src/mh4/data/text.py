@@ -185,18 +185,25 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
     """
     source = source_name(path)
     with open_input(path) as stream:
-        number = 0
         raws = arriving_lines(stream) if is_standard_input(path) else stream
-        for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
-            if words is None:
-                yield None
-                continue
-            if isinstance(words, DataError):
-                report(words)
-                continue
-            number += 1
-            comments = ["# newdoc"] * (number == 1) + [f"# sent_id = {number}", "# text = " + " ".join(words)]
-            yield Sentence.from_words(words, source=source, number=number).replace(comments=comments)
+        yield from read_word_lines(raws, source, layout, report)
+
+
+def read_word_lines(
+    raws: Iterable[bytes], source: str, layout: str, report: Errors
+) -> Generator[Sentence | None, None, None]:
+    """`read_words` of the lines of a file."""
+    number = 0
+    for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
+        if words is None:
+            yield None
+            continue
+        if isinstance(words, DataError):
+            report(words)
+            continue
+        number += 1
+        comments = ["# newdoc"] * (number == 1) + [f"# sent_id = {number}", "# text = " + " ".join(words)]
+        yield Sentence.from_words(words, source=source, number=number).replace(comments=comments)
 
 
 def _word_lists(

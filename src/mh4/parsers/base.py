@@ -141,6 +141,18 @@ class Parser(Loaded, Guided, ABC):
             return self(Sentence.from_words(items), **options)
         return Document(self.parse(items, **options))
 
+    def cut(self, text: str, source: str = "text") -> Document:
+        """The sentences of a text, cut into words and not parsed; ``source`` is what messages call the text.
+
+        Raises
+        ------
+        DataError
+            The text is not valid Unicode, or holds NUL.
+        ValueError
+            The model has no segmenter.
+        """
+        return Document(self._segmenter.cut(text, source))
+
     def attempt(self, sentences: Sequence[Sentence], request: Request | None = None) -> Answers:
         """What a request about some sentences, by default one for all columns, finds; nothing is raised or logged.
 
@@ -350,7 +362,7 @@ class Parser(Loaded, Guided, ABC):
                     if i in answers.errors:
                         report(answers.errors[i])
                     else:
-                        yield sentence, _with_trees(sentence, answers.annotations[i], request.k_best)
+                        yield sentence, with_trees(sentence, answers.annotations[i], request.k_best)
 
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
@@ -440,8 +452,8 @@ def _check_one_tree(options: Mapping[str, Any]) -> None:
         raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
 
 
-def _with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
-    """The sentence with its best tree, or one for each of its best trees."""
+def with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
+    """The sentence with its best tree, or, of k best, with each of them and its rank."""
     if k == 1:
         return [sentence.annotated(result)]
     trees = [

@@ -1,0 +1,62 @@
+"""``mh4 serve``."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from mh4.data.errors import require
+
+from .options import Device, DeviceOption, ThreadsOption, say, set_threads
+from .parsing import SearchOption
+
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+ModelsArgument = Annotated[
+    list[str],
+    typer.Argument(help="Model folders, the default first; NAME=FOLDER gives one another name.", metavar="MODEL..."),
+]
+HostOption = Annotated[
+    str, typer.Option(help="Address to listen at; by default, programs on this machine alone are answered.")
+]
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes one that is free.")]
+MaxModelsOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1, help="Keep at most this many models in memory, and load others when asked for.", show_default="all"
+    ),
+]
+
+
+def serve(
+    models: ModelsArgument,
+    host: HostOption = "127.0.0.1",
+    port: PortOption = 8001,
+    max_models: MaxModelsOption = None,
+    search: SearchOption = "exact",
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+) -> None:
+    """Answer over HTTP, in UDPipe's protocol: /models and /process; and /health, /metrics, /openapi.json."""
+    require("starlette", "serve")
+    require("uvicorn", "serve")
+    require("python_multipart", "serve")
+    require("prometheus_client", "serve")
+    from mh4.service.served_models import ServedModels
+    from mh4.service.server import listening
+    from mh4.service.server import serve as run
+    from mh4.service.web import Service
+
+    at = listening(host, port)
+    set_threads(threads)
+    served = ServedModels(models, max_models, device=device.value, search=search, threads=threads)
+    served.warm_up()
+    hosts = [*LOOPBACK, "[::1]"] if host in LOOPBACK else None
+    shown = f"[{host}]" if ":" in host else host
+    names = ", ".join(model.name for model in served.models)
+    run(
+        Service(served).app(hosts),
+        at,
+        lambda: say(f"mh4: serving {names} at http://{shown}:{at.getsockname()[1]} (Ctrl-C stops it)"),
+    )

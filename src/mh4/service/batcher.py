@@ -1,0 +1,151 @@
+"""Sentences of many requests, parsed together."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from concurrent.futures import Executor
+from dataclasses import dataclass, field
+
+from mh4.data.sentence import Sentence
+from mh4.parsers.answers import Answers
+from mh4.parsers.base import Parser
+from mh4.parsers.request import Request
+
+ROUND_WORDS = 8000  # that are parsed together
+REQUEST = "request "  # and its number: the source of its sentences
+SHARE_WORDS = 1000  # of one request among them, so that a long one does not hold up the others
+
+
+class OverloadedError(Exception):
+    """So much waits to be parsed that more would wait too long."""
+
+
+@dataclass(eq=False)
+class _Job:
+    """The sentences of a request; the first ``len(answers.annotations)`` of them are parsed."""
+
+    parser: Parser
+    request: Request
+    sentences: Sequence[Sentence]
+    done: asyncio.Future[Answers]
+    answers: Answers = field(default_factory=lambda: Answers([]))
+
+    def goes_with(self, other: _Job) -> bool:
+        return self.parser is other.parser and self.request == other.request
+
+    def share(self) -> Sequence[Sentence]:
+        """The next sentences: at least one, and at most so many that they are not longer than `SHARE_WORDS`."""
+        start = stop = len(self.answers.annotations)
+        words = 0
+        while stop < len(self.sentences) and (start == stop or words + len(self.sentences[stop]) <= SHARE_WORDS):
+            words += len(self.sentences[stop])
+            stop += 1
+        return self.sentences[start:stop]
+
+    def add(self, found: Answers, start: int, stop: int) -> None:
+        """Note what was found for the next sentences, at ``start`` to ``stop`` of those parsed together.
+
+        Of the warnings, those that name another request's source are not for this one.
+        """
+        before = len(self.answers.annotations) - start
+        self.answers.annotations += found.annotations[start:stop]
+        self.answers.errors.update({before + i: error for i, error in found.errors.items() if start <= i < stop})
+        for text in found.warnings:
+            named = text.startswith(REQUEST)
+            if text not in self.answers.warnings and (not named or text.startswith(f"{self.sentences[0].source}:")):
+                self.answers.warnings.append(text)
+
+
+class Batcher:
+    """Parses what waits in rounds, as many requests at once as are alike; while one is parsed, others gather.
+
+    Whoever is alone does not wait. All methods are for the thread of the event loop.
+
+    Parameters
+    ----------
+    executor
+        Where parsing runs, one round after another.
+    most_words
+        Beyond so many waiting words, and unless nothing waits, more is refused.
+    """
+
+    def __init__(self, executor: Executor, most_words: int) -> None:
+        self._executor = executor
+        self._most_words = most_words
+        self._jobs: deque[_Job] = deque()
+        self._round: asyncio.Task[None] | None = None
+        self.waiting_words = 0
+
+    async def answer(self, parser: Parser, sentences: Sequence[Sentence], request: Request) -> Answers:
+        """What `Parser.attempt` answers; a caller that is cancelled leaves the queue.
+
+        The source of the sentences, ``request NUMBER``, tells one request from another.
+
+        Raises
+        ------
+        OverloadedError
+            Too much waits.
+        """
+        words = sum(map(len, sentences))
+        if self._jobs and self.waiting_words + words > self._most_words:
+            raise OverloadedError
+        job = _Job(parser, request, sentences, asyncio.get_running_loop().create_future())
+        self._jobs.append(job)
+        self.waiting_words += words
+        if self._round is None:
+            self._round = asyncio.create_task(self._rounds())
+        try:
+            return await job.done
+        finally:
+            self.waiting_words -= words
+            if job in self._jobs:
+                self._jobs.remove(job)
+
+    async def _rounds(self) -> None:
+        try:
+            while self._jobs:
+                await self._parse_some()
+        finally:
+            self._round = None
+
+    async def _parse_some(self) -> None:
+        """One round: a share of every job that is like the first, the jobs that are not done going to the end."""
+        first = self._jobs[0]
+        alike = [job for job in self._jobs if job.goes_with(first)]
+        together: list[Sentence] = []
+        shares: list[tuple[_Job, int, int]] = []
+        words = 0
+        for job in alike:
+            share = job.share()
+            words += sum(map(len, share))
+            if shares and words > ROUND_WORDS:
+                break
+            shares.append((job, len(together), len(together) + len(share)))
+            together += share
+        try:
+            found = await asyncio.get_running_loop().run_in_executor(
+                self._executor, first.parser.attempt, together, first.request
+            )
+        except Exception as error:
+            for job, _, _ in shares:
+                self._end(job, error=error)
+            return
+        for job, start, stop in shares:
+            job.add(found, start, stop)
+            if len(job.answers.annotations) == len(job.sentences):
+                self._end(job, job.answers)
+            elif job in self._jobs:
+                self._jobs.remove(job)
+                self._jobs.append(job)
+
+    def _end(self, job: _Job, answers: Answers | None = None, error: Exception | None = None) -> None:
+        if job in self._jobs:
+            self._jobs.remove(job)
+        if job.done.done():  # the caller has gone
+            return
+        if error is not None or answers is None:
+            job.done.set_exception(error or RuntimeError("no answer"))
+        else:
+            job.done.set_result(answers)

@@ -1,0 +1,232 @@
+"""What one request of UDPipe's protocol asks for, and its answer: text or CoNLL-U in, sentences, a result out."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any
+from unicodedata import normalize
+
+from mh4 import __version__
+from mh4.data.confidence import with_entries
+from mh4.data.confidence_columns import Output
+from mh4.data.document import Document
+from mh4.data.drawing import draw_svg
+from mh4.data.errors import Errors, quote
+from mh4.data.sentence import Sentence
+from mh4.data.text import read_word_lines, text_of
+from mh4.data.word import Token
+from mh4.decoders.trees import is_tree
+from mh4.parsers.answers import Answers
+from mh4.parsers.base import Parser, with_trees
+from mh4.parsers.request import ANNOTATED, HEADS, Request
+
+from .served_models import ServedModel
+
+LONGEST = 1000  # words of a sentence
+MOST_TREES = 100
+_OPTIONS = {one.name: one.default for one in fields(Request)}
+_NO_BREAK = str.maketrans(" ", "\u00a0")  # a space inside a word, where spaces are between words
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request to /process, checked.
+
+    Attributes
+    ----------
+    data
+        The text, normalized to NFC.
+    tokenizer
+        Options of the tokenizer, if ``data`` is raw text.
+    input, output
+        Formats.
+    request
+        For the parser; None if neither tagger nor parser is asked for.
+    """
+
+    data: str
+    tokenizer: frozenset[str] | None
+    input: str
+    output: str
+    request: Request | None
+
+    @classmethod
+    def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
+        """What parameters, blank ones included, ask of a parser.
+
+        ValueError: Something is missing, unknown, or more than the parser can do.
+        """
+        if "data" not in parameters:
+            raise ValueError("the parameter 'data' is required")
+        form, output = parameters.get("input") or "conllu", parameters.get("output") or "conllu"
+        tokenizer = frozenset(parameters["tokenizer"].split(";")) if "tokenizer" in parameters else None
+        if tokenizer is None and form not in READERS:
+            raise ValueError(f"unknown input format {quote(form)}; known: {', '.join(READERS)}, or tokenizer for text")
+        if output not in WRITERS:
+            raise ValueError(f"unknown output format {quote(output)}; known: {', '.join(WRITERS)}")
+        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, _request(parameters, parser))
+
+    def read(self, parser: Parser, source: str) -> list[Sentence]:
+        """The sentences of the data, cut or read; ``source`` is what messages call it.
+
+        ValueError or DataError: They cannot be, or one is too long.
+        """
+        if self.tokenizer is None:
+            sentences = READERS[self.input](self.data, source)
+        else:
+            cut = _presegmented if "presegmented" in self.tokenizer else _cut
+            sentences = [_with_options(*one, self.tokenizer) for one in cut(parser, self.data, source)]
+        for sentence in sentences:
+            if len(sentence) > LONGEST:
+                raise sentence.error(f"has {len(sentence)} words, more than the {LONGEST} that are parsed here")
+        return sentences
+
+    def write(self, sentences: Sequence[Sentence], answers: Answers | None, model: ServedModel) -> dict[str, Any]:
+        """The answer, for JSON.
+
+        DataError: The first error of a sentence.
+        """
+        parsed = list(sentences)
+        if answers is not None and self.request is not None:
+            output = Output(confidence=bool(self.request.confidence))
+            annotations = zip(sentences, answers.checked(), strict=True)
+            parsed = [output(tree) for pair in annotations for tree in with_trees(*pair, self.request.k_best)]
+        answer = {
+            "model": model.name,
+            "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
+            "result": WRITERS[self.output](parsed, model),
+        }
+        return answer | ({"warnings": answers.warnings} if answers is not None and answers.warnings else {})
+
+
+def _request(parameters: Mapping[str, str], parser: Parser) -> Request | None:
+    options = {name: _value(name, parameters[name]) for name in _OPTIONS if name in parameters}
+    columns = [name for name in ANNOTATED if "tagger" in parameters and name in parser.annotates]
+    columns += [HEADS] * ("parser" in parameters)
+    if not columns and "predict" not in options:
+        return None
+    request = Request(**{"predict": columns, "overwrite": True, **options})
+    if request.k_best > MOST_TREES:
+        raise ValueError(f"k_best is at most {MOST_TREES} here")
+    parser.check(request)
+    return request
+
+
+def _value(name: str, given: str) -> Any:
+    """An option of a `Request` from a parameter; a blank one is a switch that is on."""
+    default = _OPTIONS[name]
+    if isinstance(default, bool):
+        switch = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
+        if given.lower() in switch:
+            return switch[given.lower()]
+        if name == "confidence" and given == "all":
+            return given
+        raise ValueError(f"{name} is 1 or 0; got {quote(given)}")
+    if isinstance(default, int):
+        if not given.isascii() or not given.isdigit() or len(given) > 9:
+            raise ValueError(f"{name} is a number; got {quote(given)}")
+        return int(given)
+    return given
+
+
+def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
+    def read(text: str, source: str) -> list[Sentence]:
+        return list(filter(None, read_word_lines(io.BytesIO(text.encode()), source, layout, Errors("raise"))))
+
+    return read
+
+
+def _cut(parser: Parser, text: str, source: str) -> Iterator[tuple[Sentence, Sequence[Token]]]:
+    return ((sentence, sentence.tokens) for sentence in parser.cut(text, source))
+
+
+def _presegmented(parser: Parser, text: str, source: str) -> Iterator[tuple[Sentence, Sequence[Token]]]:
+    """Every line that is not blank, cut into words, as one sentence; its tokens keep their places in the text."""
+    number = offset = 0
+    for line in text.splitlines(keepends=True):
+        if line.strip():
+            number += 1
+            forms: list[str] = []
+            tokens: list[Token] = []
+            for piece in parser.cut(line, source):
+                before = len(forms)
+                forms += piece.forms
+                tokens += [
+                    token._replace(
+                        first=token.first + before,
+                        last=token.last + before,
+                        start=token.start + offset,
+                        end=token.end + offset,
+                    )
+                    for token in piece.tokens
+                ]
+            sentence = _with_tokens(Sentence.from_words(forms, source=source, number=number), tokens)
+            comments = ["# newdoc", "# newpar"] * (number == 1) + [f"# sent_id = {number}", f"# text = {sentence.text}"]
+            yield sentence.replace(comments=comments), tokens
+        offset += len(line)
+
+
+def _with_tokens(sentence: Sentence, tokens: Sequence[Token]) -> Sentence:
+    """The sentence with the MISC that tokens have."""
+    misc = [
+        token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
+    ]
+    return sentence.replace(misc=misc, multiword_tokens=tokens)
+
+
+def _with_options(sentence: Sentence, tokens: Sequence[Token], options: frozenset[str]) -> Sentence:
+    """The sentence as options of UDPipe's tokenizer have it: with places, or without unusual white space."""
+    if "normalized_spaces" in options:
+        tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]
+    if "ranges" in options:
+        tokens = [
+            token._replace(misc=with_entries(token.misc, {"TokenRange": f"{token.start}:{token.end}"}))
+            for token in tokens
+        ]
+    return _with_tokens(sentence, tokens)
+
+
+def _without_spaces(misc: str) -> str:
+    return "|".join(entry for entry in misc.split("|") if not entry.startswith("Spaces")) or "_"
+
+
+def _conllu(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    header = (
+        f"# generator = mh4 {__version__}\n# udpipe_model = {model.name}\n"
+        f"# udpipe_model_licence = {model.licence or 'unknown'}\n"
+    )
+    return header + "".join(sentence.to_conllu() for sentence in sentences)
+
+
+def _horizontal(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    return "".join(" ".join(form.translate(_NO_BREAK) for form in sentence.forms) + "\n" for sentence in sentences)
+
+
+def _vertical(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    return "".join("".join(f"{form}\n" for form in sentence.forms) + "\n" for sentence in sentences)
+
+
+def _svg(sentences: Sequence[Sentence], model: ServedModel) -> str:
+    if any(not is_tree(sentence.padded_heads) for sentence in sentences):
+        raise ValueError("a sentence has no tree to draw; ask for parser, too")
+    return "".join(
+        draw_svg(sentence.forms, sentence.padded_heads, sentence.relations, sentence.confidence)
+        for sentence in sentences
+    )
+
+
+READERS: dict[str, Callable[[str, str], list[Sentence]]] = {
+    "conllu": lambda text, source: list(Document.from_conllu(text, source=source)),
+    "horizontal": _words("horizontal"),
+    "vertical": _words("vertical"),
+}
+WRITERS: dict[str, Callable[[Sequence[Sentence], ServedModel], Any]] = {
+    "conllu": _conllu,
+    "json": lambda sentences, model: Document(sentences).to_dict(),
+    "svg": _svg,
+    "horizontal": _horizontal,
+    "vertical": _vertical,
+    "plaintext": lambda sentences, model: "".join(text_of(sentences)),
+}

@@ -1,0 +1,124 @@
+"""The models of a server: their names, and as many of them in memory as may be."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from mh4.data.sentence import Sentence
+from mh4.parsers.base import Parser
+from mh4.parsers.registry import load
+
+
+@dataclass(frozen=True)
+class ServedModel:
+    """A model that a server answers with.
+
+    Attributes
+    ----------
+    name
+        What requests call it, and what answers say.
+    folder : Path
+    abilities : tuple of str
+        Of "tokenizer", "tagger" and "parser", as UDPipe's protocol names them.
+    language, licence
+        As its meta.json has them; "" if it does not.
+    """
+
+    name: str
+    folder: Path
+    abilities: tuple[str, ...]
+    language: str
+    licence: str
+
+
+class ServedModels:
+    """Several models, loaded when they are first asked for. Any number of threads may share them.
+
+    A model answers to its name, to every beginning of it that ends before a hyphen, and to its language; of several
+    models, to the first one.
+
+    Parameters
+    ----------
+    given : sequence of str
+        ``FOLDER`` or ``NAME=FOLDER``; the first is the default. Without a name, a model is called as its folder is.
+    most
+        So many stay in memory, by default all; of more, the one that was asked for longest ago goes.
+    **loading
+        For `mh4.load`.
+
+    Raises
+    ------
+    ValueError
+        No model, a name that is empty, or two models of one name.
+    DataError
+        A folder that cannot be read.
+    """
+
+    def __init__(self, given: Sequence[str], most: int | None = None, **loading: Any) -> None:
+        if not given:
+            raise ValueError("a server needs a model: mh4 serve FOLDER")
+        self._most = most or len(given)
+        self._loading = loading
+        self._lock = threading.Lock()
+        self._loaded: OrderedDict[str, Parser] = OrderedDict()
+        named = [_named(one) for one in given]
+        for i, (name, _) in enumerate(named):
+            if name in [earlier for earlier, _ in named[:i]]:
+                raise ValueError(f"two models are called {name}; name them: mh4 serve NAME=FOLDER NAME=FOLDER")
+        self.models = [self._first_seen(*one) for one in named]
+        self._by_name: dict[str, ServedModel] = {}
+        for model in self.models:
+            parts = model.name.split("-")
+            prefixes = ["-".join(parts[:end]) for end in range(len(parts), 0, -1)]
+            for name in (*prefixes, model.language):
+                if name:
+                    self._by_name.setdefault(name, model)
+
+    @property
+    def default(self) -> ServedModel:
+        """The one that answers requests without a name."""
+        return self.models[0]
+
+    def find(self, name: str | None) -> ServedModel | None:
+        """The model of a name, or the default without one; None if there is none."""
+        return self._by_name.get(name) if name else self.default
+
+    def parser(self, model: ServedModel) -> Parser:
+        """The parser of a model, loaded if it is not in memory."""
+        with self._lock:
+            return self._parser(model.name, model.folder)
+
+    def warm_up(self) -> None:
+        """Parse something with each model in memory, so that its kernels are compiled before anyone waits for them."""
+        for parser in self._loaded.values():
+            with suppress(ValueError):  # a perceptron needs tags
+                parser.attempt([Sentence(["a", "b"])])
+
+    def _parser(self, name: str, folder: Path) -> Parser:
+        if name not in self._loaded:
+            while len(self._loaded) >= self._most:
+                self._loaded.popitem(last=False)
+            self._loaded[name] = load(folder, **self._loading)
+        self._loaded.move_to_end(name)
+        return self._loaded[name]
+
+    def _first_seen(self, name: str, folder: Path) -> ServedModel:
+        parser = self._parser(name, folder)
+        abilities = ["tokenizer"] * (parser.segmenter is not None) + ["tagger"] * bool(parser.annotates) + ["parser"]
+        language, licence = (str(parser.meta.get(key) or "") for key in ("language", "licence"))
+        return ServedModel(name, folder, tuple(abilities), language, licence)
+
+
+def _named(given: str) -> tuple[str, Path]:
+    name, equals, folder = given.partition("=")
+    if not equals or Path(given).is_dir():
+        name, folder = Path(given).resolve().name, given
+    if not name:
+        raise ValueError(f"{given}: the model has no name; write NAME=FOLDER")
+    return name, Path(folder)

@@ -1,0 +1,309 @@
+"""The server's addresses: UDPipe's protocol (/models, /process), and what operators ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager, contextmanager, suppress
+from typing import Any
+from urllib.parse import parse_qsl
+
+from starlette.applications import Starlette
+from starlette.datastructures import UploadFile
+from starlette.exceptions import HTTPException
+from starlette.formparsers import MultiPartException, MultiPartParser
+from starlette.middleware import Middleware
+from starlette.middleware.trustedhost import TrustedHostMiddleware
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from mh4.data.errors import shortened
+
+from .batcher import REQUEST, Batcher, OverloadedError
+from .metrics import Metrics, log_line
+from .openapi import openapi
+from .processing import Asked
+from .served_models import ServedModels
+
+MOST_BYTES = 4 << 20  # of a body
+MOST_FIELDS = 100
+MOST_WAITING = 100_000  # words
+RECEIVE_SECONDS = 30
+ANSWER_SECONDS = 120
+RETRY_SECONDS = 2
+LONGEST_LINE = 1000  # characters of an error
+GONE = 499  # in logs and metrics, as nginx has it: the client has left
+
+
+class Service:
+    """What answers requests: the models, the queue, the counters.
+
+    Parameters
+    ----------
+    models : ServedModels
+    most_bytes, most_waiting, receive_seconds, answer_seconds
+        Limits: bytes of a body, words that wait, and seconds until a body has come and until an answer has gone.
+    log
+        Called with what there is to say of each request.
+    """
+
+    def __init__(
+        self,
+        models: ServedModels,
+        most_bytes: int = MOST_BYTES,
+        most_waiting: int = MOST_WAITING,
+        receive_seconds: float = RECEIVE_SECONDS,
+        answer_seconds: float = ANSWER_SECONDS,
+        log: Callable[..., object] = log_line,
+    ) -> None:
+        self.models = models
+        self.most_bytes = most_bytes
+        self.receive_seconds = receive_seconds
+        self.answer_seconds = answer_seconds
+        self.log = log
+        self.metrics = Metrics()
+        self._count = 0
+        self._readers = ThreadPoolExecutor(2, thread_name_prefix="mh4-read")  # and writers
+        self._parsing = ThreadPoolExecutor(1, thread_name_prefix="mh4-parse")
+        self.batcher = Batcher(self._parsing, most_waiting)
+
+    async def list_models(self, request: Request) -> Response:
+        """/models"""
+        models = {model.name: model.abilities for model in self.models.models}
+        return JSONResponse({"models": models, "default_model": self.models.default.name})
+
+    async def process(self, request: Request) -> Response:
+        """/process"""
+        with self._stage("receive"):
+            parameters = await self._parameters(request)
+        model = self.models.find(parameters.get("model"))
+        if model is None:
+            raise HTTPException(400, f"no model is called {shortened(parameters['model'])!r}; see /models")
+        if "data" not in parameters:
+            raise HTTPException(400, "the parameter 'data' is required")
+        self._count += 1
+        source = f"{REQUEST}{self._count}"
+        try:
+            with self._stage("read"):
+                parser = await self._in_thread(self.models.parser, model)
+                asked = await self._in_thread(Asked.of, parameters, parser)
+                sentences = await self._in_thread(asked.read, parser, source)
+            answers = None
+            if asked.request is not None and sentences:
+                with self._stage("parse"):
+                    answers = await self.batcher.answer(parser, sentences, asked.request)
+            with self._stage("write"):
+                answer = await self._in_thread(lambda: _as_json(asked.write(sentences, answers, model)))
+        except OverloadedError:
+            raise HTTPException(
+                503, "too much waits to be parsed; try again soon", {"Retry-After": str(RETRY_SECONDS)}
+            ) from None
+        except (ValueError, TypeError) as error:
+            raise HTTPException(400, str(error)) from None
+        words = sum(map(len, sentences))
+        self.metrics.words.labels(model.name).inc(words)
+        request.state.logged |= {"request": self._count, "model": model.name, "words": words}
+        return Response(answer, media_type="application/json")
+
+    async def health(self, request: Request) -> Response:
+        """/health"""
+        return JSONResponse({"status": "ok"})
+
+    async def show_metrics(self, request: Request) -> Response:
+        """/metrics"""
+        self.metrics.waiting.set(self.batcher.waiting_words)
+        return PlainTextResponse(self.metrics.text())
+
+    async def describe(self, request: Request) -> Response:
+        """/openapi.json"""
+        return JSONResponse(openapi([model.name for model in self.models.models]))
+
+    def app(self, hosts: list[str] | None = None) -> Starlette:
+        """The application; it answers requests to these hosts alone, by default to all."""
+        both = ["GET", "POST"]
+        routes = [
+            Route("/models", self.list_models, methods=both),
+            Route("/process", self.process, methods=both),
+            Route("/health", self.health),
+            Route("/metrics", self.show_metrics),
+            Route("/openapi.json", self.describe),
+        ]
+        middleware = [Middleware(_Watched, service=self)]
+        if hosts is not None:
+            middleware.append(Middleware(TrustedHostMiddleware, allowed_hosts=hosts, www_redirect=False))
+
+        @asynccontextmanager
+        async def lifespan(_: Starlette) -> AsyncIterator[None]:
+            yield
+            self._readers.shutdown()
+            self._parsing.shutdown()
+
+        handlers: dict[Any, Any] = {HTTPException: _refused, ClientDisconnect: _left}
+        return Starlette(routes=routes, middleware=middleware, exception_handlers=handlers, lifespan=lifespan)
+
+    @contextmanager
+    def _stage(self, name: str) -> Any:
+        start = time.perf_counter()
+        yield
+        self.metrics.seconds.labels(name).observe(time.perf_counter() - start)
+
+    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+        return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
+
+    async def _parameters(self, request: Request) -> dict[str, str]:
+        """Those of the address and of the body, which wins; blank ones are there."""
+        parameters = _fields(request.url.query, "the address")
+        if request.method == "POST":
+            body = await self._body(request)
+            kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+            if kind == "multipart/form-data":
+                parameters |= await self._parts(request, body)
+            elif kind == "application/x-www-form-urlencoded":
+                parameters |= _fields(_text(body, "the body"), "the body")
+            elif body or kind:
+                shown = shortened(kind) or "<none>"
+                raise HTTPException(
+                    400, f"a body of type {shown} is not read; send multipart/form-data or a form that is urlencoded"
+                )
+        return parameters
+
+    async def _body(self, request: Request) -> bytes:
+        length = request.headers.get("content-length", "0")
+        body = bytearray()
+        try:
+            async with asyncio.timeout(self.receive_seconds):
+                if not length.isdigit() or int(length) <= self.most_bytes:
+                    async for chunk in request.stream():
+                        body += chunk
+                        if len(body) > self.most_bytes:
+                            break
+                    else:
+                        return bytes(body)
+        except TimeoutError:
+            raise HTTPException(408, "the body did not come in time", {"Connection": "close"}) from None
+        raise HTTPException(
+            413, f"the body is larger than {self.most_bytes:,} bytes; send it in parts", {"Connection": "close"}
+        )
+
+    async def _parts(self, request: Request, body: bytes) -> dict[str, str]:
+        async def stream() -> AsyncGenerator[bytes, None]:
+            yield body
+
+        reader = MultiPartParser(
+            request.headers, stream(), max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=self.most_bytes
+        )
+        reader.spool_max_size = self.most_bytes
+        try:
+            form = await reader.parse()
+        except (MultiPartException, KeyError, LookupError, ValueError) as error:
+            raise HTTPException(400, f"the body is no multipart/form-data: {shortened(str(error))}") from None
+        found = {}
+        for name, part in form.multi_items():
+            if isinstance(part, UploadFile):
+                found[name] = _text(await part.read(), f"the file {shortened(name)!r}")
+            else:
+                # Python's email package, which UDPipe's own client is built on, ends every line with CR LF.
+                found[name] = part.replace("\r\n", "\n")
+        await form.close()
+        return found
+
+
+class _Watched:
+    """Around everything: the limit on time, headers for other sites' pages, the log and the counters."""
+
+    def __init__(self, app: ASGIApp, service: Service) -> None:
+        self.app, self.service = app, service
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        start, status = time.perf_counter(), GONE
+        logged: dict[str, Any] = {}
+        scope.setdefault("state", {})["logged"] = logged
+
+        async def sending(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                message["headers"] = [*message["headers"], (b"access-control-allow-origin", b"*")]
+            await send(message)
+
+        try:
+            await self._answered(scope, receive, sending)
+        except TimeoutError:
+            if status == GONE:  # nothing has been sent
+                with suppress(OSError):
+                    await PlainTextResponse("this takes too long; send less at once", 503)(scope, receive, sending)
+            else:
+                raise
+        finally:
+            known = scope["path"] if "endpoint" in scope else "other"
+            self.service.metrics.requests.labels(known, status).inc()
+            milliseconds = round(1000 * (time.perf_counter() - start), 1)
+            self.service.log(method=scope["method"], path=known, status=status, ms=milliseconds, **logged)
+
+    async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """The answer; given up when it takes too long, or when the client leaves before it begins."""
+        received = asyncio.Event()
+
+        async def receiving() -> Message:
+            message = await receive()
+            if message["type"] == "http.disconnect" or not message.get("more_body", False):
+                received.set()
+            return message
+
+        async def watch() -> None:
+            await received.wait()
+            while (await receive())["type"] != "http.disconnect":
+                pass
+
+        if scope["method"] == "GET":
+            received.set()
+        async with asyncio.timeout(self.service.answer_seconds):
+            answering = asyncio.ensure_future(self.app(scope, receiving, send))
+            watching = asyncio.create_task(watch())
+            try:
+                await asyncio.wait({answering, watching}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                watching.cancel()
+                if not answering.done():
+                    answering.cancel()
+            with suppress(asyncio.CancelledError):
+                await answering
+
+
+def _fields(text: str, where: str) -> dict[str, str]:
+    try:
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=MOST_FIELDS))
+    except ValueError:
+        raise HTTPException(
+            400, f"{where} cannot be read: UTF-8 in at most {MOST_FIELDS} NAME=VALUE is needed"
+        ) from None
+
+
+def _text(content: bytes, where: str) -> str:
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        raise HTTPException(400, f"{where} is not UTF-8") from None
+
+
+def _as_json(answer: Mapping[str, Any]) -> bytes:
+    return json.dumps(answer, ensure_ascii=False, allow_nan=False).encode()
+
+
+async def _refused(request: Request, error: Exception) -> Response:
+    assert isinstance(error, HTTPException)
+    line = error.detail if error.status_code != 404 else f"there is no {shortened(request.url.path)!r} here"
+    line = "".join(character if character.isprintable() else " " for character in line)
+    return PlainTextResponse(f"{shortened(line, LONGEST_LINE)}\n", error.status_code, headers=dict(error.headers or {}))
+
+
+async def _left(request: Request, error: Exception) -> Response:
+    return PlainTextResponse("the client has left\n", 400)

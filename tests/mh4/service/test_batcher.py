@@ -1,0 +1,166 @@
+"""Many requests, parsed together."""
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from mh4.data.annotation import Annotation
+from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
+from mh4.parsers.answers import Answers
+from mh4.parsers.request import Request
+from mh4.service import batcher as batcher_module
+from mh4.service.batcher import Batcher, OverloadedError
+
+
+class Recorder:
+    """A parser whose score of a sentence is the number in its first word; it notes what it gets together."""
+
+    def __init__(self, problem=None):
+        self.rounds, self.problem = [], problem
+
+    def attempt(self, sentences, request):
+        self.rounds.append([one.forms[0] for one in sentences])
+        if self.problem is not None:
+            raise self.problem
+        answers = Answers([Annotation(score=float(one.forms[0])) for one in sentences])
+        for i, one in enumerate(sentences):
+            if "bad" in one.forms:
+                answers.errors[i] = DataError(one.forms[0])
+            if "long" in one.forms:
+                answers.warnings.append(f"{one.source}: {one.forms[0]}")
+        answers.warnings.append("of all")
+        return answers
+
+
+def sentences(source, *numbers, word="x", length=2):
+    return [Sentence.from_words([str(n), *[word] * (length - 1)], source=f"request {source}") for n in numbers]
+
+
+def ask(*jobs, most_words=10_000):
+    """The answers to some (parser, sentences, request), asked for at once; exceptions stay as they are."""
+
+    async def run():
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, most_words)
+            found = await asyncio.gather(*(batcher.answer(*job) for job in jobs), return_exceptions=True)
+            assert batcher.waiting_words == 0
+            return found
+
+    return asyncio.run(run())
+
+
+def test_each_request_gets_what_belongs_to_it():
+    parser, request = Recorder(), Request()
+    jobs = [
+        (parser, sentences(i, *range(10 * i, 10 * i + i + 1), word="bad" if i == 2 else "long"), request)
+        for i in range(4)
+    ]
+    found = ask(*jobs)
+    assert len(parser.rounds) == 1  # together
+    for i, answers in enumerate(found):
+        assert [one.score for one in answers.annotations] == [10 * i + j for j in range(i + 1)]
+        assert {k: str(error) for k, error in answers.errors.items()} == (
+            {k: str(20 + k) for k in range(3)} if i == 2 else {}
+        )
+        own = [] if i == 2 else [f"request {i}: {10 * i + j}" for j in range(i + 1)]
+        assert answers.warnings == [*own, "of all"]
+
+
+def test_a_long_request_leaves_room_for_others(monkeypatch):
+    monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
+    monkeypatch.setattr(batcher_module, "ROUND_WORDS", 6)
+    parser, request = Recorder(), Request()
+    long, short, other = ask(
+        (parser, sentences(1, *range(7)), request),
+        (parser, sentences(2, 100), request),
+        (parser, sentences(3, 200, 201), request),
+    )
+    assert parser.rounds == [["0", "1", "100"], ["200", "201"], ["2", "3"], ["4", "5"], ["6"]]
+    assert [one.score for one in long.annotations] == list(range(7))
+    assert [one.score for one in short.annotations] == [100]
+    assert [one.score for one in other.annotations] == [200, 201]
+
+
+def test_a_sentence_longer_than_a_share_is_parsed(monkeypatch):
+    monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
+    parser = Recorder()
+    (found,) = ask((parser, sentences(1, 5, 6, length=9), Request()))
+    assert parser.rounds == [["5"], ["6"]]
+    assert len(found.annotations) == 2
+
+
+def test_different_requests_and_parsers_are_not_mixed():
+    one, other = Recorder(), Recorder()
+    ask(
+        (one, sentences(1, 1), Request()),
+        (other, sentences(2, 2), Request()),
+        (one, sentences(3, 3), Request(confidence=True)),
+        (one, sentences(4, 4), Request()),
+    )
+    assert one.rounds == [["1", "4"], ["3"]]
+    assert other.rounds == [["2"]]
+
+
+def test_an_error_ends_its_round_and_nothing_else():
+    broken, sound = Recorder(MemoryError("full")), Recorder()
+    first, second, third = ask(
+        (broken, sentences(1, 1), Request()), (sound, sentences(2, 2), Request()), (broken, sentences(3, 3), Request())
+    )
+    assert isinstance(first, MemoryError)
+    assert isinstance(third, MemoryError)
+    assert second.annotations[0].score == 2
+
+
+def test_what_is_too_much_is_refused_unless_nothing_waits():
+    parser = Recorder()
+    found = ask(*((parser, sentences(i, i, length=6), Request()) for i in range(3)), most_words=12)
+    assert [isinstance(one, OverloadedError) for one in found] == [False, False, True]
+    (alone,) = ask((parser, sentences(1, 1, length=600), Request()), most_words=12)
+    assert alone.annotations[0].score == 1
+
+
+def test_who_leaves_is_not_parsed():
+    async def run():
+        parser = Recorder()
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, 1000)
+            waits = [
+                asyncio.create_task(batcher.answer(parser, sentences(i, i), Request(k_best=1 + i))) for i in range(3)
+            ]
+            await asyncio.sleep(0)
+            waits[1].cancel()
+            first, gone, third = await asyncio.gather(*waits, return_exceptions=True)
+        assert isinstance(gone, asyncio.CancelledError)
+        assert [first.annotations[0].score, third.annotations[0].score] == [0, 2]
+        assert parser.rounds == [["0"], ["2"]]
+        assert batcher.waiting_words == 0
+
+    asyncio.run(run())
+
+
+def test_it_goes_on_after_it_was_idle():
+    async def run():
+        parser = Recorder()
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, 1000)
+            for i in range(3):
+                found = await batcher.answer(parser, sentences(i, i), Request())
+                assert found.annotations[0].score == i
+        assert parser.rounds == [["0"], ["1"], ["2"]]
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize("count", [1, 5])
+def test_a_failing_parser_does_not_stop_the_batcher(count):
+    async def run():
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, 1000)
+            for _ in range(count):
+                with pytest.raises(ValueError, match="no"):
+                    await batcher.answer(Recorder(ValueError("no")), sentences(1, 1), Request())
+            assert (await batcher.answer(Recorder(), sentences(1, 1), Request())).annotations[0].score == 1
+
+    asyncio.run(run())

@@ -1,0 +1,275 @@
+"""The server's protocol, which is UDPipe's, and what is asked for beyond it."""
+
+import json
+import shutil
+from email.mime.multipart import MIMEMultipart
+from email.mime.nonmultipart import MIMENonMultipart
+from email.policy import HTTP
+
+import pytest
+from serving import running
+
+import mh4
+from mh4.data.document import Document
+from mh4.service.served_models import ServedModels
+
+LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
+TEXT = "Te nofe  mihevode.\nZvai te.\n\nKve yeni takomero."
+
+
+@pytest.fixture(scope="module")
+def client(text_model, annotating_model):
+    models = ServedModels([f"ulvari-small-text={text_model}", f"ulvari-tags={annotating_model}"])
+    with running(models) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def parser(text_model):
+    return mh4.load(text_model)
+
+
+def by_email(parameters):
+    """A body as UDPipe's own client builds it, and its type."""
+    message = MIMEMultipart("form-data", policy=HTTP)
+    for name, value in parameters.items():
+        part = MIMENonMultipart("text", "plain")
+        part.add_header("Content-Disposition", f'form-data; name="{name}"')
+        part.add_header("Content-Transfer-Encoding", "8bit")
+        part.set_payload(value, charset="utf-8")
+        message.attach(part)
+    return message.as_bytes().split(b"\r\n\r\n", maxsplit=1)[1], message["Content-Type"]
+
+
+def body_of(result):
+    """The sentences of a result in CoNLL-U, without the comments about the server."""
+    header, lines = result.split("\n")[:3], result.split("\n")[3:]
+    assert [line.split(" = ")[0] for line in header] == ["# generator", "# udpipe_model", "# udpipe_model_licence"]
+    return "\n".join(lines)
+
+
+def test_models_and_what_they_can_do(client):
+    abilities = {"ulvari-small-text": ["tokenizer", "parser"], "ulvari-tags": ["tagger", "parser"]}
+    for answer in (client.get("/models"), client.post("/models")):
+        assert answer.json == {"models": abilities, "default_model": "ulvari-small-text"}
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+
+
+def test_all_ways_to_ask_give_the_same_answer(client, parser):
+    expected = parser(Document.from_conllu(LINES)[0]).to_conllu()
+    parameters = {"data": LINES, "parser": "", "output": "conllu"}
+    found = [client.get("/process", **parameters), client.post("/process", **parameters)]
+    body, kind = by_email(parameters)
+    assert b"\r\n1\tTe" in body or b"\r\n2\tnofe" in body
+    found.append(client.send("POST", "/process", body, {"Content-Type": kind}))
+    upload = (
+        b'--x\r\nContent-Disposition: form-data; name="data"; filename="a.conllu"\r\n\r\n'
+        + LINES.encode()
+        + b'\r\n--x\r\nContent-Disposition: form-data; name="parser"\r\n\r\n\r\n--x--\r\n'
+    )
+    found.append(client.send("POST", "/process", upload, {"Content-Type": "multipart/form-data; boundary=x"}))
+    for answer in found:
+        assert body_of(answer.result) == expected
+        assert answer.json["model"] == "ulvari-small-text"
+        assert isinstance(answer.json["acknowledgements"], list)
+
+
+def test_the_body_wins(client):
+    found = client.send(
+        "POST",
+        "/process?model=none&data=x&output=vertical",
+        "model=ulvari-tags&data=a+b&input=horizontal",
+        {"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert (found.json["model"], found.result) == ("ulvari-tags", "a\nb\n\n")
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [
+        ("ulvari-small-text", "ulvari-small-text"),
+        ("ulvari-small", "ulvari-small-text"),
+        ("ulvari", "ulvari-small-text"),
+        ("ulvari-tags", "ulvari-tags"),
+        ("", "ulvari-small-text"),
+    ],
+)
+def test_models_answer_to_beginnings_of_their_names(client, name, model):
+    assert client.process("a", input="horizontal", model=name).json["model"] == model
+
+
+def test_models_answer_to_their_language(small_model, tmp_path):
+    for name, language in (("a", "xu"), ("b", "xv")):
+        shutil.copytree(small_model, tmp_path / name)
+        (tmp_path / name / "meta.json").write_text(json.dumps({"language": language, "licence": "CC0-1.0"}))
+        sums = tmp_path / name / "SHA256SUMS"
+        lines = sums.read_text().splitlines() if sums.exists() else []
+        sums.write_text("".join(f"{line}\n" for line in lines if not line.endswith("meta.json")))
+    models = ServedModels([str(tmp_path / "a"), str(tmp_path / "b")])
+    assert [models.find(name).name for name in ("xv", "xu", "b", None)] == ["b", "a", "b", "a"]
+    assert models.find("x") is None
+    assert models.find("b").licence == "CC0-1.0"
+
+
+@pytest.mark.parametrize(
+    ("parameters", "status", "message"),
+    [
+        ({}, 400, "'data' is required"),
+        ({"data": "x", "model": "none"}, 400, "no model is called 'none'"),
+        ({"data": "x"}, 400, "1 tab-separated column"),
+        ({"data": "x", "input": "pdf"}, 400, "unknown input format 'pdf'"),
+        ({"data": "x", "tokenizer": "", "output": "pdf"}, 400, "unknown output format 'pdf'"),
+        ({"data": "x", "tokenizer": "", "model": "ulvari-tags"}, 400, "cannot cut text"),
+        ({"data": "x", "tokenizer": "", "output": "svg"}, 400, "no tree to draw"),
+        ({"data": "a " * 1001, "input": "horizontal"}, 400, "has 1001 words, more than the 1000"),
+        ({"data": "a", "input": "horizontal", "parser": "", "k_best": "x"}, 400, "k_best is a number; got 'x'"),
+        ({"data": "a", "input": "horizontal", "parser": "", "k_best": "101"}, 400, "k_best is at most 100"),
+        ({"data": "a", "input": "horizontal", "parser": "", "confidence": "x"}, 400, "confidence is 1 or 0; got 'x'"),
+        ({"data": LINES, "tagger": "", "confidence": "", "model": "ulvari-tags"}, 400, "need trees"),
+        ({"data": LINES.replace("\t_\t_\t_\t_\n", "\t1\t_\t_\t_\n"), "parser": "", "keep_heads": ""}, 400, "own head"),
+        ({"data": "a\0", "input": "horizontal"}, 400, "NUL"),
+        ({"data": "a", "input": "horizontal", "predict": "x", "parser": ""}, 400, "unknown column 'x'"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_told_in_one_line(client, parameters, status, message):
+    answer = client.post("/process", **parameters)
+    assert (answer.status, answer.text.count("\n")) == (status, 1), answer.text
+    assert message in answer.text
+    assert answer.headers["Content-Type"].startswith("text/plain")
+
+
+def test_addresses_and_bodies_that_are_not_known(client):
+    assert (client.get("/nothing").status, client.get("/nothing").text) == (404, "there is no '/nothing' here\n")
+    assert client.send("PUT", "/process", "x").status == 405
+    for kind in ("application/json", "text/plain", "multipart/mixed", "x" * 2000):
+        answer = client.send("POST", "/process", "data=x", {"Content-Type": kind})
+        assert answer.status == 400
+        assert "is not read" in answer.text
+        assert len(answer.body) < 1100
+    for body in (b"--x", b"--x\r\nContent-Disposition: form-data\r\n\r\nx\r\n--x--", b"--x\r\n\r\n\xff\r\n--x--"):
+        assert client.send("POST", "/process", body, {"Content-Type": "multipart/form-data; boundary=x"}).status == 400
+    assert client.send("POST", "/process", b"x", {"Content-Type": "multipart/form-data"}).status == 400
+    for body in (b"data=%ff", b"data=\xff", b"a=1&" * 200):
+        answer = client.send("POST", "/process", body, {"Content-Type": "application/x-www-form-urlencoded"})
+        assert (answer.status, "UTF-8" in answer.text) == (400, True)
+
+
+def test_text_comes_back_byte_for_byte(client, parser):
+    answer = client.process(TEXT, tokenizer="")
+    assert body_of(answer.result) == parser.cut(TEXT).to_conllu()  # not parsed, as that was not asked for
+    assert client.process(TEXT, tokenizer="", output="plaintext").result == TEXT
+    parsed = client.process(TEXT, tokenizer="", parser="", output="conllu").result
+    assert body_of(parsed) == parser(TEXT).to_conllu()
+
+
+def test_text_is_brought_into_one_form_of_unicode(client):
+    assert client.process("e\u0301", input="horizontal", output="horizontal").result == "\u00e9\n"
+
+
+def test_options_of_the_tokenizer(client):
+    ranged = Document.from_conllu(client.process(TEXT, tokenizer="ranges").result)
+    tokens = [token for sentence in ranged for token in sentence.tokens]
+    spans = [dict(entry.partition("=")[::2] for entry in token.misc.split("|"))["TokenRange"] for token in tokens]
+    assert [TEXT[slice(*map(int, span.split(":")))] for span in spans] == [token.form for token in tokens]
+    lines = "Te nofe. Zvai te.\n \nKve yeni.\n"
+    found = Document.from_conllu(client.process(lines, tokenizer="presegmented;ranges").result)
+    assert [sentence.text for sentence in found] == ["Te nofe. Zvai te.", "Kve yeni."]
+    assert [sentence.sent_id for sentence in found] == ["1", "2"]
+    spans = [entry for sentence in found for token in sentence.tokens for entry in token.misc.split("|")]
+    spans = [entry[11:].split(":") for entry in spans if entry.startswith("TokenRange=")]
+    assert "".join(lines[int(start) : int(end)] for start, end in spans) == lines.replace(" ", "").replace("\n", "")
+    spaced = client.process(TEXT, tokenizer="").result
+    assert "SpacesAfter=\\s\\s" in spaced
+    plain = client.process(TEXT, tokenizer="normalized_spaces").result
+    assert "Spaces" not in plain
+    assert "SpaceAfter=No" in plain
+
+
+def test_words_in_lines(client):
+    assert client.process("a b\n\nc\n", input="horizontal", output="vertical").result == "a\nb\n\nc\n\n"
+    found = client.process("a\nb c\n\nd", input="vertical", output="horizontal").result
+    assert found == "a b\u00a0c\nd\n"  # the space belongs to a word
+
+
+def test_tagger_and_parser_are_switches(client, annotating_model):
+    parser = mh4.load(annotating_model)
+    given = Document.from_conllu(LINES)[0].replace(upos=["X"] * 3)
+    ask = {"model": "ulvari-tags"}
+    nothing, tags, trees, both = (
+        Document.from_conllu(client.process(given.to_conllu(), **ask, **dict.fromkeys(switches, "")).result)[0]
+        for switches in ((), ("tagger",), ("parser",), ("tagger", "parser"))
+    )
+    full = parser(given, overwrite=True)
+    assert (nothing.upos, nothing.heads.tolist()) == (given.upos, [-1] * 3)
+    assert (tags.upos, tags.lemmas, tags.heads.tolist()) == (full.upos, full.lemmas, [-1] * 3)
+    assert (trees.upos, trees.heads.tolist()) == (given.upos, parser(given).heads.tolist())
+    assert (both.upos, both.heads.tolist()) == (full.upos, full.heads.tolist())
+    kept = client.process(given.to_conllu(), **ask, tagger="", overwrite="0").result
+    assert "\tX\t" in kept
+
+
+def test_confidence_several_trees_and_given_heads(client, parser):
+    sentence = Document.from_conllu(LINES)[0]
+    sure = Document.from_conllu(client.process(LINES, parser="", confidence="1").result)[0]
+    assert "Confidence" in sure[0].misc
+    (word, *_), *_ = (one["words"] for one in client.process(LINES, parser="", confidence="", output="json").result)
+    assert word["confidence"] == pytest.approx(parser(sentence, confidence=True)[0].confidence, abs=1e-3)
+    several = Document.from_conllu(client.process(LINES, parser="", k_best="3").result)
+    expected = parser.k_best(sentence, 3)
+    assert [one.heads.tolist() for one in several] == [one.heads.tolist() for one in expected]
+    head = next(h for h in (1, 2, 3) if h not in (2, parser(sentence).heads[1]))
+    given = sentence.replace(heads=[-1, head, -1])
+    found = Document.from_conllu(client.process(given.to_conllu(), parser="", keep_heads="true").result)[0]
+    assert found.heads.tolist() == parser(given, keep_heads=True).heads.tolist()
+    assert found.heads[1] == head
+    free = Document.from_conllu(client.process(given.to_conllu(), parser="", keep_heads="0").result)[0]
+    assert free.heads.tolist() == parser(sentence).heads.tolist()
+
+
+def test_json_and_pictures(client, parser):
+    found = client.process(LINES, parser="", output="json").result
+    assert found == Document([parser(Document.from_conllu(LINES)[0])]).to_dict()
+    svg = client.process("<b> & x", input="horizontal", parser="", output="svg").result
+    assert svg.startswith("<svg")
+    assert "&lt;b&gt;" in svg
+    assert "<b>" not in svg
+
+
+def test_what_operators_ask_for(client):
+    assert client.get("/health").json == {"status": "ok"}
+    before = client.get("/metrics").text
+    client.process(LINES, parser="")
+    after = client.get("/metrics").text
+
+    def count(text, name):
+        return sum(float(line.split()[-1]) for line in text.splitlines() if line.startswith(name))
+
+    words = 'mh4_words_total{model="ulvari-small-text"}'
+    assert count(after, words) == count(before, words) + 3
+    asked = 'mh4_requests_total{path="/process",status="200"}'
+    assert count(after, asked) == count(before, asked) + 1
+    for stage in ("receive", "read", "parse", "write"):
+        assert count(after, f'mh4_stage_seconds_count{{stage="{stage}"}}') > 0
+    described = client.get("/openapi.json").json
+    assert described["openapi"].startswith("3.")
+    names = {one["name"] for one in described["paths"]["/process"]["get"]["parameters"]}
+    assert {"data", "model", "tokenizer", "tagger", "parser", "input", "output", "confidence", "k_best"} <= names
+
+
+def test_models_need_names_of_their_own(small_model):
+    with pytest.raises(ValueError, match="two models are called a"):
+        ServedModels([f"a={small_model}", f"a={small_model}"])
+    with pytest.raises(ValueError, match="a server needs a model"):
+        ServedModels([])
+    with pytest.raises(ValueError, match="the model has no name"):
+        ServedModels([f"={small_model}"])
+
+
+def test_the_model_that_was_asked_for_longest_ago_leaves_memory(small_model):
+    models = ServedModels([f"{name}={small_model}" for name in "abc"], most=2)
+    first, second = (models.parser(models.find(name)) for name in "bc")
+    assert models.parser(models.find("b")) is first
+    third = models.parser(models.find("a"))  # c goes
+    assert models.parser(models.find("b")) is first
+    assert models.parser(models.find("a")) is third
+    assert models.parser(models.find("c")) is not second
