@@ -31,7 +31,7 @@ LIBRARIES = {
     "oracles": {"numpy", "numba"},
     "data": {"numpy", "conllu", "rich"},
     "trees": {"numpy", "rich"},
-    "models": {"numpy", "numba", "llvmlite", "torch", "pydantic"},
+    "models": {"numpy", "numba", "llvmlite", "torch", "pydantic", "safetensors"},
 }
 SOURCE = ROOT / "src"
 SMALLEST_ROOF = 8  # modules directly in src/mh4 at most

@@ -10,13 +10,14 @@ from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.drawing import Drawing
 from mh4.data.errors import ErrorPolicy
 from mh4.data.sentence import Sentence
+from mh4.models.encoders import PRETRAINED
 from mh4.parsers.base import Parser
 from mh4.parsers.checking import check_number
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 from mh4.training.job import TrainingJob
-from mh4.training.presets import DEFAULT_PRESET, PRESETS
+from mh4.training.presets import DEFAULT_PRESET, PRESETS, PRETRAINED_PRESET
 from mh4.training.running import run_training
 from mh4.trees.evaluation import evaluate
 from mh4.trees.significance import compare
@@ -44,6 +45,7 @@ def configure(
     oracle: str | None = None,
     scorer: str = "bilstm",
     preset: str | None = None,
+    encoder: str | Path | None = None,
     seed: int = 1,
     epochs: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -65,6 +67,10 @@ def configure(
         raise ValueError("presets are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
+    if scorer == "perceptron" and encoder is not None:
+        raise ValueError("a pretrained encoder is for networks; the perceptron has none")
+    if preset == PRETRAINED_PRESET and encoder is None:
+        raise ValueError(f"preset {preset} is for a pretrained encoder; name its folder, as in encoder=FOLDER")
     if epochs is not None:
         epochs = check_number("epochs", epochs)
     perceptron = scorer == "perceptron"
@@ -75,7 +81,10 @@ def configure(
         "seed": seed,
         "iterations" if perceptron else "max_epochs": epochs,
     }
-    values = {} if perceptron else dict(PRESETS[preset or DEFAULT_PRESET])
+    if encoder is not None:
+        chosen |= {"encoder": PRETRAINED.kind, "pretrained": str(encoder)}
+    default = DEFAULT_PRESET if encoder is None else PRETRAINED_PRESET
+    values = {} if perceptron else dict(PRESETS[preset or default])
     values |= {name: value for name, value in chosen.items() if value is not None} | dict(settings or {})
     if system is None:
         return make_config(ChartConfig, values)
@@ -99,6 +108,7 @@ def train(
     oracle: str | None = None,
     scorer: str = "bilstm",
     preset: str | None = None,
+    encoder: str | Path | None = None,
     seed: int = 1,
     epochs: int | None = None,
     device: str = "auto",
@@ -125,9 +135,13 @@ def train(
         A greedy parser with this transition system instead, and the oracle that trains it.
     scorer : {"bilstm", "perceptron"}
         What scores the transitions of a greedy parser.
-    preset : {"balanced", "paper", "fast", "best", "large"}, optional
+    preset : {"balanced", "paper", "fast", "best", "large", "pretrained"}, optional
         Hyperparameters of networks: ``paper`` as published, or a richer model trained briefly (``fast``), longer
-        (``balanced``, the default), longest (``best``), or in large batches, for a GPU (``large``).
+        (``balanced``, the default), longest (``best``), in large batches, for a GPU (``large``), or with an
+        ``encoder`` (``pretrained``, then the default).
+    encoder : path, optional
+        A pretrained transformer whose states join the learnt word vectors (extra ``mh4[transformers]``): a folder with
+        config.json, model.safetensors and tokenizer.json or, if there is no such folder, a name on the hub.
     seed : int
         Equal seeds give equal models on one device.
     epochs : int, optional
@@ -158,7 +172,7 @@ def train(
         A treebank is not a path.
     """
     what: dict[str, Any] = {"decoder": decoder, "system": system, "oracle": oracle, "scorer": scorer}
-    config = configure(**what, preset=preset, seed=seed, epochs=epochs, settings=settings)
+    config = configure(**what, preset=preset, encoder=encoder, seed=seed, epochs=epochs, settings=settings)
     job = TrainingJob(
         train,
         dev,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
 import torch
@@ -61,7 +62,52 @@ class EncoderConfig:
     kind: str
 
 
-class Encoder(nn.Module, ABC, Generic[P, B]):
+class UnusableError(ValueError):
+    """What a new encoder is to be made of, such as a pretrained model, cannot be used; the message names it."""
+
+
+class Reader(nn.Module, ABC, Generic[P, B]):
+    """What makes vectors of the words of sentences: a whole encoder, or a `WordSource`, which is a part of one."""
+
+    @abstractmethod
+    def prepare(self, sentence: Words) -> P:
+        """What it sees of a sentence, such as ids of words; `collate` makes batches of that."""
+
+    @abstractmethod
+    def collate(self, sentences: Sequence[P]) -> B:
+        """A batch of some sentences."""
+
+    @abstractmethod
+    def files(self) -> dict[str, bytes]:
+        """What it adds to the model folder, by name: all that it needs beside its settings and the learnt weights."""
+
+    def cost(self, sentence: Words) -> int:
+        """How much of a batch a sentence takes, in words of the usual length."""
+        return len(sentence)
+
+    def remember(self, sentences: Sequence[Words], folder: Path) -> None:
+        """Compute what never changes and is needed again and again for these sentences, and keep it on the disk.
+
+        Until this object is gone there may be a file in ``folder``.
+        """
+
+    def forget(self) -> None:
+        """Drop what is kept of words seen before to save time, if anything is; results stay the same."""
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        """Parameters that learn otherwise than all others: ``params``, and how, where that differs.
+
+        ``factor`` is that of the learning rate, or ``rate`` a learning rate of their own; ``warm_up`` is the number of
+        steps over which it rises; ``clip`` is the largest norm of their gradient, which is then cut by itself.
+        """
+        return []
+
+    def halved(self) -> set[str]:
+        """Names of learnt weights that the model folder keeps in half precision."""
+        return set()
+
+
+class Encoder(Reader[P, B]):
     """From words to one context vector per position.
 
     Made of its settings and of its files, whether it is to be trained or has been: `learn` makes the files of a new
@@ -94,31 +140,11 @@ class Encoder(nn.Module, ABC, Generic[P, B]):
     @classmethod
     @abstractmethod
     def learn(cls, config: Any, sentences: Iterable[Words]) -> dict[str, bytes]:
-        """The files of a new encoder, from its settings and training sentences."""
+        """The files of a new encoder, from its settings and training sentences.
 
-    @abstractmethod
-    def files(self) -> dict[str, bytes]:
-        """What it adds to the model folder, by name: all that it needs beside its settings and the learnt weights."""
-
-    @abstractmethod
-    def prepare(self, sentence: Words) -> P:
-        """What it sees of a sentence, such as ids of words; `collate` makes batches of that."""
-
-    @abstractmethod
-    def collate(self, sentences: Sequence[P]) -> B:
-        """A batch of some sentences."""
+        UnusableError: The settings name something that cannot be used.
+        """
 
     @abstractmethod
     def forward(self, batch: B) -> States:
         """Vectors of all positions."""
-
-    def cost(self, sentence: Words) -> int:
-        """How much of a batch a sentence takes, in words of the usual length."""
-        return len(sentence)
-
-    def forget(self) -> None:
-        """Drop what is kept of words seen before to save time, if anything is; results stay the same."""
-
-    def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters that are not to learn as fast as all others: ``params``, and ``factor`` of the learning rate."""
-        return []

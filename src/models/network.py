@@ -75,16 +75,24 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.register_load_state_dict_pre_hook(_lengthen_names)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """All parameters, those together that learn at one rate; ``factor`` is that of the learning rate."""
+        """All parameters, those together that learn in the same way; see `Reader.parameter_groups`."""
         groups = self.encoder.parameter_groups()
         grouped = {parameter for group in groups for parameter in group["params"]}
         rest = [own for own in self.parameters() if own.requires_grad and own not in grouped]
-        return [{"params": rest, "factor": 1.0}, *groups]
+        return [{"params": rest}, *groups]
 
     def encode(self, batch: Batch) -> Encoded:
         """Context and role vectors of a batch."""
         states, tagger_states, words = self.encoder(batch)
         return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths), words)
+
+    def kept_weights(self) -> dict[str, Tensor]:
+        """`state_dict` as a model folder has it: with some weights in half precision, if they are not too large."""
+        halved = self.encoder.halved()
+        return {
+            name: half if name in halved and bool((half := weight.half()).isfinite().all()) else weight
+            for name, weight in self.state_dict().items()
+        }
 
     def draw_from(self, randomness: Randomness) -> None:
         """Draw all random numbers of training from there."""

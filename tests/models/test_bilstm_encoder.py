@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from mh4.models.bilstm_config import BiLSTMConfig
-from mh4.models.bilstm_encoder import SentenceEncoder, WordBatch, WordEncoder
+from mh4.models.bilstm_encoder import SentenceEncoder
+from mh4.models.checked import as_json
 from mh4.models.weight_average import WeightAverage
+from mh4.models.word_encoder import VOCABULARY, WordBatch, WordEncoder
 from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN
 
 FREQUENT, RARE, OTHER = [3], [4, 5], [5]  # characters
@@ -24,7 +26,10 @@ def encoder(characters, word_unknown=0.0, spelling_dropout=0.0, block_dropout=0.
         characters=characters,
         spelling_dropout=spelling_dropout,
     )
-    return WordEncoder(config, torch.tensor([0.0, word_unknown]), torch.tensor([0.0] * 5 + [character_unknown]))
+    made = WordEncoder(config, {VOCABULARY: as_json({"words": {"a": 1}, "characters": {"a": 1, "b": 1, "c": 1}})})
+    made.word_unknown = torch.tensor([0.0, word_unknown])
+    made.character_unknown = torch.tensor([0.0] * 5 + [character_unknown])
+    return made
 
 
 def batch(words):

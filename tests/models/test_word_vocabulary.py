@@ -2,7 +2,7 @@
 
 import pytest
 
-from mh4.models.bilstm_encoder import WordBatch
+from mh4.models.word_encoder import WordBatch
 from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary, normalise
 
 

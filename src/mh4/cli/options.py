@@ -84,7 +84,7 @@ DecodingThreadsOption = Annotated[
 ]
 PRESET_HELP = (
     "Hyperparameters: paper (as published), or a richer model trained briefly (fast), longer (balanced), longest "
-    "(best) or in large batches, for GPUs (large)."
+    "(best), in large batches, for GPUs (large), or with --encoder (pretrained, then the default)."
 )
 SettingOption = Annotated[
     list[str] | None,

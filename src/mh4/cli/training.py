@@ -101,6 +101,13 @@ EpochsOption = Annotated[
 ]
 StepsOption = Annotated[int | None, typer.Option(min=1, help="Stop after at most this many minibatches.")]
 PresetOption = Annotated[Preset | None, typer.Option(help=PRESET_HELP, show_default=DEFAULT_PRESET.value)]
+EncoderOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FOLDER|NAME",
+        help="Pretrained transformer to build on: a folder, or a name on the hub (needs the extra transformers).",
+    ),
+]
 LossOption = Annotated[
     Loss | None,
     typer.Option(
@@ -140,6 +147,7 @@ def train(
     epochs: EpochsOption = None,
     max_steps: StepsOption = None,
     preset: PresetOption = None,
+    encoder: EncoderOption = None,
     loss: LossOption = None,
     precision: PrecisionOption = None,
     setting: SettingOption = None,
@@ -175,6 +183,7 @@ def train(
         oracle=oracle,
         scorer=scorer.value,
         preset=preset and preset.value,
+        encoder=encoder,
         seed=seed,
         epochs=epochs,
         settings={name: value for name, value in chosen.items() if value is not None}

@@ -54,6 +54,9 @@ class TrainingConfig:
         Share of every weight that a step takes off, times the learning rate (Loshchilov and Hutter 2019).
     batch_words
         Words after which a minibatch is full; the summed loss is divided by this number.
+    part_cost
+        Words, or pieces of words if a transformer reads them, that are computed at a time: a minibatch of more is cut
+        into parts whose gradients are added up, which takes less memory. 0: each minibatch as a whole.
     evaluation_steps
         Steps between evaluations on dev; at least a quarter of an epoch passes between two.
     patience, decays, decay_factor
@@ -93,6 +96,7 @@ class TrainingConfig:
     weight_decay: Weight = 0.0
     gradient_clip: Weight = 5.0
     batch_words: Positive = 100
+    part_cost: Count = 0
     evaluation_steps: Positive = 500
     patience: Positive = 5
     patience_growth: Share = 0.0

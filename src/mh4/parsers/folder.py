@@ -36,7 +36,7 @@ from .model_files import (
     WEIGHTS,
     named_folder,
     read_object,
-    read_tensors,
+    read_weights,
     write_json,
 )
 from .vocabulary import Vocabulary, without_words
@@ -143,7 +143,7 @@ class ModelFolder:
 
     def weights(self) -> dict[str, Tensor]:
         """The weights, read anew: they are many, and nobody keeps them twice."""
-        return read_tensors(self / WEIGHTS)
+        return read_weights(self / WEIGHTS)
 
     @cached_property
     def meta(self) -> Mapping[str, Any]:

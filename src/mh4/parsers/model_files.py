@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 from torch import Tensor
@@ -71,6 +72,11 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
             raise DataError(f"{path}: {name} holds values that are no numbers")
     return tensors
+
+
+def read_weights(path: Path) -> dict[str, Tensor]:
+    """The weights of a network, those that are kept in half precision as float32."""
+    return {name: own.float() if own.dtype is torch.float16 else own for name, own in read_tensors(path).items()}
 
 
 def describe(tensor: Tensor) -> str:

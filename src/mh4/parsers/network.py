@@ -171,7 +171,7 @@ class NetworkParser(Parser, Generic[C, S]):
         return parser
 
     def write(self, folder: ModelFolder) -> None:
-        write_tensors(folder / WEIGHTS, self.network.state_dict())
+        write_tensors(folder / WEIGHTS, self.network.kept_weights())
         if self.calibration is not None:
             self.calibration.save(folder.path)
         folder.write_definition(*self.definition)

@@ -13,8 +13,8 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from mh4.data.sentence import Sentence
-from mh4.models.bilstm_encoder import VOCABULARY
 from mh4.models.checked import STRICT, as_json, checked
+from mh4.models.word_encoder import VOCABULARY
 from mh4.models.word_vocabulary import WordVocabulary, by_frequency
 
 from .columns import Columns

@@ -15,7 +15,7 @@ from mh4.data.sentence import Sentence
 from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_tensors
+from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_weights
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
@@ -117,7 +117,7 @@ def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], 
     """Fit the calibration of the model that training left in a folder, if it is exact and dev suffices."""
     if not isinstance(parser, ChartParser) or (folder / CALIBRATION).exists() or not (folder / WEIGHTS).exists():
         return
-    parser.network.load_state_dict(read_tensors(folder / WEIGHTS))
+    parser.network.load_state_dict(read_weights(folder / WEIGHTS))
     dev = _parsed_as_one(dev, parser)
     try:
         Calibration.fit(parser.predict_with_margins(dev), dev).save(folder)

@@ -14,6 +14,7 @@ from mh4.data.conllu import Trees
 from mh4.data.errors import DataError
 from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
+from mh4.models.encoder import UnusableError
 from mh4.models.host_settings import settings_put_aside
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
@@ -133,6 +134,8 @@ class NetworkFitter(Fitter):
         try:
             with problems_in_words(Vocabulary):
                 definition = Definition.learn(config, train)
+        except UnusableError as error:
+            raise DataError(str(error)) from None
         except ValueError as error:
             raise DataError(f"{job.train}: {error}") from None
         self.parser = new_parser(definition, job.device)

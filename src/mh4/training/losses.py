@@ -42,7 +42,7 @@ class BatchLoss(nn.Module):
         """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
         network = self.network
         if batch is None:
-            return torch.stack([parameter.sum() for parameter in network.parameters()]).sum() * 0.0
+            return torch.stack([own.sum() for own in network.parameters() if own.requires_grad]).sum() * 0.0
         with stage("encode"), self.precision():
             encoded = network.encode(batch.words)
         finish = self.objective.start(encoded, batch.heads, epoch)

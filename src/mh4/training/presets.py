@@ -61,6 +61,22 @@ PRESETS: dict[str, dict[str, Any]] = {
         "decays": 2,
         "decay_from": "best",
     },
+    # Few epochs over which both learning rates fall to none; for a pretrained encoder, which has learnt before.
+    "pretrained": {
+        **_RICHER,
+        "word_size": 200,
+        "hidden": 320,
+        "mlp": 160,
+        "spelling_dropout": 0.7,
+        "weight_decay": 0.1,
+        "weight_average": 0.99,
+        "warm_up": 50,
+        "rate_fall": "linear",
+        "max_epochs": 20,
+        "patience": 1000,  # evaluations: the learning rate falls in any case
+        "patience_growth": 0.0,
+    },
 }
 
 DEFAULT_PRESET = "balanced"  # of those who train a parser; `paper` is to reproduce
+PRETRAINED_PRESET = "pretrained"  # of those who train one with a pretrained encoder

@@ -84,12 +84,13 @@ class Schedule:
         left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
         progress.fewest_left = min(left, progress.most_left)
 
-    def rate(self, progress: Progress) -> float:
-        """Learning rate of the next step."""
+    def rate(self, progress: Progress, own: float | None = None, warm_up: int | None = None) -> float:
+        """Learning rate of the next step, or that of parameters with a rate of their ``own``, or a warm-up."""
         settings = self.settings
-        rate = progress.learning_rate
-        if progress.step < settings.warm_up:
-            rate *= (progress.step + 1) / settings.warm_up
+        rate = progress.learning_rate if own is None else own * settings.decay_factor**progress.decays
+        warm_up = settings.warm_up if warm_up is None else warm_up
+        if progress.step < warm_up:
+            rate *= (progress.step + 1) / warm_up
         if settings.rate_fall == "linear":
             epochs = progress.epoch + min(progress.batch / self.epoch_steps, 1.0)
             rate *= max(0.0, 1.0 - epochs / settings.max_epochs)

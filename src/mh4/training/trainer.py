@@ -26,7 +26,7 @@ from mh4.models.devices import HostCopy
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
-from mh4.parsers.model_files import WEIGHTS, misfit, read_tensors, write_tensors
+from mh4.parsers.model_files import WEIGHTS, misfit, read_weights, write_tensors
 from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.request import HEADS
 from mh4.trees.evaluation import attachment_scores
@@ -80,6 +80,7 @@ class Trainer:
         self.objective = make_objective(parser)
         loss = BatchLoss(parser.network, self.objective, parser.config.weights, self._precision())
         self.batch_loss = self.workers.together(loss)
+        parser.network.encoder.remember([*train, *dev], folder)
         self.examples = self._examples(train, on_preparation or (lambda done, total: None))
         self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
@@ -90,7 +91,7 @@ class Trainer:
             weight_decay=self.settings.weight_decay,
             fused=True,
         )
-        self._set_learning_rate()
+        self._set_learning_rates()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(
             folder, parser.network, self.optimizer, self.average, parser.randomness, [*train, *dev]
@@ -146,27 +147,62 @@ class Trainer:
         """Tensors of one batch."""
         return collate([self.examples[i] for i in indices], self.parser.network.encoder, self.parser.device)
 
-    def step(self, batch: TrainingBatch | None) -> None:
+    def parts(self, indices: Sequence[int]) -> list[list[int]]:
+        """A batch in parts that are computed one after the other, of ``part_cost`` at most or of a single sentence."""
+        limit = self.settings.part_cost
+        if not limit or not indices:
+            return [list(indices)] if indices else []
+        parts: list[list[int]] = [[]]
+        for i in sorted(indices, key=lambda i: self.examples[i].cost):  # equal costs keep their order
+            if parts[-1] and (len(parts[-1]) + 1) * self.examples[i].cost > limit:
+                parts.append([])
+            parts[-1].append(i)
+        return parts
+
+    def step(self, *parts: TrainingBatch) -> None:
         """One update, together with all workers; the loss, summed over the words of this one's batch, is noted.
 
-        A GPU is not waited for: there the loss is noted one step later, or by `settle`.
+        The batch may come in ``parts``, whose gradients are added up. A GPU is not waited for: there the loss is noted
+        one step later, or by `settle`.
         """
         network = self.parser.network
         network.train()
         step, rise = self.progress.step, self.settings.dropout_rise
         network.scale_dropout(step / rise if step < rise else 1.0)
-        self._set_learning_rate()
-        loss = self.batch_loss(batch, self.progress.epoch)
+        self._set_learning_rates()
         self.optimizer.zero_grad(set_to_none=True)
-        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
-        gradients = [parameter.grad for parameter in network.parameters() if parameter.grad is not None]
-        norm = get_total_norm(gradients)
-        if self.parser.device.type != "cpu" or norm >= self.settings.gradient_clip:  # a GPU multiplies by 1
-            clip_grads_with_norm_(network.parameters(), self.settings.gradient_clip, norm)
+        *others, last = parts or (None,)
+        losses = []
+        with self.workers.apart(self.batch_loss):
+            for part in others:
+                losses.append(self._backward(part))
+        losses.append(self._backward(last))
+        norms = self._clip()
         self.optimizer.step()
         self.average.update(self.progress.step + 1)
-        self._done.append((self.progress.step + 1, HostCopy(loss.detach(), norm)))
+        loss = losses[0] if len(losses) == 1 else torch.stack(losses).sum()
+        self._done.append((self.progress.step + 1, HostCopy(loss, *norms)))
         self.settle(self.parser.ahead)
+
+    def _backward(self, part: TrainingBatch | None) -> Tensor:
+        """Add the gradient of a part to what is there; returns its loss."""
+        loss = self.batch_loss(part, self.progress.epoch)
+        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
+        return loss.detach()
+
+    def _clip(self) -> list[Tensor]:
+        """Cut gradients that are too large: those with a limit of their own by themselves; returns all norms."""
+        limits: dict[float | None, list[Tensor]] = {None: []}
+        for group in self.optimizer.param_groups:
+            limits.setdefault(group.get("clip"), []).extend(group["params"])
+        norms = []
+        for limit, parameters in limits.items():
+            limit = self.settings.gradient_clip if limit is None else limit
+            norm = get_total_norm([own.grad for own in parameters if own.grad is not None])
+            if self.parser.device.type != "cpu" or norm >= limit:  # a GPU multiplies by 1
+                clip_grads_with_norm_(parameters, limit, norm)
+            norms.append(norm)
+        return norms
 
     def settle(self, count: int = 0) -> None:
         """Note the losses of all steps but the last ``count``.
@@ -178,8 +214,8 @@ class Trainer:
         """
         while len(self._done) > count:
             step, outcome = self._done.popleft()
-            loss, norm = map(float, outcome.tensors())
-            if not math.isfinite(norm):
+            loss, *norms = map(float, outcome.tensors())
+            if not all(map(math.isfinite, norms)):
                 raise DivergedError(f"no finite gradient in step {step}")
             self.recent.loss += loss
 
@@ -214,9 +250,9 @@ class Trainer:
                 share = [indices[k] for k in self.workers.share(lengths)]
                 with self.recent.profile.recording():
                     with stage("collate"):
-                        batch = self.collate(share) if share else None
+                        parts = [self.collate(part) for part in self.parts(share)]
                     with stage("backward"):
-                        self.step(batch)
+                        self.step(*parts)
                 self.recent.words += sum(lengths)
                 progress.seconds = time.perf_counter() - start
                 self.schedule.advance(progress, len(batches))
@@ -242,7 +278,8 @@ class Trainer:
             uas, las = self.dev_scores()
             improved = self.schedule.note(progress, uas, las)
             if improved and goes_back:
-                self.best = {name: weight.clone() for name, weight in self.parser.network.state_dict().items()}
+                kept = self.parser.network.kept_weights()  # as they will be read if training is resumed
+                self.best = {name: own.to(torch.float32, copy=True) for name, own in kept.items()}
             if improved and self.workers.lead:
                 self.save_weights()
         report = {
@@ -269,7 +306,8 @@ class Trainer:
 
     def _holds_numbers(self) -> bool:
         """Whether all weights are numbers."""
-        return bool(torch.stack([own.isfinite().all() for own in self.parser.network.parameters()]).all())
+        learnt = [own for own in self.parser.network.parameters() if own.requires_grad]
+        return bool(torch.stack([own.isfinite().all() for own in learnt]).all())
 
     def dev_scores(self) -> tuple[float, float]:
         """UAS and LAS on dev, in percent."""
@@ -286,7 +324,7 @@ class Trainer:
 
     def save_weights(self) -> None:
         """Write the model as it is now."""
-        weights, step = self.parser.network.state_dict(), {"step": self.progress.step}
+        weights, step = self.parser.network.kept_weights(), {"step": self.progress.step}
         self.place.save(lambda: write_tensors(self.folder / WEIGHTS, weights, step))
 
     def resume(self) -> None:
@@ -304,7 +342,7 @@ class Trainer:
                 "(start again with overwrite=True)"
             )
         self.progress.finished = self.schedule.is_over(self.progress)
-        best = read_tensors(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
+        best = read_weights(self.folder / WEIGHTS) if self.progress.best_step else {}  # an error if it is not there
         if problem := misfit(best, self.parser.network.state_dict()) if best else None:
             raise DataError(
                 f"{self.folder / WEIGHTS}: does not fit the model: {problem} (start again with overwrite=True)"
@@ -314,6 +352,7 @@ class Trainer:
         if self.workers.lead:
             self.checkpoint.cut_log(self.progress.step)
 
-    def _set_learning_rate(self) -> None:
+    def _set_learning_rates(self) -> None:
         for group in self.optimizer.param_groups:
-            group["lr"] = self.schedule.rate(self.progress) * group["factor"]
+            rate = self.schedule.rate(self.progress, group.get("rate"), group.get("warm_up"))
+            group["lr"] = rate * group.get("factor", 1.0)

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -106,6 +107,10 @@ class Workers:
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, constants)
         # A share without a rare word does not use the model of characters.
         return DistributedDataParallel(module, gradient_as_bucket_view=True, find_unused_parameters=True)
+
+    def apart(self, module: nn.Module) -> AbstractContextManager[Any]:
+        """Inside, each process keeps the gradients of what `together` returned to itself."""
+        return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
 
     def separate_random_numbers(self, randomness: Randomness, seed: int, step: int) -> None:
         """With several processes: draw differently in each from here on, the same again from the same step."""

@@ -18,7 +18,6 @@ from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import given_heads_bonus, is_tree
-from mh4.models.bilstm_encoder import WordBatch
 from mh4.parsers import network as network_parser
 from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser
@@ -366,5 +365,6 @@ def test_damaged_model_folders(small_model, tmp_path):
 
 def test_one_long_word_does_not_make_others_long(parser):
     sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
-    batch = WordBatch.of([parser.network.encoder.prepare(sentence) for sentence in sentences])
+    encoder = parser.network.encoder
+    (batch,) = encoder.collate([encoder.prepare(sentence) for sentence in sentences]).batches
     assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))

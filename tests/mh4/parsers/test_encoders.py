@@ -222,7 +222,7 @@ def test_its_settings_are_set_and_read_back():
         ({"encoder": "pieces", "layers": 2}, "encoder.layers: unknown option; known: kind, piece, hidden"),
         ({"encoder": "pieces", "piece": 0}, "encoder.piece: must be greater than or equal to 1; got 0"),
         ({"piece": 2}, "encoder.piece: unknown option; known: kind, word_size"),
-        ({"encoder": "gru"}, "encoder: unknown encoder 'gru'; known: bilstm, pieces"),
+        ({"encoder": "gru"}, "encoder: unknown encoder 'gru'; known: bilstm, transformer, pieces"),
     ],
 )
 def test_settings_that_it_does_not_have(settings, message):

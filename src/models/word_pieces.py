@@ -1,0 +1,158 @@
+"""Words as the pieces that a pretrained transformer knows, and the windows in which it reads long sentences."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from .devices import HOST
+from .encoder import FileError
+from .extras import transformers_module
+
+TOKENIZER = "tokenizer.json"  # as the package tokenizers writes it
+MOST_FORMS = 1 << 17  # whose pieces are remembered
+
+
+class WordPieces(NamedTuple):
+    """The pieces of a sentence of n words."""
+
+    ids: np.ndarray  # int64 (P,): those of the words, one word after the other
+    counts: np.ndarray  # int64 (n,): how many each word has, at least 1
+
+    @property
+    def key(self) -> bytes:
+        """Equal for equal sentences only."""
+        return self.counts.tobytes() + self.ids.tobytes()
+
+
+class PieceVocabulary:
+    """Cuts words into pieces; each word by itself, so that its pieces are the same in every sentence.
+
+    Attributes
+    ----------
+    before, after : int64 (S,)
+        The pieces that enclose every window.
+
+    Raises
+    ------
+    FileError
+        The content of ``tokenizer.json`` is not valid.
+    """
+
+    def __init__(self, content: bytes) -> None:
+        tokenizers = transformers_module("tokenizers")
+        try:
+            model = json.loads(content)["model"]
+            self._tokenizer = tokenizers.Tokenizer.from_buffer(content)
+        except Exception as error:  # the package raises nothing narrower
+            raise FileError(TOKENIZER, f"is no tokenizer: {error}") from None
+        self.content = content
+        encoded = self._tokenizer.encode("a")
+        inner = [place for place, special in enumerate(encoded.special_tokens_mask) if not special] or [0]
+        self.before = np.array(encoded.ids[: inner[0]], np.int64)
+        self.after = np.array(encoded.ids[inner[-1] + 1 :], np.int64)
+        unknown = model.get("unk_id")
+        if unknown is None and model.get("unk_token") is not None:
+            unknown = self._tokenizer.token_to_id(model["unk_token"])
+        self._unknown = [int(unknown if unknown is not None else encoded.ids[0])]
+        self._known: dict[str, list[int]] = {}
+
+    def __len__(self) -> int:
+        return self._tokenizer.get_vocab_size(with_added_tokens=True)
+
+    def pieces(self, forms: Sequence[str]) -> WordPieces:
+        """The pieces of the words of a sentence; a word without any is unknown."""
+        known = self._known
+        if len(known) > MOST_FORMS:
+            self._known = known = {}
+        of_words = []
+        for form in forms:
+            ids = known.get(form)
+            if ids is None:
+                ids = self._tokenizer.encode(form, add_special_tokens=False).ids or self._unknown
+                known[form] = ids
+            of_words.append(ids)
+        return WordPieces(
+            np.array([i for ids in of_words for i in ids], np.int64), np.array([len(ids) for ids in of_words], np.int64)
+        )
+
+
+def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
+    """How a sentence is read in windows of ``room`` pieces at most, which overlap by half.
+
+    Parameters
+    ----------
+    counts : int64 (n,)
+        Pieces of each word, P in all.
+
+    Returns
+    -------
+    starts : int64 (W,)
+        The first piece of each window, which has ``room`` pieces, or P.
+    of_pieces : int64 (P,)
+        The window that each piece's state comes from: of the windows that hold it, the one whose middle is closest to
+        that of its word.
+    """
+    total = int(counts.sum())
+    if total <= room:
+        return np.zeros(1, np.int64), np.zeros(total, np.int64)
+    starts = np.minimum(np.arange(0, total - room + room // 2, room // 2), total - room)
+    pieces = np.arange(total)
+    last = counts.cumsum()
+    of_words = np.repeat(last - (counts + 1) / 2, counts)  # the middle of each piece's word
+    middles = starts + (room - 1) / 2
+
+    def nearest(places: np.ndarray) -> np.ndarray:
+        return np.abs(places[:, None] - middles).argmin(1)
+
+    chosen = nearest(of_words)
+    outside = (pieces < starts[chosen]) | (pieces >= starts[chosen] + room)  # of words longer than half a window
+    chosen[outside] = nearest(pieces[outside])
+    return starts, chosen
+
+
+@dataclass(frozen=True)
+class PieceBatch:
+    """The pieces of B sentences in R windows of up to L pieces; all tensors on the host."""
+
+    lengths: Tensor  # int64 (B,): words of each sentence
+    ids: Tensor  # int64 (R, L); what pads is 0
+    sizes: Tensor  # int64 (R,): pieces of each window, those that enclose it included
+    places: Tensor  # int64 (P,): where the state of each piece is among the R · L
+    counts: Tensor  # int64 (M,): pieces of each word
+    device: torch.device = HOST  # where states are to be computed
+
+    @classmethod
+    def of(cls, vocabulary: PieceVocabulary, sentences: Sequence[WordPieces], window: int) -> PieceBatch:
+        """Some sentences, in windows of up to ``window`` pieces."""
+        before, after = vocabulary.before, vocabulary.after
+        rows: list[np.ndarray] = []
+        places: list[np.ndarray] = []  # (row, column) of each piece
+        for ids, counts in sentences:
+            starts, chosen = windows(counts, window - len(before) - len(after))
+            room = min(len(ids), window - len(before) - len(after))
+            columns = np.arange(len(ids)) - starts[chosen] + len(before)
+            places.append(np.stack([chosen + len(rows), columns]))
+            rows += [np.concatenate([before, ids[start : start + room], after]) for start in starts]
+        sizes = np.array([len(row) for row in rows])
+        padded = np.zeros((len(rows), sizes.max()), np.int64)
+        for row, own in zip(padded, rows, strict=True):
+            row[: len(own)] = own
+        row_of, column_of = np.concatenate(places, axis=1)
+        return cls(
+            torch.tensor([len(one.counts) for one in sentences]),
+            torch.from_numpy(padded),
+            torch.from_numpy(sizes),
+            torch.from_numpy(row_of * padded.shape[1] + column_of),
+            torch.from_numpy(np.concatenate([one.counts for one in sentences])),
+        )
+
+    def to(self, device: torch.device) -> PieceBatch:
+        """The same batch for ``device``."""
+        return replace(self, device=device)

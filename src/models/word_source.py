@@ -1,0 +1,53 @@
+"""Where vectors of words come from: an encoder adds up those of all its sources."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from .encoder import B, Batch, P, Reader, Words
+
+
+class WordSource(Reader[P, B]):
+    """Vectors of words, such as learnt ones, or the states of a language model."""
+
+    @abstractmethod
+    def __init__(self, config: Any, files: Mapping[str, bytes]) -> None:
+        """See `Encoder`."""
+        super().__init__()
+
+    @classmethod
+    @abstractmethod
+    def learn(cls, config: Any, sentences: Iterable[Words]) -> Mapping[str, bytes]:
+        """See `Encoder.learn`."""
+
+    @abstractmethod
+    def forward(self, batch: B) -> Tensor:
+        """Word vectors (B, T, size)."""
+
+
+@dataclass(frozen=True)
+class JointBatch:
+    """The same sentences as each source takes them."""
+
+    batches: tuple[Batch, ...]
+
+    @property
+    def lengths(self) -> Tensor:
+        """int64 (B,): words of each sentence, on the host."""
+        return self.batches[0].lengths
+
+    def to(self, device: torch.device) -> JointBatch:
+        """The same batch for ``device``."""
+        return JointBatch(tuple(batch.to(device) for batch in self.batches))
+
+    @classmethod
+    def of(cls, sources: Sequence[Reader[Any, Any]], sentences: Sequence[Sequence[Any]]) -> JointBatch:
+        """Sentences of which each source has prepared its own part."""
+        own = zip(*sentences, strict=True)
+        return cls(tuple(source.collate(parts) for source, parts in zip(sources, own, strict=True)))

@@ -1,0 +1,440 @@
+"""A parser on a pretrained transformer: trained, resumed, saved, and loaded from its folder alone."""
+
+import json
+import shutil
+import socket
+from dataclasses import replace
+
+import pytest
+import torch
+from on_gpu import CERTAIN
+from safetensors.torch import load_file, save_file
+from small import ANNOTATING, SMALL_ENCODER, changed, log_of, same_weights, small_config, small_greedy_config, train
+from tiny_bert import make_bert, make_tokenizer
+
+import mh4
+from mh4.data.errors import DataError
+from mh4.models import extras
+from mh4.models.encoder import UnusableError
+from mh4.models.transformer import StateBatch
+from mh4.models.transformer_config import TransformerConfig
+from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import TransitionConfig
+from mh4.parsers.definition import Definition
+from mh4.training.trainer import Trainer
+from mh4.training.treebanks import read_gold
+
+
+@pytest.fixture(scope="module")
+def texts(small_treebanks):
+    return [sentence.text for sentence in read_gold(small_treebanks[0])]
+
+
+@pytest.fixture(scope="module")
+def bert(texts, tmp_path_factory):
+    """A pretrained model that has learnt nothing."""
+    return make_bert(tmp_path_factory.mktemp("bert") / "tiny", texts)
+
+
+def encoder_of(bert, **settings):
+    sizes = {name: getattr(SMALL_ENCODER, name) for name in vars(SMALL_ENCODER) if name != "kind"}
+    return TransformerConfig(
+        **{**sizes, "pretrained": str(bert), "encoder_layers": 2, "encoder_rate": 1e-3, **settings}
+    )
+
+
+def config_of(bert, decoder="mst", **settings):
+    own = {name: settings.pop(name) for name in [*settings] if name.startswith("encoder_")}
+    config = replace(small_config(decoder, max_steps=6, evaluation_steps=3), encoder=encoder_of(bert, **own))
+    return changed(config, **settings)
+
+
+@pytest.fixture(scope="module", params=[False, True], ids=["fine-tuned", "frozen"])
+def frozen(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def model(bert, frozen, small_treebanks, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("model") / "m"
+    train(*small_treebanks, folder, config_of(bert, encoder_freeze=frozen), device="cpu")
+    return folder
+
+
+def new_parser(bert, sentences, **settings):
+    return ChartParser(Definition.learn(config_of(bert, **settings), sentences), "cpu")
+
+
+def parses(folder, treebank):
+    parser = ChartParser.load(folder, device="cpu")
+    return [parser(sentence.forms).to_conllu() for sentence in read_gold(treebank)]
+
+
+def test_it_beats_chance(bert, frozen, small_treebanks, tmp_path):
+    sizes = {"hidden": 48, "word_size": 24, "mlp": 32, "batch_words": 100, "evaluation_steps": 80, "max_steps": 80}
+    config = config_of(bert, encoder_freeze=frozen, learning_rate=0.01, **sizes, **CERTAIN)
+    train(small_treebanks[0], small_treebanks[0], tmp_path / "m", config, device="cpu")
+    assert log_of(tmp_path / "m")[-1]["dev_uas"] > 30  # a tree drawn at random has 15
+
+
+@pytest.mark.parametrize("decays", [{}, {"patience": 1, "decays": 9, "decay_from": "best", "evaluation_steps": 1}])
+def test_resumed_training_is_the_same(bert, frozen, small_treebanks, tmp_path, decays):
+    config = config_of(bert, encoder_freeze=frozen, weight_average=0.9, **decays)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    longer = changed(config, max_steps=12)
+    train(*small_treebanks, tmp_path / "m", longer, device="cpu", resume=True)
+    torch.rand(3)  # whatever a host program draws
+    train(*small_treebanks, tmp_path / "whole", longer, device="cpu")
+    assert same_weights(tmp_path / "m", tmp_path / "whole")
+    assert [line["loss"] for line in log_of(tmp_path / "m")] == [line["loss"] for line in log_of(tmp_path / "whole")]
+
+
+def test_no_random_number_of_a_host_program_is_drawn(bert, small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0])
+    before = torch.get_rng_state()
+    parser = new_parser(bert, sentences)
+    trainer = Trainer(parser, sentences, sentences, tmp_path)
+    trainer.step(trainer.collate(range(8)))
+    assert torch.equal(torch.get_rng_state(), before)
+    source = parser.network.encoder.transformer.train()
+    batch = source.collate([source.prepare(sentences[0])])
+    assert not torch.equal(source(batch), source(batch))  # dropout
+    source.eval()
+    assert torch.equal(source(batch), source(batch))
+
+
+def test_it_is_loaded_with_nothing_but_its_folder(model, bert, small_treebanks, tmp_path, monkeypatch):
+    def no_network(*_):
+        raise AssertionError("the network was asked")
+
+    monkeypatch.setattr(socket.socket, "connect", no_network)
+    dev = small_treebanks[1]
+    expected = parses(model, dev)
+    shutil.copytree(model, tmp_path / "moved")
+    bert.rename(bert.with_name("gone"))
+    try:
+        assert parses(tmp_path / "moved", dev) == expected
+        ChartParser.load(model, device="cpu").save(tmp_path / "saved")
+        assert parses(tmp_path / "saved", dev) == expected
+    finally:
+        bert.with_name("gone").rename(bert)
+
+
+def test_weights_are_kept_in_half_precision_unless_asked_otherwise(bert, model, frozen, small_treebanks, tmp_path):
+    config = config_of(bert, encoder_freeze=frozen, encoder_storage="float32")
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    for folder, precise in ((model, False), (tmp_path / "m", True)):
+        wanted = torch.float32 if precise else torch.float16
+        learnt, fixed = (
+            load_file(folder / name) for name in ("weights.safetensors", "encoder.transformer.safetensors")
+        )
+        names = {name.removeprefix("transformer.") for name in learnt if name.startswith("transformer.model.")}
+        assert names | fixed.keys() > {"pieces", "model.encoder.layer.0.output.dense.weight"}
+        assert (fixed.keys() == {"pieces"}) != frozen
+        assert bool(names) != frozen
+        assert {own.dtype for own in fixed.values()} == {wanted}
+        assert {learnt[f"transformer.{name}"].dtype for name in names} <= {wanted}
+        assert learnt["transformer.linear.weight"].dtype is torch.float32
+        parser = ChartParser.load(folder, device="cpu")
+        assert {own.dtype for own in parser.network.parameters() if own.requires_grad} == {torch.float32}
+
+
+def test_a_weight_too_large_for_half_precision_is_kept_whole(bert, model, frozen, tmp_path):
+    if frozen:
+        pytest.skip("nothing of it changes")
+    parser = ChartParser.load(model, device="cpu")
+    bias = parser.network.encoder.transformer.model.encoder.layer[0].output.dense.bias
+    with torch.no_grad():
+        bias[0] = 1e5
+    parser.save(tmp_path / "m")
+    again = ChartParser.load(tmp_path / "m", device="cpu").network.encoder.transformer
+    assert again.model.encoder.layer[0].output.dense.bias[0] == 1e5
+
+
+def test_a_frozen_one_is_asked_once_for_each_sentence(bert, small_treebanks, tmp_path, monkeypatch):
+    train_sentences, dev = map(read_gold, small_treebanks)
+    parser = new_parser(bert, train_sentences, encoder_freeze=True)
+    source = parser.network.encoder.transformer.eval()
+    sentences = [*train_sentences[:9], *dev]
+    prepared = [source.prepare(sentence) for sentence in sentences]
+    with torch.no_grad():
+        computed = source(source.collate(prepared))
+    trainer = Trainer(parser, train_sentences, dev, tmp_path)
+    assert not [*tmp_path.iterdir()]  # its file has no name
+    monkeypatch.setattr(source, "_states", None)
+    batch = source.collate(prepared)
+    assert isinstance(batch, StateBatch)
+    with torch.no_grad():
+        torch.testing.assert_close(source(batch), computed, atol=2e-3, rtol=2e-3)
+    trainer.step(trainer.collate(range(4)))
+    trainer.dev_scores()
+    assert source.cost(sentences[0]) == len(sentences[0])
+    monkeypatch.undo()
+    other = dev[0].replace(forms=["Q" * 30] * len(dev[0]))
+    assert not isinstance(source.collate([*prepared, source.prepare(other)]), StateBatch)
+
+
+def test_it_learns_at_a_rate_of_its_own_and_is_clipped_by_itself(bert, small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0])
+    how = {"encoder_rate": 0.5, "encoder_warm_up": 4, "encoder_clip": 1e-3, "warm_up": 2, "decay_factor": 0.1}
+    parser = new_parser(bert, sentences, **how, learning_rate=0.25, gradient_clip=1e-2)
+    trainer = Trainer(parser, sentences, sentences, tmp_path)
+    rest, own = trainer.optimizer.param_groups
+    assert {id(weight) for weight in own["params"]} == {
+        id(weight)
+        for name, weight in parser.network.named_parameters()
+        if name.startswith("encoder.transformer.model.")
+    }
+    assert (rest["lr"], own["lr"]) == (0.125, 0.125)
+    trainer.step(trainer.collate(range(8)))
+    for group, limit in ((rest, 1e-2), (own, 1e-3)):
+        gradients = [weight.grad for weight in group["params"] if weight.grad is not None]
+        assert torch.nn.utils.get_total_norm(gradients).item() == pytest.approx(limit, rel=1e-3)
+    trainer.progress.step, trainer.progress.decays, trainer.progress.learning_rate = 8, 1, 0.025
+    trainer._set_learning_rates()
+    assert (rest["lr"], own["lr"]) == (0.025, pytest.approx(0.05))
+    assert not any(
+        weight is parser.network.encoder.transformer.table for group in (rest, own) for weight in group["params"]
+    )
+
+
+def test_a_batch_in_parts_has_the_same_gradient(bert, small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0])
+    gradients = []
+    for limit in (0, 60):
+        parser = new_parser(bert, sentences, encoder_dropout=0.0, part_cost=limit, gradient_clip=1e9, **CERTAIN)
+        trainer = Trainer(parser, sentences, sentences, tmp_path)
+        parts = trainer.parts(range(8))
+        costs = [[trainer.examples[i].cost for i in part] for part in parts]
+        assert sorted(i for part in parts for i in part) == [*range(8)]
+        assert len(parts) == 1 if not limit else len(parts) > 1
+        assert all(len(own) == 1 or len(own) * max(own) <= (limit or 10_000) for own in costs)
+        trainer.step(*map(trainer.collate, parts))
+        gradients.append([own.grad.clone() for own in parser.network.parameters() if own.grad is not None])
+    for one, other in zip(*gradients, strict=True):
+        torch.testing.assert_close(one, other, atol=1e-4, rtol=1e-3)
+
+
+def test_a_batch_is_measured_in_pieces(bert, small_treebanks):
+    sentences = read_gold(small_treebanks[0])
+    encoder = new_parser(bert, sentences).network.encoder
+    for sentence in sentences[:5]:
+        assert encoder.cost(sentence) == sum(
+            len(encoder.transformer.pieces.pieces([form]).ids) for form in sentence.forms
+        )
+    assert encoder.cost(sentences[0]) > len(sentences[0])
+
+
+def test_words_of_a_long_sentence_have_the_states_of_the_window_around_them(bert, small_treebanks):
+    sentences = read_gold(small_treebanks[0])
+    source = new_parser(bert, sentences, encoder_window=18).network.encoder.transformer.eval()
+    forms = [form for sentence in sentences for form in sentence.forms if len(source.pieces.pieces([form]).ids) == 1][
+        :40
+    ]
+
+    @torch.no_grad()
+    def states(*sentences):
+        return source(source.collate([source.pieces.pieces(own) for own in sentences]))
+
+    (whole, alone) = states(forms, forms[:16])
+    torch.testing.assert_close(states(forms[:16])[0], alone[:16], atol=1e-5, rtol=1e-5)  # a batch changes nothing
+    for start, words in ((0, range(12)), (8, range(12, 20)), (16, range(20, 28)), (24, range(28, 40))):
+        own = states(forms[start : start + 16])[0]
+        for word in words:
+            torch.testing.assert_close(whole[word], own[word - start], atol=1e-5, rtol=1e-5)
+
+
+def test_a_model_without_a_head_gives_its_states_to_the_scorers(bert, small_treebanks, tmp_path):
+    config = config_of(bert, encoder_head="none", **ANNOTATING)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    names = load_file(tmp_path / "m" / "weights.safetensors").keys()
+    assert "sentence.root" in names
+    assert not [name for name in names if name.startswith("sentence.lstm")]
+    assert parses(tmp_path / "m", small_treebanks[1])
+
+
+@pytest.mark.parametrize("kind", ["mh4-hybrid", "greedy"])
+def test_everything_is_predicted_with_it(bert, small_treebanks, tmp_path, kind):
+    settings = {"max_steps": 3, "evaluation_steps": 3, **ANNOTATING}
+    greedy = small_greedy_config(TransitionConfig(system="arc-hybrid"), **settings)
+    config = small_config(kind, **settings) if kind != "greedy" else greedy
+    train(*small_treebanks, tmp_path / "m", replace(config, encoder=encoder_of(bert)), device="cpu")
+    parser = mh4.load(tmp_path / "m", device="cpu", threads=2)
+    dev = read_gold(small_treebanks[1])
+    parsed = list(parser.parse(small_treebanks[1], predict="all", overwrite=True))
+    assert [len(one) for one in parsed] == [len(one) for one in dev]
+    assert all("_" not in one.upos for one in parsed)
+    if kind != "greedy":
+        confident = list(parser.parse(small_treebanks[1], confidence=True))
+        assert all("Confidence" in one.to_conllu() or one.words for one in confident)
+        assert len(parser.k_best(dev[0].forms, 3)) == 3
+
+
+def test_models_with_the_same_table_have_it_in_memory_once(model):
+    one, other = mh4.load(model, model, device="cpu").members
+    tables = [parser.network.encoder.transformer.table for parser in (one, other)]
+    assert tables[0].data_ptr() == tables[1].data_ptr()
+
+
+BERT_FILES = ("config.json", "model.safetensors", "tokenizer.json", "tokenizer_config.json")
+
+
+def no_config(folder, texts):
+    (folder / "config.json").unlink()
+
+
+def a_pickle(folder, texts):
+    (folder / "model.safetensors").rename(folder / "pytorch_model.bin")
+
+
+def no_weights(folder, texts):
+    (folder / "model.safetensors").unlink()
+
+
+def no_tokenizer(folder, texts):
+    for path in folder.glob("tokenizer*"):
+        path.unlink()
+
+
+def half_a_tokenizer(folder, texts):
+    path = folder / "tokenizer.json"
+    path.write_bytes(path.read_bytes()[:200])
+
+
+def half_the_weights(folder, texts):
+    path = folder / "model.safetensors"
+    path.write_bytes(path.read_bytes()[:-100])
+
+
+def other_shapes(folder, texts):
+    edit(folder / "config.json", intermediate_size=28)
+
+
+def another_architecture(folder, texts):
+    path = folder / "model.safetensors"
+    weights = load_file(path)
+    save_file({name.replace("layer.1.", "block.1."): own for name, own in weights.items()}, path, {"format": "pt"})
+
+
+def an_unknown_architecture(folder, texts):
+    edit(folder / "config.json", model_type="gru")
+
+
+def code_of_its_own(folder, texts):
+    edit(folder / "config.json", model_type="gru", auto_map={"AutoConfig": "code.C", "AutoModel": "code.M"})
+    (folder / "code.py").write_text("raise SystemExit('code of a model was run')")
+
+
+def another_vocabulary(folder, texts):
+    make_tokenizer(texts, size=60).save_pretrained(folder)
+
+
+def edit(path, **values):
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+@pytest.mark.parametrize(
+    ("break_it", "message"),
+    [
+        (no_config, r"{folder}: no config\.json \(name a folder"),
+        (a_pickle, r"{folder}/pytorch_model\.bin: is a pickle, which may run code"),
+        (no_weights, r"{folder}: no model\.safetensors$"),
+        (no_tokenizer, r"{folder}: no tokenizer \(tokenizer\.json is missing\)$"),
+        (half_a_tokenizer, r"{folder}/tokenizer\.json: cannot be used: "),
+        (half_the_weights, r"{folder}/model\.safetensors: cannot be used: "),
+        (other_shapes, r"{folder}/model\.safetensors: cannot be used: "),
+        (another_architecture, r"{folder}: encoder\.layer\.1\.\S+ is missing: the weights are not those of a bert$"),
+        (an_unknown_architecture, r"{folder}/config\.json: cannot be used: .*gru"),
+        (code_of_its_own, r"{folder}/config\.json: cannot be used: "),
+        (another_vocabulary, r"{folder}/tokenizer\.json: has 67 pieces, where the model has vectors of \d+: it is the"),
+    ],
+)
+def test_folders_that_cannot_be_built_on(bert, texts, small_treebanks, tmp_path, break_it, message):
+    folder = tmp_path / "bert"
+    shutil.copytree(bert, folder)
+    break_it(folder, texts)
+    with pytest.raises(DataError, match=message.format(folder=folder)) as error:
+        train(*small_treebanks, tmp_path / "m", config_of(folder), device="cpu")
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("name", ["", "no/such/folder", "nowhere"])
+def test_names_that_nothing_has(small_treebanks, tmp_path, name, monkeypatch):
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    monkeypatch.setattr(socket.socket, "connect", lambda *_: (_ for _ in ()).throw(OSError("no network")))
+    with pytest.raises(DataError, match=r"no folder with a pretrained model$|no such folder, and the hub") as error:
+        train(*small_treebanks, tmp_path / "m", config_of(name), device="cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_a_slow_tokenizer_is_refused(bert, small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr("transformers.PreTrainedTokenizerFast.is_fast", False)
+    with pytest.raises(DataError, match=r"its tokenizer, \w+, is a slow one"):
+        train(*small_treebanks, tmp_path / "m", config_of(bert), device="cpu")
+
+
+@pytest.mark.parametrize(
+    ("name", "change", "message"),
+    [
+        ("transformer.json", lambda content: b"{}", "no settings of a transformer: "),
+        ("transformer.json", lambda content: content.replace(b'"bert"', b'"gru"'), "no settings of a transformer: "),
+        (
+            "transformer.json",
+            lambda content: content.replace(b": 16,", b": 14,"),
+            r"is .* where \(…, 14\) is expected|14",
+        ),
+        ("tokenizer.json", lambda content: b"{}", "is no tokenizer: "),
+        ("transformer.safetensors", lambda content: content[:-9], "not a whole safetensors file: "),
+        ("transformer.safetensors", None, "no such file"),
+        ("tokenizer.json", None, "no such file"),
+    ],
+)
+def test_broken_model_folders(model, tmp_path, name, change, message):
+    shutil.copytree(model, tmp_path / "m")
+    (tmp_path / "m" / "SHA256SUMS").unlink()
+    path = tmp_path / "m" / f"encoder.{name}"
+    if change is None:
+        path.unlink()
+    else:
+        path.write_bytes(change(path.read_bytes()))
+    with pytest.raises(DataError, match=message) as error:
+        mh4.load(tmp_path / "m", device="cpu")
+    assert "\n" not in str(error.value)
+
+
+def test_weights_and_settings_of_two_models(model, frozen, texts, tmp_path):
+    other = make_bert(tmp_path / "other", texts, num_hidden_layers=1)
+    shutil.copytree(model, tmp_path / "m")
+    (tmp_path / "m" / "SHA256SUMS").unlink()
+    path = tmp_path / "m" / "encoder.transformer.json"
+    data = json.loads(path.read_text())
+    data["config"] |= json.loads((other / "config.json").read_text())
+    path.write_text(json.dumps(data))
+    with pytest.raises(DataError, match=r"model\.encoder\.layer\.1\.\S+ (is \(\S+ where none is|stands for nothing)"):
+        mh4.load(tmp_path / "m", device="cpu")
+
+
+def test_without_the_extra_one_line_says_what_to_install(bert, model, small_treebanks, tmp_path, monkeypatch):
+    def missing(name):
+        raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+    monkeypatch.setattr(extras, "import_module", missing)
+    with pytest.raises(
+        ValueError, match=r"^a pretrained encoder needs transformers, .*: pip install 'mh4\[transformers\]'$"
+    ):
+        train(*small_treebanks, tmp_path / "m", config_of(bert), device="cpu")
+    with pytest.raises(UnusableError, match=r"pip install 'mh4\[transformers\]'$"):
+        mh4.load(model, device="cpu")
+
+
+def test_settings_of_the_api(bert, small_treebanks):
+    config = mh4.api.configure(decoder="mst", encoder=bert, settings={"encoder_freeze": "1", "encoder_head": "none"})
+    assert (config.encoder.pretrained, config.encoder.encoder_freeze) == (str(bert), True)
+    assert (config.encoder.encoder_head, config.training.rate_fall) == ("none", "linear")
+    for wrong, message in (
+        ({"preset": "pretrained"}, "preset pretrained is for a pretrained encoder"),
+        ({"encoder": bert, "system": "arc-eager", "scorer": "perceptron"}, "a pretrained encoder is for networks"),
+        ({"settings": {"encoder_freeze": True}}, "encoder.encoder_freeze: unknown option"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            mh4.api.configure(**wrong)
