@@ -59,7 +59,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _HOME:
         return getattr(import_module(_HOME[name]), name)
-    raise AttributeError(f"module 'mh4' has no attribute {name!r} (it has {', '.join(__all__)})")
+    from mh4.data.guesses import MODULE, hint
+
+    raise AttributeError(f"module 'mh4' has no attribute {name!r}{hint(MODULE, [name])} (it has {', '.join(__all__)})")
 
 
 def __dir__() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -91,11 +92,14 @@ def configure(
     return make_config(PerceptronConfig if perceptron else GreedyConfig, values)
 
 
-def draw(sentence: Sentence) -> Drawing:
-    """A sentence's tree: text when it is printed, a picture in a notebook."""
+def draw(sentence: Sentence, width: int | None = None) -> Drawing:
+    """Draw a sentence's tree: text when it is printed, a picture in a notebook; see `Sentence.draw`."""
     if not isinstance(sentence, Sentence):
-        raise TypeError(f"a Sentence is drawn, not {sentence!r}; sentences have trees when they were parsed or read")
-    return sentence.draw()
+        raise TypeError(
+            f"a Sentence is drawn, not {reprlib.repr(sentence)}; write mh4.draw(document[0]) for one of a document, "
+            "mh4.draw(parser(words)) for words"
+        )
+    return sentence.draw(width)
 
 
 def train(

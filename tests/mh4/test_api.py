@@ -276,7 +276,7 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser(FORMS, overwrite="no"), "overwrite must be True or False; got 'no'"),
         (lambda parser: parser(FORMS, keep_heads="no"), "keep_heads must be True or False; got 'no'"),
         (lambda parser: parser(FORMS, keep_heads=None), "keep_heads must be True or False; got None"),
-        (lambda parser: parser(FORMS, batch_size=3), "no option 'batch_size'; it has: keep_heads, predict"),
+        (lambda parser: parser(FORMS, batch_size=3), r"no option 'batch_size'; write .*; it has: keep_heads, predict"),
         (lambda parser: parser.k_best(FORMS, "2"), "k_best must be a whole number; got '2'"),
         (lambda parser: parser.k_best(FORMS, 1.5), "k_best must be a whole number; got 1.5"),
         (lambda parser: parser.k_best(FORMS, 0), "k_best must be at least 1; got 0"),

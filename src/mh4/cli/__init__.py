@@ -27,6 +27,7 @@ from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
 from .compiling import warm_up
 from .evaluation import evaluate
+from .guesses import advised
 from .options import Commands, discard, in_options, say
 from .parsing import parse
 from .samples import demo, sample
@@ -148,6 +149,7 @@ def _report_usage(error: Exception) -> int:
         return 2
     command = context.command_path if context is not None else "mh4"
     problem = " ".join(error.format_message().split()).rstrip(".")  # type: ignore[attr-defined]
+    problem = advised(command, problem)
     problem = problem.replace("Input should", "must").replace("Value error, ", "")
     say(f"{command}: {problem[:1].lower()}{problem[1:]} (see {command} --help)", style="red")
     return 2

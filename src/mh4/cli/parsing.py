@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -12,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from mh4 import IMPORTED_AT
+from mh4.data.errors import quote
 from mh4.data.files import check_output
 from mh4.data.folders import is_folder_name, pair_files
 from mh4.data.writing import output_format
@@ -33,6 +35,9 @@ from .progress import words_bar
 
 if TYPE_CHECKING:
     from mh4.parsers.base import Count, Parser
+
+
+_TEXT = re.compile(r"(?!.*\.\w+$).*\S .*", re.DOTALL)  # no name of a file with a space in it
 
 
 class InputFormat(StrEnum):
@@ -188,12 +193,17 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
     """Inputs and outputs; everything that is wrong with them is found before a model is loaded."""
     if model := next((path for path in sources if os.path.isfile(os.path.join(path, "config.json"))), None):
         raise ValueError(f"{model}: is a model folder, not an input (the model comes first; for several, --ensemble)")
+    if text := next((path for path in sources if _TEXT.fullmatch(path) and not os.path.exists(path)), None):
+        raise ValueError(f"{quote(text)}: no such file (for text itself: echo TEXT | mh4 parse MODEL --text -)")
     if is_folder_name(target):
         return [(source, output) for source, output in pair_files(sources, target, form)]
     if len(sources) > 1 or os.path.isdir(sources[0]):
         what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
         if output_format(target)[0] == "-":
-            raise ValueError(f"{what}: parsed files need a folder (--output FOLDER)")
+            raise ValueError(f"{what}: parsed files need a folder (--output FOLDER; of one input, --output FILE)")
+        named = output_format(target)[1] != "conllu" or target.endswith(".conllu")
+        if named and not os.path.exists(target):
+            raise ValueError(f"{what}: parsed files need a folder, and {target} is the name of a file")
         return [(source, output) for source, output in pair_files(sources, target, form)]
     check_output(output_format(target)[0])
     return [(Path(sources[0]), target)]

@@ -92,7 +92,8 @@ class Document(Guided, Sequence[Sentence]):
         """`to_dict` as JSON."""
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
-    def _advice(self, name: str) -> str | None:
+    @classmethod
+    def _advice(cls, name: str) -> str | None:
         of_sentences = name in {*dir(Sentence), *Sentence.__annotations__}
         return super()._advice(name) or (f"[sentence.{name} for sentence in document]" if of_sentences else None)
 

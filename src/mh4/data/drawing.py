@@ -16,12 +16,14 @@ from rich.cells import cell_len
 
 from .confidence import Confidence
 from .doubts import LEGEND, NOTE_SIZE, SURE, doubts, noted, strength, svg_below
+from .guesses import DRAWING, Guided
 
 
-class Drawing(str):
+class Drawing(Guided, str):
     """A drawn tree: text for the terminal, and a picture where notebooks ask for one."""
 
     svg: str
+    _guesses = DRAWING
 
     def __new__(cls, text: str, svg: str) -> Drawing:
         """Both forms of the drawing."""

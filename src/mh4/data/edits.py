@@ -1,6 +1,7 @@
 """New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
 
 import re
+import reprlib
 from collections.abc import Callable, Iterable, Sequence
 from operator import index
 
@@ -23,7 +24,8 @@ def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.nd
     if values.shape != (n,) or values.dtype.kind not in "iu":
         padded = values.shape == (n + 1,) and values[0] == -1
         hint = "; leave out the entry of the root, heads[1:]" if padded else ""
-        raise ValueError(f"heads must be {n} integers, not {values.dtype} of shape {values.shape}{hint}")
+        what = "integers, the ID of each word's head, 0 for the root, -1 if it is unknown"
+        raise ValueError(f"heads must be {n} {what}; got {reprlib.repr(heads)}{hint}")
     if values.min() < -1 or values.max() > n:
         raise ValueError(f"heads must lie in -1…{n}")
     names = _HEAD_NAMES if n < len(_HEAD_NAMES) - 1 else [*map(str, range(n + 1)), "_"]

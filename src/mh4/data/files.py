@@ -255,7 +255,9 @@ def lock(descriptor: int) -> bool | None:
 
 
 def _check_name(path: str | Path) -> None:
-    """`DataError` for the empty name of a variable that was never set, which would be the working folder."""
+    """`DataError` for the empty name of a variable that was never set; TypeError for what is not a path."""
+    if not isinstance(path, str | Path):
+        raise TypeError(f'an output is a path, or "-" for standard output; got {path!r}')
     if not str(path):
         raise DataError("the output has no name (name a file, or - for standard output)")
 

@@ -2,16 +2,81 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar, NoReturn
+from abc import ABCMeta
+from collections.abc import Callable, Iterable, Mapping
+from functools import wraps
+from inspect import Parameter, signature
+from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
 
-def _by_name(names: Mapping[str, str]) -> Mapping[str, str]:
-    """What to write for each of the names that follow it."""
+def by_name(names: Mapping[str, str]) -> Mapping[str, str]:
+    """Invert a table of advice and the names, separated by spaces, that it is for."""
     return {name: advice for advice, those in names.items() for name in those.split()}
 
 
-WORD = _by_name(
+MODULE = by_name(
+    {
+        'mh4.load("FOLDER")': "load_model from_pretrained Pipeline pipeline Model",
+        'parser = mh4.load("FOLDER"), then parser(text) or parser.parse(path)': (
+            "parse parse_file parse_text annotate process predict tag k_best"
+        ),
+        'parser = mh4.load("FOLDER"), then parser.cut(text)': "tokenize segment cut",
+        "mh4.train(train, dev, folder)": "fit Trainer download list_models",
+        "mh4.read_conllu(path)": "read read_conll load_conllu open_conllu",
+        "mh4.Document.from_conllu(text)": "loads from_conllu parse_conllu parse_conll",
+        "mh4.write_conllu(sentences, path)": "write write_conll save_conllu dump",
+        "mh4.write_conllu(sentences, path), or parser.save(folder)": "save",
+        "document.to_conllu()": "to_conllu serialize",
+        "document.to_json()": "write_json to_json dumps",
+        "mh4.evaluate(gold, system)": "score eval las uas LAS UAS",
+        "mh4.draw(sentence)": "render show plot display displacy visualize",
+        "mh4.decoders.get_decoder(name)": "get_decoder Decoder decoder decode",
+        "mh4 serve MODEL, on the command line": "serve server app",
+        "mh4.__version__": "version",
+    }
+)
+LOADING = by_name(
+    {
+        'mh4.load("FOLDER")': "model model_path model_name path folder name lang language package dir",
+        'device="cuda" or device="cpu"': "gpu use_gpu cuda",
+        "threads=N": "n_threads num_threads n_jobs num_workers workers cpus",
+        'search="beam:4"': "beam beam_size beam_width",
+        'parser(text, predict="tags,lemmas")': "processors disable exclude enable predict",
+        "parser.parse_file(source, target, batch_words=N)": "batch_size batch_words",
+    }
+)
+OPTIONS = by_name(
+    {
+        "mh4.Sentence(words, heads=[…]), with -1 where unknown, and keep_heads=True": (
+            "heads head fixed fix given known known_heads given_heads arcs constraints"
+        ),
+        "mh4.Sentence(words, upos=[…], lemmas=[…])": "upos xpos pos tags tag feats lemmas lemma",
+        "confidence=True": "confidences probability probabilities score scores margin margins",
+        "parser.k_best(words, k)": "k n nbest n_best kbest topk top_k",
+        'predict="tags,lemmas"': "processors disable exclude enable annotators",
+        "parser(list_of_words)": "tokenize tokenized pretokenized is_tokenized tokenize_pretokenized presegmented",
+        'parser.parse(path, format="text")': "format input input_format text",
+        'parser.parse(…, errors="skip")': "errors skip skip_bad on_error",
+        "parser.parse_file(source, target, batch_words=N)": "batch batch_size batch_words",
+        "mh4.load(folder, threads=N)": "threads n_threads num_threads n_jobs n_process num_workers workers jobs",
+        'mh4.load(folder, device="cuda")': "device gpu use_gpu",
+        'mh4.load(folder, search="beam:4")': "search beam beam_size",
+        "zip(parser.pipe(texts), contexts)": "as_tuples",
+        "parser.parse_file(source, target, on_progress=function)": "progress on_progress progress_bar verbose",
+        "parser.attempt(sentences, request)": "request",
+    }
+)
+SETTINGS = by_name(
+    {
+        "learning_rate": "lr learn_rate",
+        "batch_words, in words": "batch batch_size",
+        "epochs": "n_epochs num_epochs n_iter iterations",
+        'device="cuda"': "gpu use_gpu",
+        'decoder="mst"': "parser algorithm",
+    }
+)
+_TABLE = "to_dataframe to_pandas to_df df to_csv to_tsv to_table table to_records to_list rows columns"
+WORD = by_name(
     {
         "word.upos": "pos pos_ upos_ upostag",
         "word.xpos": "tag tag_ xpos_ xpostag",
@@ -21,16 +86,22 @@ WORD = _by_name(
         "word.form": "orth orth_ token word forms",
         "word.form.lower()": "lower lower_",
         "word.index, or word.id, which counts from 1": "i position",
+        "word.start": "start_char idx",
+        "word.end": "end_char",
         "word.sentence": "sent doc",
         "word.head, the ID, or word.parent, the word": "governor head_id heads",
         "word.parent": "head_word head_token",
-        "word.children": "dependents lefts rights",
+        "word.children": "dependents lefts rights child",
+        'word.upos == "PUNCT"': "is_punct",
         "word.head == 0": "is_root",
         "word.space_after": "whitespace whitespace_",
         "word.confidence, of parser(…, confidence=True)": "score probability prob",
+        "word.alternatives": "alternative next_head runner_up second",
+        "word.sentence.replace(heads=[…])": "replace set set_head update",
+        "word.to_dict()": "as_dict dict json to_json",
     }
 )
-SENTENCE = _by_name(
+SENTENCE = by_name(
     {
         "sentence.forms": "form",
         "sentence.lemmas": "lemma",
@@ -41,47 +112,124 @@ SENTENCE = _by_name(
         "sentence.comments": "metadata",
         "sentence.sent_id": "id",
         "sentence.to_conllu()": "serialize to_string conllu to_conll",
-        "sentence.draw()": "tree print_dependencies render display",
-        "mh4.write_conllu(sentence, path)": "save write to_disk write_conllu",
-        "sentence.replace(heads=[…])": "set_head set_heads",
-        "pandas.DataFrame(word.to_dict() for word in sentence)": "to_dataframe to_pandas to_df df",
-        "sentence.tokens": "iter_tokens",
+        "sentence.draw()": (
+            "tree print_tree print_dependencies pretty_print to_tree render display show plot visualize"
+        ),
+        "sentence.draw().svg": "svg to_svg",
+        "mh4.write_conllu(sentence, path)": "save write to_disk to_file export dump write_conllu",
+        "sentence.replace(heads=[…])": "set set_head set_heads with_head with_heads update",
+        "pandas.DataFrame(word.to_dict() for word in sentence)": _TABLE,
+        "sentence.tokens": "iter_tokens token",
+        "sentence[0], the first word, or sentence.words": "word get_word",
+        "sentence.confidence, of parser(…, confidence=True)": "confidences probability probabilities prob certainty",
+        "sentence.confidence.margins, of parser(…, confidence=True)": "margins margin",
+        "sentence.to_dict()": "as_dict dict model_dump",
+        "sentence.to_json()": "json",
+        "parser(sentence)": "parse",
+        "mh4.Sentence(words), or parser(text)": "from_text from_string from_str",
+        "mh4.Sentence(words, upos=[…], heads=[…])": "from_dict from_json",
+        "mh4.Sentence.from_conllu(tokenlist.serialize())": "from_tokenlist from_conll",
     }
 )
-DOCUMENT = _by_name(
+DOCUMENT = by_name(
     {
         "document.sentences": "sents sentence",
         "[word for sentence in document for word in sentence]": "words tokens iter_words iter_tokens",
         "sum(map(len, document))": "num_words num_tokens",
-        "mh4.write_conllu(document, path)": "save write to_disk write_conllu",
+        "mh4.write_conllu(document, path)": "save write to_disk to_file export dump write_conllu",
         "mh4.Document(mh4.read_conllu(path))": "load read from_disk from_file",
+        "parser(text)": "from_text from_string from_str parse",
+        "mh4.Document.from_conllu(text)": "from_json from_dict from_conll loads",
+        "document.to_dict()": "as_dict dict model_dump",
+        "document.to_json()": "json",
         "document.to_conllu()": "to_string conllu to_conll serialize",
         "document.to_conllu().encode()": "to_bytes",
-        "print(sentence.draw()) for each sentence": "draw render display",
+        "print(sentence.draw()) for each sentence": "draw render display show plot",
         "mh4.Document([*document, sentence])": "append add extend",
-        "pandas.DataFrame(word.to_dict() for sentence in document for word in sentence)": (
-            "to_dataframe to_pandas to_df df"
-        ),
+        "pandas.DataFrame(word.to_dict() for sentence in document for word in sentence)": _TABLE,
     }
 )
-PARSER = _by_name(
+PARSER = by_name(
     {
-        "parser(words), parser(text) or parser.parse(path)": "predict annotate tag tokenize process analyse run",
-        'parser.parse(path, format="text")': "parse_text parse_raw",
-        "parser.parse(sentences)": "parse_sentences predict_batch batch",
+        "parser(words), parser(text) or parser.parse(path)": (
+            "annotate tag process analyse run parse_words parse_tokens parse_string"
+        ),
+        'parser(text), or parser.parse(path, format="text")': "parse_text parse_raw",
+        "parser.cut(text)": "tokenize segment split",
+        "parser.pipe(texts)": "parse_many parse_batch parse_sentences predict_batch batch bulk_process map stream",
+        "parser.parse_file(source, target) for each file, or mh4 parse MODEL INPUT… -o FOLDER": (
+            "parse_files parse_folder parse_dir"
+        ),
+        "parser.k_best(words, k)": "kbest nbest n_best best topk",
+        "parser(words, confidence=True)": "confidence margins marginals probabilities alternatives uncertain",
+        'mh4.load(folder, device="cuda")': "to cuda cpu half eval",
+        "parser.meta": "version name lang language info treebank",
+        'parser.parse(path, format="text")': "tokenizer has_segmenter",
         "parser.evaluate(gold)": "score test accuracy",
-        "parser.save(folder)": "to_disk save_pretrained dump export",
+        "parser.save(folder)": "to_disk save_pretrained save_weights state_dict dump export",
         "mh4.load(folder)": "from_disk from_pretrained load_model",
         "mh4.train(train, dev, folder)": "fit update train",
         "parser itself: parser.model.config is parser.config": "model",
     }
 )
-EVALUATION = _by_name(
-    {'evaluation.scores["LAS"], which has precision, recall and f1': "precision recall f1 fscore accuracy correct"}
+EVALUATION = by_name(
+    {
+        'evaluation.scores["LAS"], which has precision, recall and f1': "precision recall f1 fscore accuracy correct",
+        "evaluation.as_dict()": "to_dict dict to_json json",
+    }
 )
 
 
-class Guided:
+STREAM = by_name(
+    {
+        "mh4.Document(stream)": "sentences sents document to_list to_document text words",
+        "mh4.write_conllu(stream, path)": "save write to_disk to_conllu",
+    }
+)
+DRAWING = by_name({"pathlib.Path(file).write_text(drawing.svg)": "save write write_svg to_file to_svg export png pdf"})
+
+
+ATTEMPT = by_name(
+    {"request=mh4.Request(keep_heads=True)": "keep_heads predict overwrite confidence k_best unique among options"}
+)
+K_BEST = by_name({"parser(words, confidence=True), which is about the best tree": "confidence probabilities"})
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def guided(guesses: Mapping[str, str]) -> Callable[[F], F]:
+    """Make a function say, for an option that it does not have, what to write and which ones it has."""
+
+    def decorate(function: F) -> F:
+        kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
+        known = [one.name for one in signature(function).parameters.values() if one.kind in kinds]
+        shown = ", ".join(name for name in known if name not in ("self", "cls"))
+
+        @wraps(function)
+        def checked(*arguments: Any, **options: Any) -> Any:
+            if unknown := [name for name in options if name not in known]:
+                advice = hint(guesses, unknown)
+                raise TypeError(f"{function.__name__} has no option {unknown[0]!r}{advice}; it has: {shown}")
+            return function(*arguments, **options)
+
+        return cast("F", checked)
+
+    return decorate
+
+
+def hint(guesses: Mapping[str, str], names: Iterable[str]) -> str:
+    """The end of a message about unknown names: what to write for the first one of them that is a known guess."""
+    return next((f"; write {guesses[name]}" for name in names if name in guesses), "")
+
+
+class _GuidedType(ABCMeta):
+    if not TYPE_CHECKING:
+
+        def __getattr__(cls, name: str) -> NoReturn:
+            raise AttributeError(_missing(cls, name), name=name, obj=cls)
+
+
+class Guided(metaclass=_GuidedType):
     """Its subclasses list what others call their attributes, and what to write for that."""
 
     _guesses: ClassVar[Mapping[str, str]] = {}
@@ -89,17 +237,20 @@ class Guided:
     if not TYPE_CHECKING:  # a type checker would take every attribute for granted
 
         def __getattr__(self, name: str) -> NoReturn:
-            raise AttributeError(self._missing(name), name=name, obj=self)
+            raise AttributeError(_missing(type(self), name), name=name, obj=self)
 
-    def _missing(self, name: str) -> str:
-        kind = type(self).__name__
-        if name.startswith("_"):
-            return f"{kind!r} object has no attribute {name!r}"
-        if advice := self._advice(name):
-            return f"{kind} has no attribute {name!r}; write {advice}"
-        known = sorted(known for known in {*dir(type(self)), *vars(self)} if not known.startswith("_"))
-        return f"{kind} has no attribute {name!r}; it has: {', '.join(known)}"
-
-    def _advice(self, name: str) -> str | None:
+    @classmethod
+    def _advice(cls, name: str) -> str | None:
         """What to write for a name that is not there."""
-        return self._guesses.get(name)
+        return cls._guesses.get(name)
+
+
+def _missing(kind: type[Guided], name: str) -> str:
+    if name.startswith("_"):
+        return f"{kind.__name__!r} object has no attribute {name!r}"
+    if advice := kind._advice(name):
+        return f"{kind.__name__} has no attribute {name!r}; write {advice}"
+    # what users may count on: the attributes of the class that lists guesses, not those of its subclasses
+    public = next(base for base in kind.__mro__ if "_guesses" in vars(base))
+    known = {*dir(public), *public.__annotations__}
+    return f"{kind.__name__} has no attribute {name!r}; it has: {', '.join(sorted(n for n in known if n[0] != '_'))}"

@@ -381,7 +381,9 @@ class Sentence(Guided, Sequence[Word]):
         fields = self._fields.copy()
         for name, values in columns.items():
             if name not in _COLUMNS:
-                raise TypeError(f"a sentence has no column {name!r}; known: heads, {', '.join(_COLUMNS)}")
+                column = SENTENCE.get(name, "").removeprefix("sentence.")
+                advice = f"; write {column}=[…]" if column in (*_COLUMNS, "heads") else ""
+                raise TypeError(f"a sentence has no column {name!r}{advice}; known: heads, {', '.join(_COLUMNS)}")
             replace_column(fields, _COLUMNS[name], values)
         others = self._others
         if multiword_tokens is not None:
@@ -441,6 +443,8 @@ class Sentence(Guided, Sequence[Word]):
 
     def draw(self, width: int | None = None) -> Drawing:
         """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
+        if width is not None and not isinstance(width, int):
+            raise TypeError(f"width is a number of columns; got {width!r} (the source of a picture is drawing.svg)")
         text = draw_text(self.forms, self.padded_heads, self.relations, width, confidence=self.confidence)
         return Drawing(text, draw_svg(self.forms, self.padded_heads, self.relations, self.confidence))
 

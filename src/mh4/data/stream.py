@@ -6,19 +6,26 @@ from collections.abc import Generator, Iterator
 from threading import RLock
 from typing import Any, Generic, NoReturn, Self, TypeVar
 
+from .guesses import STREAM, Guided
+
 T = TypeVar("T")
 
 
-class Stream(Iterator[T], Generic[T]):
+class Stream(Guided, Iterator[T], Generic[T]):
     """An iterator that several threads may draw from, each item going to one of them.
 
     It runs once: ``list(stream)`` keeps what it yields. `close` ends the work behind it, such as open files and the
     process that cuts text; so does the end of a ``with`` block.
     """
 
+    _guesses = STREAM
+
     def __init__(self, items: Generator[T, None, None]) -> None:
         self._items = items
         self._lock = RLock()
+
+    def __repr__(self) -> str:
+        return "<Stream: yields sentences or documents one by one; list(…) keeps them>"
 
     def __next__(self) -> T:
         with self._lock:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 
@@ -141,6 +141,9 @@ class Word(Guided):
     def _confidence(self, name: str) -> float | None:
         values = getattr(self.sentence.confidence, name, None)
         return None if values is None or np.isnan(values[self.index]) else float(values[self.index])
+
+    def __getitem__(self, name: str) -> NoReturn:
+        raise TypeError(f"a word is not a mapping; write {self._advice(str(name)) or f'word.{name}'}")
 
     def to_dict(self) -> dict[str, Any]:
         """All of the word, for JSON."""

@@ -28,6 +28,8 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
             return target, "json"
         case ".jsonl":
             return target, "jsonl"
+        case ".csv" | ".xml" | ".html" as suffix:
+            raise ValueError(f"{target}: no {suffix[1:]} is written (name the file .conllu, .json or .jsonl)")
     return target, "conllu"
 
 

@@ -20,7 +20,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
-from mh4.data.guesses import PARSER, Guided
+from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
 from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
@@ -126,20 +126,19 @@ class Parser(Loaded, Guided, ABC):
             Text, and a model without a segmenter; or a path.
         """
         _check_one_tree(options)
+        request = self._checked(options)
         if isinstance(words, Path):
             raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
         if isinstance(words, str):
-            if os.path.isfile(words):
-                log.warning("%s is taken as text; write parser.parse(%r) to parse the file", words, words)
-            return Document(self.parse(self._segmenter.cut(words), **options))
+            return self._document(self._cut_text(words), request)
         if isinstance(words, Sentence):
-            return next(self._annotated([words], self._checked(options)))
+            return next(self._annotated([words], request))
         items = list(as_items(words))
         if items and isinstance(items[0], str):
             if not self.spaced_words:
                 check_words(items)
-            return self(Sentence.from_words(items), **options)
-        return Document(self.parse(items, **options))
+            return next(self._annotated([Sentence.from_words(items)], request))
+        return self._document(items, request)
 
     def cut(self, text: str, source: str = "text") -> Document:
         """The sentences of a text, cut into words and not parsed; ``source`` is what messages call the text.
@@ -153,6 +152,11 @@ class Parser(Loaded, Guided, ABC):
         """
         return Document(self._segmenter.cut(text, source))
 
+    def _document(self, sentences: Iterable[Sentence | Sequence[str]], request: Request) -> Document:
+        parsed = self._parse(as_sentences(sentences), request, Errors(), None)
+        return Document(tree for _, (tree,) in parsed)
+
+    @guided(ATTEMPT)
     def attempt(self, sentences: Sequence[Sentence], request: Request | None = None) -> Answers:
         """What a request about some sentences, by default one for all columns, finds; nothing is raised or logged.
 
@@ -163,7 +167,11 @@ class Parser(Loaded, Guided, ABC):
         ValueError
             The parser cannot do what is asked; see `parse`.
         """
-        request = request or Request()
+        request = Request() if request is None else request
+        if not isinstance(request, Request):
+            raise TypeError(f"attempt takes a request, such as mh4.Request(keep_heads=True), not {request!r}")
+        if isinstance(sentences, Sentence) or not all(isinstance(one, Sentence) for one in sentences):
+            raise TypeError("attempt takes a list of sentences; write [mh4.Sentence(words), …]")
         warnings = self.check(request)
         answers = self._answer_all(sentences, request)
         return replace(answers, warnings=warnings + answers.warnings)
@@ -301,7 +309,7 @@ class Parser(Loaded, Guided, ABC):
             raise ValueError(
                 "parser.pipe takes many texts or sentences; write parser(…) for one, parser.parse for a file"
             )
-        return Stream(self._pipe(as_items(items), self._checked(options)))
+        return Stream(self._pipe(as_items(items, lines=True), self._checked(options)))
 
     def _pipe(self, items: Iterable[Any], request: Request) -> Generator[Sentence | Document, None, None]:
         def parsed(window: list[Sentence | list[Sentence]]) -> Iterator[Sentence | Document]:
@@ -313,8 +321,8 @@ class Parser(Loaded, Guided, ABC):
         window: list[Sentence | list[Sentence]] = []
         words = 0
         for number, item in enumerate(items, start=1):
-            if isinstance(item, str):
-                own = list(self._segmenter.cut(item, f"text {number}"))
+            if isinstance(item, str | Document):
+                own = list(self._cut_text(item, f"text {number}") if isinstance(item, str) else item)
                 words += sum(map(len, own))
                 window.append(own)
             else:
@@ -364,6 +372,7 @@ class Parser(Loaded, Guided, ABC):
                     else:
                         yield sentence, with_trees(sentence, answers.annotations[i], request.k_best)
 
+    @guided(K_BEST)
     def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
 
@@ -413,6 +422,7 @@ class Parser(Loaded, Guided, ABC):
                     on_progress(count)
         return count
 
+    @guided({})
     def evaluate(
         self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
     ) -> Evaluation:
@@ -441,6 +451,11 @@ class Parser(Loaded, Guided, ABC):
     def write(self, folder: ModelFolder) -> None:
         """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
         raise ValueError("an ensemble has no folder of its own; save its models, such as parser.members[0]")
+
+    def _cut_text(self, text: str, name: str = "text") -> Iterator[Sentence]:
+        if os.path.isfile(text):
+            log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
+        return self._segmenter.cut(text, name)
 
     @cached_property
     def _segmenter(self) -> Segmenter:

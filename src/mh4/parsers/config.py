@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self, TypeVar
 from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, model_validator
 from pydantic.dataclasses import dataclass
 
+from mh4.data.guesses import SETTINGS, hint
 from mh4.decoders import decoder_names, get_decoder
 from mh4.models.checked import STRICT, Positive, Share, Weight, checked
 from mh4.models.encoder import EncoderConfig
@@ -362,7 +363,7 @@ def _in_parts(config_type: type[Any], settings: Mapping[str, Any]) -> dict[str, 
     values: dict[str, Any] = {}
     for name, value in settings.items():
         if name not in places:
-            raise ValueError(f"unknown setting {name!r}; known: {', '.join(sorted(places))}")
+            raise ValueError(f"unknown setting {name!r}{hint(SETTINGS, [name])}; known: {', '.join(sorted(places))}")
         part = values
         *parts, last = places[name]
         for step in parts:

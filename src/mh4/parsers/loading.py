@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from mh4.data.errors import DataError
+from mh4.data.guesses import LOADING, guided
 from mh4.data.segmenter import SegmenterModel
 
 from .folder import ModelFolder
@@ -25,6 +26,7 @@ class Loaded:
             Loaded._kinds[kind] = cls
 
     @classmethod
+    @guided(LOADING)
     def load(
         cls,
         *folders: str | Path,

@@ -8,6 +8,8 @@ from dataclasses import asdict, dataclass, field, fields
 from textwrap import wrap
 from typing import Any, Literal, TypedDict, TypeVar, Unpack
 
+from mh4.data.guesses import OPTIONS, hint
+
 HEADS = "heads"  # and relations
 TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
@@ -140,11 +142,8 @@ class Request:
         given: dict[str, Any] = {**options}
         known = {one.name: one for one in fields(self)}
         if unknown := [name for name in given if name not in known]:
-            hint = ""
-            if "heads" in unknown:
-                known_heads = "mh4.Sentence(words, heads=[…]), -1 where unknown"
-                hint = f"; known heads stand in the sentence: {known_heads}, and keep_heads=True"
-            raise TypeError(f"a parser has no option {unknown[0]!r}; it has: {', '.join(known)}{hint}")
+            advice = hint(OPTIONS, unknown)
+            raise TypeError(f"a parser has no option {unknown[0]!r}{advice}; it has: {', '.join(known)}")
         for name, one in known.items():
             self.__dict__[name] = one.metadata["check"](name, given.get(name, one.default))
         if self.among > 1 and not self.unique:

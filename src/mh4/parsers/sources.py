@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,7 @@ from .request import ANNOTATED, HEADS, Request
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
 
 _SEVERAL_WORDS = re.compile(r"[^\W\d_]\S*\s+\S*[^\W\d_]")  # white space between letters
+UPOS_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"  # of UD
 FORMATS = ("conllu", "text", "horizontal", "vertical")
 
 
@@ -62,9 +63,16 @@ def require_segmenter(segmenter: SegmenterModel | None) -> SegmenterModel:
     return segmenter
 
 
-def as_items(given: Any) -> Iterable[Any]:
-    """What a parser was given; a TypeError that says what it takes unless that holds words or sentences."""
-    if isinstance(given, bytes) or not isinstance(given, Iterable):
+def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
+    """What a parser was given; a TypeError that says what it takes unless that holds words or sentences, in order.
+
+    An open file is accepted only where each of its ``lines`` is an item.
+    """
+    if isinstance(given, Path):
+        raise TypeError(f"{given} is a path where words or sentences are expected; write parser.parse(path)")
+    if hasattr(given, "read") and not lines:
+        raise TypeError("an open file is not parsed; write parser.parse(path), or parser(file.read()) for its text")
+    if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable):
         raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
     return given
 
@@ -83,7 +91,14 @@ def as_sentence(item: Sentence | Sequence[str], number: int) -> Sentence:
             "parser.parse([[…], …]) for several, parser(text) for text, parser.pipe(texts) for several texts, or "
             "parser.parse(path) for each file"
         )
-    return item if isinstance(item, Sentence) else Sentence.from_words(list(as_items(item)), number=number)
+    if isinstance(item, Sentence):
+        return item
+    words = list(as_items(item))
+    if words and isinstance(words[0], Sentence):
+        raise TypeError(f"item {number} is a document, not a sentence; write parser.pipe(documents)")
+    if len(words) == 2 and isinstance(words[1], str) and words[1] in UPOS_TAGS.split():
+        raise ValueError(f"{words} is a word with its tag, not a sentence; write mh4.Sentence(words, upos=tags)")
+    return Sentence.from_words(words, number=number)
 
 
 def check_words(words: Sequence[Any]) -> None:

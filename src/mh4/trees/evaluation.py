@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from mh4.data.guesses import guided
 from mh4.data.sentence import Sentence
 from mh4.decoders.trees import crossed_arcs
 
@@ -59,6 +60,7 @@ UNIVERSAL_FEATURES = frozenset((
 # fmt: on
 
 
+@guided({})
 def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
     """Score an analysis, CoNLL-U files, sentences or one, against the gold one of the same text.
 

@@ -172,7 +172,8 @@ class Evaluation(Guided):
         """The metrics: ``dict(evaluation)`` maps them to their F1, in percent."""
         return self.scores.keys()
 
-    def _advice(self, name: str) -> str | None:
+    @classmethod
+    def _advice(cls, name: str) -> str | None:
         metric = next((metric for metric in METRICS if metric.lower() == name.lower()), None)
         return f'evaluation["{metric}"]' if metric else super()._advice(name)
 

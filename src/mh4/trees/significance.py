@@ -79,6 +79,8 @@ def compare(
     ValueError
         No system, or less than one sample.
     """
+    if not isinstance(systems, Mapping):
+        raise TypeError('systems have names: write mh4.compare(gold, {"a": "a.conllu", "b": "b.conllu"})')
     if not systems:
         raise ValueError("there is no system to compare with the gold trees")
     if samples < 1:

@@ -313,6 +313,9 @@ def test_coverage_into_a_pipe_is_not_cut(run, small_treebanks, tmp_path):
 
 def test_several_inputs_need_a_folder(run, small_model, small_treebanks, tmp_path):
     fails_with_one_line(run("parse", small_model, *small_treebanks), "2 inputs", "--output FOLDER")
+    output = ("-o", tmp_path / "all.conllu")
+    fails_with_one_line(run("parse", small_model, *small_treebanks, *output), "all.conllu is the name of a file")
+    fails_with_one_line(run("parse", small_model, "A kutya ugat."), "no such file (for text", "--text -")
     fails_with_one_line(run("parse", small_model, small_treebanks[0].parent), "is a folder", "--output FOLDER")
     fails_with_one_line(run("parse", small_model, small_treebanks[0], "--cluster", "local"), "--output")
     both = ("--ensemble", "--cluster", "local", "-o", tmp_path)

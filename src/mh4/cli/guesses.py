@@ -1,0 +1,48 @@
+"""Commands and options that users of other programs try first, and what to write instead."""
+
+import re
+
+from mh4.data.guesses import by_name, hint
+
+COMMANDS = by_name(
+    {
+        "mh4 parse MODEL INPUT, or mh4 parse MODEL --text FILE": "tag tokenize segment predict annotate run process",
+        "mh4 train TRAIN --dev DEV, which makes a model": "fit download models list",
+        "mh4 eval GOLD SYSTEM": "evaluate score test compare",
+        "mh4 transform --to CLASS": "projectivize projectivise convert",
+        "mh4 --help": "help",
+        "mh4 --version": "version",
+        "mh4 serve MODEL": "server rest http",
+        "mh4 eval --model MODEL GOLD; MODEL/meta.json describes it": "info show describe",
+    }
+)
+OPTIONS = by_name(
+    {
+        "MODEL as the first argument": "--model -m --model-path",
+        "INPUT after the model": "-i --infile --input-file",
+        "--output FILE": "--out --outfile --output-file --html --svg",
+        "--output FILE.json, or --output json": "--json --jsonl --output-format --format",
+        "--input vertical or --input horizontal": "--words --vertical --horizontal --tokenized --pretokenized",
+        "--text FILE, or --text - for standard input": "--raw --tokenize --tokenizer --txt",
+        "--device cuda": "--gpu --cuda --use-gpu",
+        "--threads N": "--jobs -j --num-threads --n-threads --num-workers --workers --processes",
+        "--batch-words N": "--batch-size --batch",
+        "--k-best K": "--nbest --n-best --kbest --topk",
+        "--search beam:K": "--beam --beam-size",
+        "--predict COLUMN,…": "--tag --tags --parse --lemmas",
+        "--decoder NAME": "--parser --algorithm",
+        "TRAIN as the argument, --dev DEV": "--train --train-file",
+        "--set learning_rate=VALUE": "--lr --learning-rate",
+    }
+)
+OF_TRAINING = by_name({"--set batch_words=N": "--batch-size --batch --batch-words"})
+OF_EVALUATION = by_name({"mh4 eval GOLD SYSTEM": "--gold --system --pred --predicted -g -s", "--model MODEL": "-m"})
+_UNKNOWN = re.compile(r"^No such (?:command|option):? '?(?P<name>[^\s']+)'?")
+
+
+def advised(command: str, problem: str) -> str:
+    """A complaint about a command line; of a name that is a known guess, with what to write instead."""
+    found = _UNKNOWN.match(problem)
+    own = {"mh4 train": OF_TRAINING, "mh4 eval": OF_EVALUATION}.get(command, {})
+    advice = hint({**COMMANDS, **OPTIONS, **own}, [found["name"]]) if found else ""
+    return found[0] + advice if found and advice else problem
