@@ -29,7 +29,7 @@ from figures import new_figure, write_figure, write_numbers
 from visited_configurations import visit
 
 from mh4.data.conllu import read_conllu
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
 from mh4.oracles.shift_reduce.projective import components
 from mh4.transitions.shift_reduce import POLICIES, Configuration, ShiftReduce
@@ -51,7 +51,7 @@ def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed:
     """
     system, generator = ShiftReduce(), random.Random(seed)
     for gold in golds:
-        target = projectivize(gold)
+        target = closest_tree(gold, "projective", single_root=False)
         configuration = system.initial(len(gold) - 1)
         while not system.is_final(configuration):
             yield configuration, gold
@@ -99,7 +99,7 @@ def measure(
         times = 1 + 1000 // len(chosen)
         batch = flat_configurations([(configuration, row) for row, (configuration, _) in enumerate(chosen)] * times)
         golds = [gold for _, gold in chosen]
-        trees = {False: golds, True: [projectivize(gold) for gold in golds]}
+        trees = {False: golds, True: [closest_tree(gold, "projective", single_root=False) for gold in golds]}
         critical = 0
         for (configuration, _), tree in zip(chosen, trees[True], strict=True):
             _, _, words = components(np.array(configuration.stack, np.int32), configuration.front, tree)

@@ -37,7 +37,7 @@ from rich.table import Table
 
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.training.perceptron import PerceptronTrainer, fit
@@ -59,7 +59,7 @@ BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
 def read_part(folder: Path, part: str) -> list[Sentence]:
     """The sentences of ``train``, ``dev`` or ``test``, projectivised."""
     return [
-        sentence.replace(heads=projectivize(sentence.padded_heads, single_root=len(sentence.roots) == 1)[1:])
+        sentence.replace(heads=closest_tree(sentence.padded_heads, "projective", len(sentence.roots) == 1)[1:])
         for sentence in read_gold(part_path(folder, part))
     ]
 

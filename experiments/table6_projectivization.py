@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.table import Table
 
 from mh4.data.conllu import read_conllu
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
 
 PUBLISHED = {  # pseudo-projectivisation, optimal projectivisation
@@ -36,12 +36,12 @@ def main() -> None:
     table.add_column("treebank", no_wrap=True)
     for column in COLUMNS:
         table.add_column(column, justify="right")
-    projectivize(np.array([-1, 3, 0, 2]))  # compile
+    closest_tree(np.array([-1, 3, 0, 2]), "projective", single_root=False)  # compile
     for path in parser.parse_args().treebanks:
         name = Path(path).stem
         trees = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
         start = time.perf_counter()
-        closest = [projectivize(heads) for heads in trees]
+        closest = [closest_tree(heads, "projective", single_root=False) for heads in trees]
         milliseconds = (time.perf_counter() - start) / len(trees) * 1e3
         words = sum(len(heads) - 1 for heads in trees)
         kept = sum(np.count_nonzero((ours == heads)[1:]) for ours, heads in zip(closest, trees, strict=True))

@@ -31,7 +31,7 @@ from deterministic.states import NO_RELATION, Configurations, Described
 from deterministic.step_classifier import HIDDEN, target_set_loss
 from deterministic.word_vectors import WordVectors, learn_word_vectors
 from mh4.data.sentence import Sentence
-from mh4.decoders.projectivization import projectivize
+from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
 from mh4.oracles import arc_eager, shift_reduce
 from mh4.oracles.optimal_step import best_transitions
@@ -139,7 +139,7 @@ class Examples(NamedTuple):
 
 def projective_trees(sentences: Sequence[Sentence]) -> list[np.ndarray]:
     """For each sentence a projective tree that keeps as many arcs as any."""
-    return [projectivize(sentence.padded_heads) for sentence in sentences]
+    return [closest_tree(sentence.padded_heads, "projective", single_root=False) for sentence in sentences]
 
 
 def optimal_transitions(

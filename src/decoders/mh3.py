@@ -46,7 +46,7 @@ def _follow(i, j, l, move, stack, size, parts, count):
 
 
 @njit(nogil=True)
-def _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts):
+def walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts):
     """Follow the best derivation from the goal, recomputing which rule gave each value; returns the number of parts."""
     end = scores.shape[1] - 1
     stack = np.empty((end + 1, 2), np.int64)
@@ -86,13 +86,13 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
     fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i)
     if C[N - 1, 0] == NEG:
         return -1, -np.inf
-    count = _walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
+    count = walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
     return count, derivation_score(scores, arc_bonus, heads, parts, count)
 
 
 @njit(nogil=True)
 def _best_split(scores, heads, C, i, l):
-    """Value of [i, l] for a given tree, and the j it is split at, as in `_fill` and `_walk_back`; 0 if there is none.
+    """Value of [i, l] for a given tree, and the j it is split at, as in `fill` and `walk_back`; 0 if there is none.
 
     C is −inf wherever there is no item.
     """

@@ -1,10 +1,9 @@
-"""Optimal projectivisation: the projective trees that keep most arcs of a tree, one of them and their number.
+"""How many projective trees keep most arcs of a tree; `closest_tree` finds one of them.
 
 The grammar of Nederhof (2019), Table 3, has exactly one derivation for each projective tree. With weight 1 on the arcs
-of a tree, the max-plus semiring finds a closest projective tree and the counting semiring their number. The tree
-keeps as many arcs as that of `closest_tree` (`closest`), but may be another one. As published, any number of words may
-be attached to the root; a second grammar allows one only. When the tree itself has one root child, both keep the same
-number of arcs.
+of a tree, the max-plus semiring says how many arcs can be kept and the counting semiring in how many trees. As
+published, any number of words may be attached to the root; a second grammar allows one only. When the tree itself has
+one root child, both keep the same number of arcs.
 """
 
 import math
@@ -13,10 +12,8 @@ import numpy as np
 
 from .derivation import InfeasibleError
 from .split_grammar import SplitGrammar
-from .tabular import best_score, best_tree, count_best
+from .tabular import best_score, count_best
 from .trees import checked_tree, is_projective, mark_arcs
-
-__all__ = ["PROJECTIVE", "SINGLE_ROOT", "count_optimal_trees", "projectivize"]
 
 # Table 3.
 PROJECTIVE = SplitGrammar("(S, S) → a ; S → (S, S) ; (_, S) → (_, S) S ; (S, _) → S (S, _)", start="S")
@@ -41,15 +38,10 @@ def _prepared(heads: np.ndarray, single_root: bool) -> tuple[SplitGrammar, np.nd
     return grammar, string, weights
 
 
-def _stays(heads: np.ndarray, single_root: bool) -> bool:
-    """Whether the tree is one that may be built itself."""
-    if single_root and len(heads) == 1:
-        raise InfeasibleError("no word, so none to be attached to the root")
-    return is_projective(heads) and (not single_root or np.count_nonzero(heads[1:] == 0) == 1)
+def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[int, int]:
+    """How many arcs of a tree the closest projective trees keep, and how many closest projective trees there are.
 
-
-def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
-    """A projective tree that keeps as many arcs of a tree as any does (Nederhof 2019, end of section 3); O(n³).
+    Arcs from the root are counted, and the number is exact (Nederhof 2019, end of section 3 and Figure 8).
 
     Parameters
     ----------
@@ -57,11 +49,6 @@ def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
         A tree.
     single_root : bool
         Exactly one word is attached to the root, or at least one (the default, as published).
-
-    Returns
-    -------
-    int32 (n + 1,)
-        A new array; equal to ``heads`` where that is such a tree.
 
     Raises
     ------
@@ -71,20 +58,10 @@ def projectivize(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
         ``heads`` is not a tree.
     """
     heads = checked_tree(heads)
-    if _stays(heads, single_root):
-        return heads.astype(np.int32)
-    return best_tree(*_prepared(heads, single_root))
-
-
-def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[int, int]:
-    """How many arcs of a tree the closest projective trees keep, and how many closest projective trees there are.
-
-    Arcs from the root are counted, and the number is exact (Nederhof 2019, end of section 3 and Figure 8). For
-    parameters and errors see `projectivize`.
-    """
-    heads = checked_tree(heads)
     n = len(heads) - 1
-    if _stays(heads, single_root):
+    if single_root and n == 0:
+        raise InfeasibleError("no word, so none to be attached to the root")
+    if is_projective(heads) and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
         return n, 1
     problem = _prepared(heads, single_root)
     kept = best_score(*problem)

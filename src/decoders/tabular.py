@@ -1,8 +1,8 @@
 """Tabular parsing with split grammars: the cubic algorithm of Nederhof (2019), Table 2, over two semirings.
 
-`best_score`, `best_tree` and `count_best` take a `SplitGrammar`, a string of m codes and a matrix of integer weights;
-`inside_score`, `inside_tree` and `inside_count` are the same for kernels, without Python objects, checks or exceptions,
-and take the ``arrays`` of the grammar.
+`best_score` and `count_best` take a `SplitGrammar`, a string of m codes and a matrix of integer weights; `inside_score`
+and `inside_count` are the same for kernels, without Python objects, checks or exceptions, and take the ``arrays`` of
+the grammar.
 
 How Table 2 is laid out. At a position only those states are possible that the position's own symbol can reach, one to
 three of the dozen of a large grammar. So a row of a table is not indexed by (state, position) but by *slots*, one for
@@ -30,7 +30,6 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-from .derivation import InfeasibleError
 from .lanes import lane_max, load, padded, splat, vmax
 from .split_grammar import SplitGrammar
 
@@ -201,114 +200,29 @@ def _whole(score):
 
 
 @njit(nogil=True)
-def _filled(grammar, string, weights):
-    left_slots = _slots(grammar.left_states, string)
-    right_slots = _slots(grammar.right_states, string)
-    m, p, q = string.shape[0], left_slots[-1], right_slots[-1]
-    memory = np.full(_tables_size(m, p, q), -np.inf, np.float32)
-    scores = _tables(memory, m, p, q)
-    score, _ = _inside(grammar, string, weights, left_slots, right_slots, scores, NO_COUNTS, 1)
-    return score, left_slots, right_slots, scores
+def _sizes(grammar, string):
+    """Left and right slots, and what `_tables` takes."""
+    left_slots, right_slots = _slots(grammar.left_states, string), _slots(grammar.right_states, string)
+    return left_slots, right_slots, string.shape[0], left_slots[-1], right_slots[-1]
 
 
 @njit(cache=True, nogil=True)
 def inside_score(grammar, string, weights):
     """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments: see `best_score`, unchecked."""
-    return _whole(_filled(grammar, string, weights)[0])
+    left_slots, right_slots, m, p, q = _sizes(grammar, string)
+    scores = _tables(np.full(_tables_size(m, p, q), -np.inf, np.float32), m, p, q)
+    return _whole(_inside(grammar, string, weights, left_slots, right_slots, scores, NO_COUNTS, 1)[0])
 
 
 @njit(cache=True, nogil=True)
 def inside_count(grammar, string, weights, modulus):
     """`inside_score`, and how many derivations have it, modulo ``modulus`` (≤ `LARGEST_MODULUS`)."""
-    left_slots = _slots(grammar.left_states, string)
-    right_slots = _slots(grammar.right_states, string)
-    m, p, q = string.shape[0], left_slots[-1], right_slots[-1]
+    left_slots, right_slots, m, p, q = _sizes(grammar, string)
     size = _tables_size(m, p, q)
     scores = _tables(np.full(size, -np.inf, np.float32), m, p, q)
     counts = _tables(np.zeros(size, np.int64), m, p, q)
     score, count = _inside(grammar, string, weights, left_slots, right_slots, scores, counts, modulus)
     return _whole(score), count
-
-
-@njit(nogil=True)
-def _last_child(halves, ends, row, column, first, stop):
-    """The slot of the outermost child, where halves[row] + ends[column] is largest."""
-    best = first
-    for slot in range(first, stop):
-        if halves[row, slot] + ends[column, slot] > halves[row, best] + ends[column, best]:
-            best = slot
-    return best
-
-
-@njit(nogil=True)
-def _position(slots, slot):
-    i = 0
-    while slots[i + 1] <= slot:
-        i += 1
-    return i
-
-
-@njit(cache=True, nogil=True)
-def inside_tree(grammar, string, weights, heads):
-    """Fill heads, int32 (m,), with a tree of largest total weight; return that, or `FORBIDDEN` if there is none."""
-    score, left_slots, right_slots, scores = _filled(grammar, string, weights)
-    if score == -np.inf:
-        return FORBIDDEN
-    m = string.shape[0]
-    terminals = grammar.left_states.shape[0]
-    heads[0] = -1
-    # Items still to be taken apart: slot, position of the other end, whether the children are on the right.
-    stack = np.empty((3 * m + 1, 3), np.int64)
-    root = 0
-    for row in range(grammar.start_first[string[0]], grammar.start_first[string[0] + 1]):
-        if scores.right[grammar.start_states[row], m - 1] == score:
-            root = grammar.start_states[row]
-    stack[0] = root, m - 1, 1
-    size = 1
-    while size > 0:
-        size -= 1
-        parent_slot, end, rightward = stack[size]
-        if rightward:
-            i = _position(right_slots, parent_slot)
-            if i == end:
-                continue
-            child_slot = _last_child(
-                scores.half_right, scores.right_by_end, parent_slot, end, right_slots[i + 1], right_slots[end + 1]
-            )
-            j = _position(right_slots, child_slot)
-            heads[j] = i
-            new, d = parent_slot - right_slots[i], child_slot - right_slots[j]
-            half = scores.half_right[parent_slot, child_slot]
-            rules, pair = grammar.right_rules, string[i] * terminals + string[j]
-            first, stop = grammar.right_first[pair], grammar.right_first[pair + 1]
-        else:
-            j = _position(left_slots, parent_slot)
-            if j == end:
-                continue
-            child_slot = _last_child(
-                scores.half_left, scores.left_by_start, parent_slot, end, left_slots[end], left_slots[j]
-            )
-            i = _position(left_slots, child_slot)
-            heads[i] = j
-            new, d = parent_slot - left_slots[j], child_slot - left_slots[i]
-            half = scores.half_left[parent_slot, child_slot]
-            rules, pair = grammar.left_rules, string[i] * terminals + string[j]
-            first, stop = grammar.left_first[pair], grammar.left_first[pair + 1]
-        stack[size] = child_slot, end, rightward
-        weight = _weight(weights, i, j) if rightward else _weight(weights, j, i)
-        found = False
-        for row in range(first, stop):
-            if found or rules[row, 2] != new or rules[row, 3] != d:
-                continue
-            q, p = right_slots[i] + rules[row, 0], left_slots[j] + rules[row, 1]
-            for k in range(i, j):
-                if scores.right[q, k] + scores.left[p, k + 1] + weight == half:
-                    stack[size + 1] = q, k, 1
-                    stack[size + 2] = p, k + 1, 0
-                    found = True
-                    break
-        size += 3
-    return _whole(score)
 
 
 def _checked(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -352,18 +266,6 @@ def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -
     """
     score = inside_score(grammar.arrays, *_checked(grammar, string, weights))
     return None if score == FORBIDDEN else score
-
-
-def best_tree(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """A tree of largest total weight: the parent of every position, int32 (m,), −1 at 0.
-
-    For arguments and errors see `best_score`; an `InfeasibleError` says that there is no tree.
-    """
-    string, weights = _checked(grammar, string, weights)
-    heads = np.empty(len(string), np.int32)
-    if inside_tree(grammar.arrays, string, weights, heads) == FORBIDDEN:
-        raise InfeasibleError(f"the grammar allows no tree over these {len(string)} symbols and edges")
-    return heads
 
 
 def count_best(

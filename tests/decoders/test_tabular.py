@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from naive_split import MaxCount, Rules, Trees, table2
 
-from mh4.decoders import InfeasibleError
 from mh4.decoders.split_grammar import SplitGrammar
-from mh4.decoders.tabular import FORBIDDEN, best_score, best_tree, count_best, inside_score, inside_tree
+from mh4.decoders.tabular import FORBIDDEN, best_score, count_best, inside_score
 
 PROJECTIVE = Rules({"a": ("S", "S")}, [("S", "S", "S")], [("S", "S", "S")], [("S", "S", "S")])
 seeds = st.integers(0, 2**32 - 1)
@@ -76,14 +75,11 @@ def test_every_derivation_listed(seed):
     if not derivations:
         assert best_score(*problem) is None
         assert count_best(*problem) == (None, 0)
-        with pytest.raises(InfeasibleError, match=f"no tree over these {len(string)} symbols"):
-            best_tree(*problem)
         return
     scores = {tree: sum(readable[i][j] for i, j in tree) for tree in derivations}
     best = max(scores.values())
     assert best_score(*problem) == best
     assert count_best(*problem) == (best, sum(derivations[tree] for tree in scores if scores[tree] == best))
-    assert scores[edges(best_tree(*problem))] == best
 
 
 @given(seeds)
@@ -95,10 +91,6 @@ def test_longer_strings(seed):
     problem = grammar, grammar.encode(string), weights
     assert count_best(*problem) == (score, count)
     assert best_score(*problem) == score
-    if score is not None:
-        heads = best_tree(*problem)
-        assert heads[0] == -1
-        assert sum(readable[i][j] for i, j in edges(heads)) == score
 
 
 def test_random_grammars_are_of_some_use():
@@ -145,16 +137,13 @@ def test_kernels_and_what_they_do_not_read():
     grammar = compiled(PROJECTIVE, "S")
     string = grammar.encode(["a"] * 12)
     weights = rng.integers(-9, 10, size=(12, 12)).astype(np.int32)
-    heads = np.empty(12, np.int32)
-    score = inside_tree(grammar.arrays, string, weights, heads)
-    assert score == inside_score(grammar.arrays, string, weights) == best_score(grammar, string, weights)
-    assert score == weights[heads[1:], np.arange(1, 12)].sum()
+    score = inside_score(grammar.arrays, string, weights)
+    assert score == best_score(grammar, string, weights)
     np.fill_diagonal(weights, 99)
     weights[:, 0] = 99
     assert inside_score(grammar.arrays, string, weights) == score
     weights[:, 1:] = FORBIDDEN
     assert inside_score(grammar.arrays, string, weights) == FORBIDDEN
-    assert inside_tree(grammar.arrays, string, weights, heads) == FORBIDDEN
 
 
 def test_any_integers_in_any_memory():
@@ -162,7 +151,6 @@ def test_any_integers_in_any_memory():
     weights = np.array([[0, 1, 0], [0, 0, 0], [0, 5, 0]], np.int64).T
     weights.flags.writeable = False
     assert best_score(grammar, grammar.encode("a a a"), weights) == 5
-    assert best_tree(grammar, grammar.encode("a a a"), weights).tolist() == [-1, 0, 1]
     largest = np.array([[0, 2**24 - 1], [0, 0]])
     assert best_score(grammar, grammar.encode("a a"), largest) == 2**24 - 1
     assert best_score(grammar, grammar.encode("a a"), -largest) == 1 - 2**24
@@ -186,7 +174,7 @@ def test_any_integers_in_any_memory():
 )
 def test_what_cannot_be_parsed(string, weights, message):
     grammar = compiled(PROJECTIVE, "S")
-    for function in (best_score, best_tree, count_best):
+    for function in (best_score, count_best):
         with pytest.raises(ValueError, match=message):
             function(grammar, np.array(string), weights)
 

@@ -4,11 +4,10 @@ A system's oracle has these functions, as far as there are algorithms for them:
 
 ``optimal_step(configuration, gold, …)``
     The score of every transition and the best ones, an `OptimalStep`.
-``step_scores(…, gold, …)``
-    The same for a configuration in arrays: int32 (T,), in the order of the system's transitions, `UNREACHABLE` where
-    one does not apply or no tree can be reached.
 ``step_scores_batch(…, golds, …)``
-    int32 (B, T), for many configurations of one or several sentences, in one compiled loop that releases the GIL.
+    The same for many configurations in arrays, of one or several sentences, in one compiled loop that releases the GIL:
+    int32 (B, T), in the order of the system's transitions, `UNREACHABLE` where one does not apply or no tree can be
+    reached.
 ``loss(configuration, gold)``
     The least number of wrong heads in any tree that can be reached.
 ``optimal_computation(gold, …)``

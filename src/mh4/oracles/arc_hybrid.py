@@ -26,13 +26,13 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.closest import closest_tree
+from mh4.decoders.trees import is_projective
 from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
 from mh4.transitions.arrays.arc_hybrid import REDUCES, SHIFT, move, window
 from mh4.transitions.arrays.state import DEPTH, FRONT, LEFT, NONE, RIGHT, TRANSITION, WORDS
 
 from .costs import CHILDREN, STATIC, children_of, write_static_costs
 from .optimal_step import UNREACHABLE, OptimalStep
-from .shift_reduce.projective import is_projective_tree
 
 
 @njit(cache=True, nogil=True)
@@ -127,7 +127,7 @@ def costs(state, oracle, gold, candidates, count):
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The gold tree, if it is projective and the configuration is one of its words."""
     tree = np.ascontiguousarray(gold, np.int32)
-    if not is_projective_tree(tree):
+    if not is_projective(tree):
         raise ValueError(f"transitions are scored by a projective gold tree, see `closest_tree`: {tree.tolist()}")
     if configuration.n != len(tree) - 1:
         raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")

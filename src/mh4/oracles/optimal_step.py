@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+from mh4.transitions.transition_system import ConfigurationWithArcs
+
 UNREACHABLE = -(2**30)
 """In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
 
@@ -41,6 +43,16 @@ class OptimalStep(NamedTuple):
         largest = max(scores.tolist())
         best = tuple(t for t, value in zip(transitions, values, strict=True) if value == largest)
         return cls(dict(zip(transitions, values, strict=True)), best, n)
+
+    @classmethod
+    def with_arcs_made(
+        cls, transitions: Sequence[str], scores: np.ndarray, configuration: ConfigurationWithArcs, gold: np.ndarray
+    ) -> OptimalStep:
+        """From the gold arcs that can still be had; those of the configuration are added."""
+        if len(gold) != configuration.n + 1:
+            raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
+        made = configuration.gold_arcs(gold)
+        return cls.from_array(transitions, np.where(scores > UNREACHABLE, scores + made, scores), configuration.n)
 
     @property
     def score(self) -> int | None:

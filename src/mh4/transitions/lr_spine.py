@@ -94,19 +94,10 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
                       unless x₁ is 0
     ``right_arc(k)``  (S ⟨x… | y₁…y_s⟩ ⟨u… | v…⟩, B, T) becomes (S ⟨x… | y₁…y_k v…⟩, B, T and (y_k, u₁))
     ================  ====================================================================================
-
-    Parameters
-    ----------
-    spines : bool
-        Without them every spine is the root alone and k is 1: arc-standard parsing, which the paper takes apart into
-        steps towards this system (Table 2).
     """
 
     name = "lr-spine"
     transitions = KINDS
-
-    def __init__(self, spines: bool = True) -> None:
-        self.spines = spines
 
     def initial(self, n: int) -> Configuration:
         """(ε, 0 1 … n, ∅): the root is shifted too."""
@@ -137,8 +128,6 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         else:
             arc = (second.right[k - 1], top.root)
             joined = Element(second.left, second.right[:k] + top.right)
-        if not self.spines:
-            joined = Element(joined.left[:1], joined.right[:1])
         return Configuration((*stack[:-2], joined), front, n, arcs | {arc})
 
     def is_final(self, configuration: Configuration) -> bool:

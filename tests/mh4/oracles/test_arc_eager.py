@@ -35,6 +35,11 @@ both = pytest.mark.parametrize("reduce_correct", [True, False])
 every_case = pytest.mark.parametrize(("system", "policy"), CASES)
 
 
+def step_scores(module, stack, labels, front, tree):
+    """Of one configuration."""
+    return module.step_scores_batch(stack, encode_labels(labels), [0, len(stack)], [front], [0], [tree])[0]
+
+
 def exact(batch, system, policy, reduce_correct):
     if system is ArcEager:
         return arc_eager.step_scores_batch(*batch, policy, "exact", reduce_correct)
@@ -155,7 +160,7 @@ def test_arcs_made_already_count():
         "right_arc": 3,
         "reduce": 2,
     }
-    remaining = arc_eager.step_scores(np.array([0, 2]), encode_labels("RR"), 4, tree)
+    remaining = step_scores(arc_eager, [0, 2], "RR", 4, tree)
     assert remaining.tolist() == [UNREACHABLE, UNREACHABLE, 2, 1]
 
 
@@ -164,7 +169,7 @@ def test_a_normalized_step():
     configuration = Configuration((0, 1, 2), "RLN", 3, 3)
     step = arc_eager_normalized.optimal_step(configuration, gold(2, 0, 2))
     assert step.scores == {"shift": None, "left_child": 0, "right_child": 1, "reduce_left": None, "reduce_right": 3}
-    remaining = arc_eager_normalized.step_scores(np.array(configuration.stack), encode_labels("RLN"), 3, gold(2, 0, 2))
+    remaining = step_scores(arc_eager_normalized, configuration.stack, "RLN", 3, gold(2, 0, 2))
     assert remaining.tolist() == [UNREACHABLE, 0, 1, UNREACHABLE, 3]
 
 
@@ -232,14 +237,14 @@ def test_an_empty_batch():
 @pytest.mark.parametrize("module", [arc_eager, arc_eager_normalized])
 def test_what_no_configuration_can_be_is_an_error(module, stack, labels, front):
     with pytest.raises(ValueError, match="row 0 is no configuration of 3 words"):
-        module.step_scores(np.array(stack), encode_labels(labels), front, gold(0, 0, 0))
+        step_scores(module, stack, labels, front, gold(0, 0, 0))
 
 
 def test_only_the_normalized_system_has_undecided_words():
-    arguments = np.array([0, 1]), encode_labels("RN"), 2, gold(0, 0, 0)
-    assert arc_eager_normalized.step_scores(*arguments).max() == 3
+    arguments = [0, 1], "RN", 2, gold(0, 0, 0)
+    assert step_scores(arc_eager_normalized, *arguments).max() == 3
     with pytest.raises(ValueError, match="no configuration"):
-        arc_eager.step_scores(*arguments)
+        step_scores(arc_eager, *arguments)
 
 
 @pytest.mark.parametrize(

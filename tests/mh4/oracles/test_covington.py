@@ -242,8 +242,9 @@ def test_a_batch_of_several_sentences_is_many_single_calls():
     together = covington.step_scores_batch(*covington.flat_configurations(pairs), golds)
     for (configuration, sentence), scores in zip(pairs, together, strict=True):
         heads = configuration.heads()
-        alone = covington.step_scores(heads, configuration.left, configuration.right, golds[sentence])
-        assert scores.tolist() == alone.tolist()
+        focus = [configuration.left], [configuration.right]
+        alone = covington.step_scores_batch(heads, *focus, [0], [golds[sentence]])
+        assert scores.tolist() == alone[0].tolist()
         assert heads.tolist() == configuration.heads().tolist()
 
 
@@ -271,7 +272,7 @@ def test_an_empty_batch():
 )
 def test_what_no_configuration_can_be_is_an_error(heads, left, right):
     with pytest.raises(ValueError, match="row 0 is no configuration of 3 words"):
-        covington.step_scores(np.array(heads), left, right, gold(0, 0, 0))
+        covington.step_scores_batch(heads, [left], [right], [0], [gold(0, 0, 0)])
 
 
 @pytest.mark.parametrize(

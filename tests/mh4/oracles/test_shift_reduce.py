@@ -14,11 +14,9 @@ from mh4.oracles.shift_reduce import (
     flat_configurations,
     optimal_computation,
     optimal_step,
-    step_scores,
     step_scores_batch,
 )
 from mh4.oracles.shift_reduce.cubic import GRAMMAR
-from mh4.oracles.shift_reduce.projective import is_projective_tree
 from mh4.oracles.shift_reduce.restrictions import restrictions
 from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
 
@@ -28,6 +26,11 @@ every_policy = pytest.mark.parametrize("policy", POLICIES)
 
 def heads(*words):
     return np.array([-1, *words], np.int32)
+
+
+def step_scores(stack, front, gold, policy=LEFT_FIRST, algorithm=None):
+    """Of one configuration."""
+    return step_scores_batch(stack, [0, len(stack)], [front], [0], [gold], policy, algorithm)[0]
 
 
 def random_configuration(rng, n):
@@ -198,14 +201,6 @@ def test_an_optimal_computation_with_one_word_below_the_root():
     assert SYSTEM.heads(final).tolist().count(0) == 1
 
 
-@pytest.mark.parametrize("n", range(1, 5))
-def test_projective_trees_are_recognised(n):
-    for gold in all_trees(n):
-        assert is_projective_tree(gold) == is_projective(gold)
-    for broken in ([-1, 1], [-1, 2, 1], [-1, 3, 0], [-1, -1, 0], [0, 0, 1]):
-        assert not is_projective_tree(np.array(broken, np.int32))
-
-
 def test_a_batch_of_several_sentences():
     rng = np.random.default_rng(1)
     golds = [heads(2, 0, 2), heads(4, 4, 1, 0), random_projective_tree(rng, 9)]
@@ -234,7 +229,9 @@ def test_errors_of_one_configuration():
     for algorithm in ("linear", "quadratic", "critical-cubic"):
         with pytest.raises(ValueError, match=f"the {algorithm} algorithm needs a projective gold tree, use 'cubic'"):
             optimal_step(start, crossing, algorithm=algorithm)
-    for stack, front in (([], 1), ([1], 2), ([0, 2, 1], 3), ([0, 1, 3], 3), ([0], 0), ([0], 6)):
+    with pytest.raises(ValueError, match="offsets must rise"):
+        step_scores([], 1, gold)
+    for stack, front in (([1], 2), ([0, 2, 1], 3), ([0, 1, 3], 3), ([0], 0), ([0], 6)):
         with pytest.raises(ValueError, match="no configuration of 4 words"):
             step_scores(stack, front, gold)
 

@@ -6,13 +6,10 @@ from hypothesis import strategies as st
 
 from mh4.decoders.trees import is_projective
 from mh4.transitions.lr_spine import SHIFT, Configuration, Element, LRSpine, Transition, left_arc, right_arc
-from mh4.transitions.shift_reduce import ShiftReduce
 from mh4.transitions.transition_system import NO_HEAD, TransitionError
 
 NUMBER_OF_PROJECTIVE_TREES = [1, 1, 3, 12, 55, 273]  # C(3n, n) / (2n + 1)
-SYSTEMS = [LRSpine(), LRSpine(spines=False)]
-
-every_system = pytest.mark.parametrize("system", SYSTEMS, ids=["spines", "no spines"])
+SYSTEM = LRSpine()
 
 
 def shown(system, n, transitions):
@@ -51,26 +48,23 @@ def test_a_left_arc_hides_the_lower_end_of_the_left_spine():
     assert repr(following) == "(⟨0 | 0⟩ ⟨2 1 | 2 6⟩, 7, {(2, 6)})"
 
 
-@every_system
 @pytest.mark.parametrize("n", range(6))
-def test_the_trees_are_the_projective_ones(system, n):
-    finals = [c for c in configurations(system, n) if system.is_final(c)]
-    trees = {tuple(system.heads(final).tolist()) for final in finals}
+def test_the_trees_are_the_projective_ones(n):
+    finals = [c for c in configurations(SYSTEM, n) if SYSTEM.is_final(c)]
+    trees = {tuple(SYSTEM.heads(final).tolist()) for final in finals}
     assert len(trees) == NUMBER_OF_PROJECTIVE_TREES[n]
     assert all(is_projective(np.array(heads)) for heads in trees)
 
 
-@every_system
 @pytest.mark.parametrize("n", range(5))
-def test_every_computation_has_2n_plus_1_transitions(system, n):
-    assert {len(transitions) for transitions, _ in computations(system, system.initial(n))} == {2 * n + 1}
+def test_every_computation_has_2n_plus_1_transitions(n):
+    assert {len(transitions) for transitions, _ in computations(SYSTEM, SYSTEM.initial(n))} == {2 * n + 1}
 
 
-@every_system
-def test_elements_are_trees_with_their_spines(system):
-    """Trees cover what has been read; with spines, these are the outermost children step by step."""
-    for configuration in configurations(system, 4):
-        heads = system.heads(configuration)
+def test_elements_are_trees_with_their_spines():
+    """Trees cover what has been read; their spines are the outermost children step by step."""
+    for configuration in configurations(SYSTEM, 4):
+        heads = SYSTEM.heads(configuration)
         roots = [position for position in range(configuration.front) if heads[position] == NO_HEAD]
         assert [element.root for element in configuration.stack] == roots
         for element in configuration.stack:
@@ -79,17 +73,8 @@ def test_elements_are_trees_with_their_spines(system):
                 for position, following in zip(spine, (*spine[1:], None), strict=True):
                     children = np.flatnonzero(heads == position)
                     children = children[(children > position) == (side > 0)].tolist()
-                    outermost = (children[0] if side < 0 else children[-1]) if children and system.spines else None
+                    outermost = (children[0] if side < 0 else children[-1]) if children else None
                     assert following == outermost
-
-
-@pytest.mark.parametrize("n", range(1, 5))
-def test_without_spines_it_is_shift_reduce(n):
-    """Computations correspond one to one; the other system has the root in the stack from the beginning."""
-    names = {"shift": "shift", "right_arc": "reduce_left", "left_arc": "reduce_right"}
-    system, other = LRSpine(spines=False), ShiftReduce()
-    found = {tuple(names[t.kind] for t in ts[1:]) for ts, _ in computations(system, system.initial(n))}
-    assert found == {transitions for transitions, _ in computations(other, other.initial(n))}
 
 
 @given(st.integers(0, 9), st.data())

@@ -19,43 +19,22 @@ LENGTHS = (10, 20, 40, 60, 80, 100, 140, 200, 400)
 FITTED = 20, 200  # words, the first and the last of those that growth exponents are fitted over
 BLOCK = 10  # decodes in a row
 FEWEST = 3  # decodes behind a median
+PEER, OURS = "ufal.chu_liu_edmonds", "mst"  # its trees may have several children of the root
 
 
-@dataclass(frozen=True)
-class Peer:
-    """A decoder of another package.
+def peer(scores: np.ndarray) -> Callable[[], float] | None:
+    """What decodes float32 scores (1, n + 2, n + 2), arcs [h, d], with `PEER`; None if that is not installed.
 
-    ``prepare`` leads from float32 scores (1, n + 2, n + 2), arcs [h, d], to a call that decodes them and returns the
-    score of the best tree; several children of the root are allowed. What it lays out beforehand is not timed.
+    What it lays out beforehand is not timed.
     """
-
-    name: str  # its module
-    decoder: str  # ours for the same trees
-    prepare: Callable[[np.ndarray], Callable[[], float]]
-
-
-def _ufal(module: Any, scores: np.ndarray) -> Callable[[], float]:
+    try:
+        module = import_module(PEER)
+    except ModuleNotFoundError:
+        return None
     matrix = np.ascontiguousarray(scores[0, :-1, :-1].T, np.float64)  # [d, h]
     np.fill_diagonal(matrix, np.nan)  # no arc
     matrix[0] = np.nan
     return lambda: module.chu_liu_edmonds(matrix)[1]
-
-
-_PEERS = (("ufal.chu_liu_edmonds", "mst", _ufal),)
-
-
-def importable_peers(decoders: Sequence[str]) -> list[Peer]:
-    """Those peers of ``decoders`` that are installed here."""
-    peers = []
-    for name, decoder, prepare in _PEERS:
-        if decoder not in decoders:
-            continue
-        try:
-            module = import_module(name)
-        except ModuleNotFoundError:
-            continue
-        peers.append(Peer(name, decoder, partial(prepare, module)))
-    return peers
 
 
 @dataclass
@@ -101,7 +80,7 @@ def measure_decoders(
 ) -> dict[str, Any]:
     """Time and memory of decoding one sentence of random normal scores with one thread.
 
-    The decoders, and the peers that are installed, take turns, `BLOCK` decodes each, so that a drift in the machine's
+    The decoders, and the peer if it is installed, take turns, `BLOCK` decodes each, so that a drift in the machine's
     speed touches all of them. A length whose exact chart does not fit into memory is left out. There are ``repeats``
     timed decodes of each decoder and length, but no more after ``budget`` seconds (and at least three).
 
@@ -113,10 +92,10 @@ def measure_decoders(
     """
     generator = np.random.default_rng(0)
     decoders = {name: get_decoder(name) for name in names}
-    peers = importable_peers(names)
+    has_peer = OURS in names and peer(np.zeros((1, 3, 3), np.float32)) is not None
     results: dict[str, dict[str, Any]] = {
         "decoders": {name: {"milliseconds": {}, "chart_bytes": {}} for name in names},
-        "peers": {peer.name: {"decoder": peer.decoder, "milliseconds": {}} for peer in peers},
+        "peers": {PEER: {"decoder": OURS, "milliseconds": {}}} if has_peer else {},
     }
     rows = results["decoders"] | results["peers"]
     for n in track(lengths, "decoding"):
@@ -126,7 +105,8 @@ def measure_decoders(
             if decoder.fits(n)
         }
         timed = [Timed(name, partial(decoders[name].decode, matrices)) for name, matrices in scores.items()]
-        timed += [Timed(peer.name, peer.prepare(scores[peer.decoder])) for peer in peers if peer.decoder in scores]
+        if has_peer and OURS in scores and (decode := peer(scores[OURS])):
+            timed.append(Timed(PEER, decode))
         for _ in range(0, repeats, BLOCK):
             for one in timed:
                 one.run_block(repeats, budget)

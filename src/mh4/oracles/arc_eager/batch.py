@@ -10,7 +10,6 @@ from mh4.transitions.arc_eager import LABELS, Configuration
 from mh4.transitions.arrays.arc_eager import N, R
 
 from ..flat_arrays import check_offsets, flat_golds
-from ..optimal_step import UNREACHABLE, OptimalStep
 from .steps import encode_labels
 
 
@@ -95,13 +94,3 @@ def flat_configurations(
         np.array([configuration.front for configuration, _ in pairs], np.int32),
         np.array([sentence for _, sentence in pairs], np.int64),
     )
-
-
-def with_arcs_made(
-    transitions: Sequence[str], scores: np.ndarray, configuration: Configuration, gold: np.ndarray
-) -> OptimalStep:
-    """The scores of a configuration's transitions with the gold arcs made before; ValueError for another length."""
-    if len(gold) != configuration.n + 1:
-        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
-    made = configuration.gold_arcs(gold)
-    return OptimalStep.from_array(transitions, np.where(scores > UNREACHABLE, scores + made, scores), configuration.n)

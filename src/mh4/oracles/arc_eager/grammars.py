@@ -148,32 +148,27 @@ def _best_completion(grammar, string, stack, k, front, gold):
 
 
 @njit(cache=True, nogil=True)
-def exact_scores(grammar, policy, reduce_correct, stack, labels, k, front, gold, scores):
-    """Fill `scores`, int32 (4,), for one configuration of the unnormalized system.
+def exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores):
+    """Fill `scores`, int32 (4,), or (5,) for the normalized system, which has no policy, for one configuration.
 
-    `grammar`: arrays of the one of `UNNORMALIZED_GRAMMARS` that `reduce_correct` picks. `stack` and `labels` have room
-    for one more element than k; they are overwritten. O((k + m)³) time, O((k + m)²) space.
+    `grammar`: arrays of the one of `UNNORMALIZED_GRAMMARS` or `NORMALIZED_GRAMMARS` that `reduce_correct` picks.
+    O((k + m)³) time, O((k + m)²) space.
     """
-    for transition in range(4):
-        scores[transition] = UNREACHABLE
-        k2, front2, gained = step(transition, reduce_correct, stack, labels, k, front, gold)
-        if k2 > 0:
-            string = unnormalized_string(policy, transition, labels, k2, gold.shape[0] - front2)
-            best = _best_completion(grammar, string, stack, k2, front2, gold)
-            if best != FORBIDDEN:
-                scores[transition] = best + gained
-
-
-@njit(cache=True, nogil=True)
-def exact_scores_normalized(grammar, reduce_correct, stack, labels, k, front, gold, scores):
-    """Fill `scores`, int32 (5,), for one configuration of the normalized system; otherwise like `exact_scores`."""
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
-    for transition in range(5):
+    for transition in range(scores.shape[0]):
         scores[transition] = UNREACHABLE
         next_stack[:k], next_labels[:k] = stack[:k], labels[:k]
-        k2, front2, gained = step_normalized(transition, reduce_correct, next_stack, next_labels, k, front, gold)
-        if k2 > 0:
-            string = normalized_string(transition, next_labels, k2, gold.shape[0] - front2)
-            best = _best_completion(grammar, string, next_stack, k2, front2, gold)
-            if best != FORBIDDEN:
-                scores[transition] = best + gained
+        if normalized:
+            k2, front2, gained = step_normalized(transition, reduce_correct, next_stack, next_labels, k, front, gold)
+        else:
+            k2, front2, gained = step(transition, reduce_correct, next_stack, next_labels, k, front, gold)
+        if k2 == 0:
+            continue
+        m = gold.shape[0] - front2
+        if normalized:
+            string = normalized_string(transition, next_labels, k2, m)
+        else:
+            string = unnormalized_string(policy, transition, next_labels, k2, m)
+        best = _best_completion(grammar, string, next_stack, k2, front2, gold)
+        if best != FORBIDDEN:
+            scores[transition] = best + gained

@@ -26,7 +26,7 @@ from mh4.decoders.trees import is_projective
 from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
 
 from ..optimal_step import OptimalStep
-from .batch import checked_batch, flat_configurations, with_arcs_made
+from .batch import checked_batch, flat_configurations
 from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
 from .linear import linear_scores, rightmost_descendants
 from .static import projective_computation
@@ -36,7 +36,8 @@ ALGORITHMS = ("exact", "linear")
 
 
 @njit(cache=True, nogil=True)
-def _step_scores_batch(batch, grammar, policy, linear, reduce_correct, scores):
+def fill_scores(batch, grammar, normalized, policy, linear, reduce_correct, scores):
+    """Fill the scores of a batch, int32 (B, T); ``linear``, bool (S,), says which gold trees take the linear way."""
     longest = 0
     for c in range(batch.fronts.shape[0]):
         longest = max(longest, batch.offsets[c + 1] - batch.offsets[c])
@@ -50,13 +51,13 @@ def _step_scores_batch(batch, grammar, policy, linear, reduce_correct, scores):
             gold = batch.golds[batch.gold_offsets[sentence] : batch.gold_offsets[sentence + 1]]
             if linear[s]:
                 rightmost = rightmost_descendants(gold)
-        first, k = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c]
+        first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
         stack[:k] = batch.stacks[first : first + k]
         labels[:k] = batch.labels[first : first + k]
         if linear[s]:
-            linear_scores(policy, stack, labels, k, batch.fronts[c], gold, rightmost, scores[c])
+            linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
         else:
-            exact_scores(grammar, policy, reduce_correct, stack, labels, k, batch.fronts[c], gold, scores[c])
+            exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores[c])
 
 
 def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> int:
@@ -84,7 +85,7 @@ def step_scores_batch(
     algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
-    """`step_scores` of many configurations: int32 (B, 4).
+    """The most gold arcs that can still be made by each transition and what follows it, for many configurations.
 
     Parameters
     ----------
@@ -99,6 +100,11 @@ def step_scores_batch(
         See `mh4.oracles`.
     reduce_correct : bool
         Whether words labelled ``L`` may be reduced.
+
+    Returns
+    -------
+    int32 (B, 4)
+        For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
     code = _code(policy, algorithm, reduce_correct)
     batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=False)
@@ -107,37 +113,8 @@ def step_scores_batch(
     linear = np.full(len(golds), algorithm == "linear")
     if algorithm is None and reduce_correct and code != STRICT_REDUCE_BEFORE_SHIFT:
         linear = np.fromiter(map(is_projective, golds), np.bool_, len(golds))
-    _step_scores_batch(batch, grammar, code, linear, reduce_correct, scores)
+    fill_scores(batch, grammar, False, code, linear, reduce_correct, scores)
     return scores
-
-
-def step_scores(
-    stack: np.ndarray,
-    labels: np.ndarray,
-    front: int,
-    gold: np.ndarray,
-    policy: str = "shift-before-reduce",
-    algorithm: str | None = None,
-    reduce_correct: bool = True,
-) -> np.ndarray:
-    """The most gold arcs that can still be made by the step and what follows it, for each transition.
-
-    Parameters
-    ----------
-    stack, labels : int (k,)
-        From the root, 0, to the top; labels are indices of `mh4.transitions.arc_eager.LABELS`.
-    front : int
-        First word of the remaining input; n + 1 when that is empty.
-    gold, policy, algorithm, reduce_correct
-        See `optimal_step`.
-
-    Returns
-    -------
-    int32 (4,)
-        For shift, left_arc, right_arc, reduce; arcs made before are not counted.
-    """
-    one = (stack, labels, np.array([0, len(stack)]), np.array([front]), np.zeros(1), [gold])
-    return step_scores_batch(*one, policy, algorithm, reduce_correct)[0]
 
 
 def optimal_step(
@@ -153,7 +130,7 @@ def optimal_step(
     ``reduce_correct``: whether words labelled ``L`` may be reduced.
     """
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], policy, algorithm, reduce_correct)
-    return with_arcs_made(ArcEager.transitions, scores[0], configuration, gold)
+    return OptimalStep.with_arcs_made(ArcEager.transitions, scores[0], configuration, gold)
 
 
 def optimal_computation(

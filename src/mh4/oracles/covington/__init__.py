@@ -1,5 +1,5 @@
 """Covington parsing: the exact loss of any configuration (Gómez-Rodríguez & Fernández-González 2015)."""
 
-from .oracle import flat_configurations, loss, optimal_computation, optimal_step, step_scores, step_scores_batch
+from .oracle import flat_configurations, loss, optimal_computation, optimal_step, step_scores_batch
 
-__all__ = ["flat_configurations", "loss", "optimal_computation", "optimal_step", "step_scores", "step_scores_batch"]
+__all__ = ["flat_configurations", "loss", "optimal_computation", "optimal_step", "step_scores_batch"]

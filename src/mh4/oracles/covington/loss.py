@@ -72,7 +72,7 @@ def _count_cycles(above):
 
 @njit(cache=True, nogil=True)
 def loss_on_arrays(heads, left, right, gold):
-    """The loss of a configuration, which `is_configuration`; O(n). For the arguments, unchecked, see `step_scores`."""
+    """The loss of a configuration, which `is_configuration`; O(n). Arguments, unchecked, as for `step_scores_batch`."""
     tops = np.empty(heads.shape[0], np.int32)
     topmost_words(heads, tops)
     above = np.zeros(heads.shape[0], np.int32)

@@ -3,8 +3,8 @@
 The loss of a configuration comes from Theorem 1 in linear time (`loss`). Along a computation it can be kept
 up to date instead (`incremental`), which is what training does.
 
-`optimal_step` is for one configuration, `step_scores` the same on arrays, `step_scores_batch` for many configurations;
-`optimal_computation` builds the gold tree in the shortest way, the "static" oracle.
+`optimal_step` is for one configuration, `step_scores_batch` for many; `optimal_computation` builds the gold tree in
+the shortest way, the "static" oracle.
 
 Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic oracle for unrestricted non-projective
 parsing".
@@ -79,16 +79,22 @@ def step_scores_batch(
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """`step_scores` of many configurations: int32 (B, 4).
+    """The most gold arcs of any tree that can be reached after each transition; O(n) a configuration.
 
     Parameters
     ----------
     heads : int (sum of n + 1,)
-        Heads by the arcs made so far, one configuration after the other.
+        Heads by the arcs made so far, −1 where there is none, one configuration after the other.
     lefts, rights : int (B,)
-        Focus words.
+        Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
     sentences, golds
         See `mh4.oracles`.
+
+    Returns
+    -------
+    int32 (B, 4)
+        For shift, no_arc, left_arc, right_arc: n less the loss of the configuration that follows. Arcs made before are
+        counted.
     """
     heads = np.array(heads, np.int32)
     lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
@@ -110,27 +116,6 @@ def step_scores_batch(
     return scores
 
 
-def step_scores(heads: np.ndarray, left: int, right: int, gold: np.ndarray) -> np.ndarray:
-    """The most gold arcs of any tree that can be reached after each transition; O(n).
-
-    Parameters
-    ----------
-    heads : int (n + 1,)
-        Heads by the arcs made so far, −1 where there is none.
-    left, right : int
-        Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
-    gold
-        See `mh4.oracles`.
-
-    Returns
-    -------
-    int32 (4,)
-        For shift, no_arc, left_arc, right_arc: n less the loss of the configuration that follows. Arcs made before are
-        counted.
-    """
-    return step_scores_batch(heads, np.array([left]), np.array([right]), np.zeros(1), [gold])[0]
-
-
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
     """The least number of wrong heads in any tree that can be reached (Theorem 1)."""
     tree = _checked(configuration, gold)
@@ -149,10 +134,9 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
 
 def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep:
     """The transitions of a configuration with the score of the best tree that each can still lead to."""
-    tree = _checked(configuration, gold)
-    scores = np.empty(len(TRANSITIONS), np.int32)
-    _step_scores(configuration.heads(), configuration.left, configuration.right, tree, scores)
-    return OptimalStep.from_array(TRANSITIONS, scores, configuration.n)
+    _checked(configuration, gold)
+    scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold])
+    return OptimalStep.from_array(TRANSITIONS, scores[0], configuration.n)
 
 
 def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:

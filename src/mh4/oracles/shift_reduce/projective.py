@@ -16,36 +16,6 @@ NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: what became of the c
 
 
 @njit(cache=True, nogil=True)
-def is_projective_tree(heads):
-    """Whether heads are a projective tree, in linear time: whatever is complete is reduced as soon as possible."""
-    n = heads.shape[0] - 1
-    if n < 0 or heads[0] != -1:
-        return False
-    missing = np.zeros(n + 1, np.int32)  # dependents not found yet
-    for d in range(1, n + 1):
-        if heads[d] < 0 or heads[d] > n:
-            return False
-        missing[heads[d]] += 1
-    stack = np.empty(n + 1, np.int32)
-    stack[0] = 0
-    depth = 1
-    for d in range(1, n + 1):
-        stack[depth] = d
-        depth += 1
-        while depth > 1:
-            second, top = stack[depth - 2], stack[depth - 1]
-            if heads[second] == top and missing[second] == 0:
-                missing[top] -= 1
-                stack[depth - 2] = top
-            elif heads[top] == second and missing[top] == 0:
-                missing[second] -= 1
-            else:
-                break
-            depth -= 1
-    return depth == 1
-
-
-@njit(cache=True, nogil=True)
 def components(stack, front, gold):
     """How stack and remaining input are related: M, the gold arcs within the remaining input, and two tables.
 
