@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import webbrowser
 from typing import Annotated
 
 import typer
@@ -21,6 +22,7 @@ HostOption = Annotated[
     str, typer.Option(help="Address to listen at; by default, programs on this machine alone are answered.")
 ]
 PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes one that is free.")]
+OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 MaxModelsOption = Annotated[
     int | None,
     typer.Option(
@@ -33,12 +35,13 @@ def serve(
     models: ModelsArgument,
     host: HostOption = "127.0.0.1",
     port: PortOption = 8001,
+    open_page: OpenOption = False,
     max_models: MaxModelsOption = None,
     search: SearchOption = "exact",
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
-    """Answer over HTTP, in UDPipe's protocol: /models and /process; and /health, /metrics, /openapi.json."""
+    """Serve a page for the browser, and answer programs over HTTP in UDPipe's protocol (/models, /process)."""
     require("starlette", "serve")
     require("uvicorn", "serve")
     require("python_multipart", "serve")
@@ -55,8 +58,11 @@ def serve(
     hosts = [*LOOPBACK, "[::1]"] if host in LOOPBACK else None
     shown = f"[{host}]" if ":" in host else host
     names = ", ".join(model.name for model in served.models)
-    run(
-        Service(served).app(hosts),
-        at,
-        lambda: say(f"mh4: serving {names} at http://{shown}:{at.getsockname()[1]} (Ctrl-C stops it)"),
-    )
+    address = f"http://{shown}:{at.getsockname()[1]}"
+
+    def announce() -> None:
+        say(f"mh4: serving {names} at {address} (Ctrl-C stops it)")
+        if open_page:
+            webbrowser.open(address)
+
+    run(Service(served).app(hosts), at, announce)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +13,13 @@ from typing import Any
 from mh4.data.sentence import Sentence
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load
+from mh4.parsers.request import Request
+
+_EXTENSIONS = {
+    "confidence": Request(confidence=True),
+    "k_best": Request(k_best=2),
+    "keep_heads": Request(keep_heads=True),
+}
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,8 @@ class ServedModel:
     folder : Path
     abilities : tuple of str
         Of "tokenizer", "tagger" and "parser", as UDPipe's protocol names them.
+    extensions : tuple of str
+        Of "confidence", "k_best" and "keep_heads", which are not part of it.
     language, licence
         As its meta.json has them; "" if it does not.
     """
@@ -33,6 +42,7 @@ class ServedModel:
     name: str
     folder: Path
     abilities: tuple[str, ...]
+    extensions: tuple[str, ...]
     language: str
     licence: str
 
@@ -112,7 +122,14 @@ class ServedModels:
         parser = self._parser(name, folder)
         abilities = ["tokenizer"] * (parser.segmenter is not None) + ["tagger"] * bool(parser.annotates) + ["parser"]
         language, licence = (str(parser.meta.get(key) or "") for key in ("language", "licence"))
-        return ServedModel(name, folder, tuple(abilities), language, licence)
+        return ServedModel(name, folder, tuple(abilities), tuple(_extensions(parser)), language, licence)
+
+
+def _extensions(parser: Parser) -> Iterator[str]:
+    for name, request in _EXTENSIONS.items():
+        with suppress(ValueError):
+            parser.check(request)
+            yield name
 
 
 def _named(given: str) -> tuple[str, Path]:

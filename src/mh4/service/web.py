@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
+from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl
 
@@ -37,6 +38,12 @@ RECEIVE_SECONDS = 30
 ANSWER_SECONDS = 120
 RETRY_SECONDS = 2
 LONGEST_LINE = 1000  # characters of an error
+_KINDS = {"html": "text/html", "css": "text/css", "js": "text/javascript", "svg": "image/svg+xml"}
+_OF_PAGE = {
+    "Content-Security-Policy": "default-src 'self'; frame-ancestors 'none'; base-uri 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cache-Control": "no-cache",
+}
 GONE = 499  # in logs and metrics, as nginx has it: the client has left
 
 
@@ -74,8 +81,14 @@ class Service:
 
     async def list_models(self, request: Request) -> Response:
         """/models"""
-        models = {model.name: model.abilities for model in self.models.models}
-        return JSONResponse({"models": models, "default_model": self.models.default.name})
+        served = self.models.models
+        return JSONResponse(
+            {
+                "models": {model.name: model.abilities for model in served},
+                "default_model": self.models.default.name,
+                "extensions": {model.name: model.extensions for model in served},
+            }
+        )
 
     async def process(self, request: Request) -> Response:
         """/process"""
@@ -119,6 +132,15 @@ class Service:
         self.metrics.waiting.set(self.batcher.waiting_words)
         return PlainTextResponse(self.metrics.text())
 
+    async def page(self, request: Request) -> Response:
+        """/ and its parts: what a browser shows."""
+        name = request.path_params.get("name", "index.html")
+        kind = _KINDS.get(name.rpartition(".")[2])
+        path = files("mh4.service") / "page" / name
+        if kind is None or "/" in name or not path.is_file():
+            raise HTTPException(404)
+        return Response(path.read_bytes(), media_type=kind, headers=_OF_PAGE)
+
     async def describe(self, request: Request) -> Response:
         """/openapi.json"""
         return JSONResponse(openapi([model.name for model in self.models.models]))
@@ -132,6 +154,8 @@ class Service:
             Route("/health", self.health),
             Route("/metrics", self.show_metrics),
             Route("/openapi.json", self.describe),
+            Route("/", self.page),
+            Route("/page/{name}", self.page),
         ]
         middleware = [Middleware(_Watched, service=self)]
         if hosts is not None:

@@ -51,7 +51,9 @@ def body_of(result):
 def test_models_and_what_they_can_do(client):
     abilities = {"ulvari-small-text": ["tokenizer", "parser"], "ulvari-tags": ["tagger", "parser"]}
     for answer in (client.get("/models"), client.post("/models")):
-        assert answer.json == {"models": abilities, "default_model": "ulvari-small-text"}
+        assert answer.json["models"] == abilities
+        assert answer.json["default_model"] == "ulvari-small-text"
+        assert answer.json["extensions"]["ulvari-small-text"] == ["confidence", "k_best", "keep_heads"]
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 

@@ -1,0 +1,302 @@
+"""The page, in a real browser."""
+
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from serving import running
+
+import mh4
+from mh4.data.document import Document
+from mh4.service.served_models import ServedModels
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium")
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="chromium is not installed")
+
+TEXT = "Te nofe hivon mihevode takomero. Kve yeni zafante."
+SIZE = {"width": 1200, "height": 800}
+
+
+@pytest.fixture(scope="module")
+def models(text_model, annotating_model):
+    return ServedModels([f"ulvari={text_model}", f"tags={annotating_model}"])
+
+
+@pytest.fixture(scope="module")
+def server(models):
+    with running(models) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def browser():
+    quiet = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--disable-component-update"]
+    with playwright.sync_playwright() as started:
+        browser = started.chromium.launch(executable_path=CHROMIUM, args=quiet)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def page(browser, server):
+    """The page, opened; afterwards no error was told and no other host was asked."""
+    context = browser.new_context(viewport=SIZE, accept_downloads=True)
+    page = context.new_page()
+    told, asked = [], []
+    page.on("console", lambda message: told.append(message.text) if message.type in ("error", "warning") else None)
+    page.on("pageerror", lambda error: told.append(str(error)))
+    page.on("request", lambda request: asked.append(request.url))
+    page.told = told
+    page.home = f"http://127.0.0.1:{server.port}/"
+    page.goto(page.home)
+    yield page
+    assert told == []
+    assert {re.match(r"\w+://[^/]+/|blob:|data:", url)[0] for url in asked} <= {page.home, "blob:"}
+    context.close()
+
+
+def parse(page, text=TEXT, model="ulvari"):
+    """Parse a text; the first of its trees."""
+    playwright.expect(page.locator("#model option")).to_have_count(2)
+    page.select_option("#model", model)
+    page.fill("#text", text)
+    with page.expect_response("**/process"):
+        page.click("button.primary")
+    page.wait_for_selector("sentence-tree .word")
+    return page.locator("sentence-tree").first
+
+
+def heads(tree):
+    """Head of each word that is drawn with one."""
+    found = tree.locator("g[data-dependent]").evaluate_all("all => all.map(g => [g.dataset.dependent, g.dataset.head])")
+    return {int(dependent): int(head) for dependent, head in found}
+
+
+def classes(tree, word):
+    return (tree.locator(f'g[data-dependent="{word}"]').get_attribute("class") or "").split()
+
+
+def word(tree, number):
+    return tree.locator(f'.word[data-word="{number}"]')
+
+
+def choose(page, act):
+    """Do something that makes the server parse anew."""
+    page.evaluate("document.querySelector('#status').textContent = ''")
+    with page.expect_response("**/process"):
+        act()
+    playwright.expect(page.locator("#status")).to_have_text(re.compile(r"^\d+ ms$"))
+
+
+def another_head(tree, dependent):
+    """A head that the word does not have, and that is no descendant of it, so that it can be kept."""
+    found = heads(tree)
+
+    def below(node):
+        while node:
+            if node == dependent:
+                return True
+            node = found[node]
+        return False
+
+    return next(h for h in sorted(found) if h != found[dependent] and not below(h))
+
+
+def test_text_becomes_trees(page, text_model):
+    parse(page)
+    trees = page.locator("sentence-tree")
+    expected = mh4.load(text_model)(TEXT)
+    assert trees.count() == len(expected)
+    for i, sentence in enumerate(expected):
+        assert trees.nth(i).locator(".form").all_text_contents() == list(sentence.forms)
+        assert heads(trees.nth(i)) == dict(enumerate(sentence.heads.tolist(), start=1))
+    assert re.search(rf"^{sum(map(len, expected))} words, \d+ ms$", page.inner_text("#status"))
+
+
+def test_arcs_are_as_strong_as_their_confidence(page, text_model):
+    tree = parse(page)
+    sentence = mh4.load(text_model)(TEXT, confidence=True)[0]
+    doubtful = [one for one in sentence if one.head_confidence < 0.9]
+    assert doubtful
+    for one in sentence:
+        opacity = tree.locator(f'g[data-dependent="{one.id}"] .arc').evaluate("arc => Number(arc.style.opacity || 1)")
+        expected = 0.35 + 0.65 * one.head_confidence if one in doubtful else 1
+        assert opacity == pytest.approx(expected, abs=0.01)
+        notes = word(tree, one.id).locator(".note").all_text_contents()
+        assert len(notes) == (one in doubtful)
+        if notes:
+            assert abs(float(notes[0].rstrip("%")) - 100 * one.head_confidence) < 0.6
+    word(tree, doubtful[0].id).click()
+    (other, _), *_ = doubtful[0].alternatives
+    name = "the root" if other == 0 else sentence[other - 1].form
+    assert tree.locator("p").inner_text().endswith(f"next best: {name}")
+    assert tree.locator(".other").count() == 1
+
+
+@pytest.mark.parametrize("way", ["click", "drag"])
+def test_a_chosen_head_is_kept_exactly_and_taken_back(page, text_model, way):
+    tree = parse(page)
+    before = heads(tree)
+    head = another_head(tree, 2)
+
+    def act():
+        if way == "click":
+            word(tree, 2).click()
+            word(tree, head).click()
+        else:
+            word(tree, 2).drag_to(word(tree, head))
+
+    choose(page, act)
+    sentence = mh4.load(text_model).cut(TEXT)[0]
+    given = sentence.replace(heads=[-1, head, *[-1] * (len(sentence) - 2)])
+    expected = mh4.load(text_model)(given, keep_heads=True)
+    after = heads(tree)
+    assert after == dict(enumerate(expected.heads.tolist(), start=1))
+    assert after[2] == head
+    assert "kept" in classes(tree, 2)
+    for d in before:
+        if before[d] != after[d]:
+            assert "changed" in classes(tree, d)
+    page.keyboard.press("Control+z")
+    assert heads(tree) == before
+    assert "kept" not in classes(tree, 2)
+    assert page.is_disabled("#undo")
+
+
+def test_the_same_word_twice_is_the_root_and_escape_takes_back(page):
+    tree = parse(page)
+    other = next(d for d, head in heads(tree).items() if head != 0)
+    word(tree, other).click()
+    assert "selected" in word(tree, other).get_attribute("class")
+    page.keyboard.press("Escape")
+    assert tree.locator(".selected").count() == 0
+    word(tree, other).click()
+    choose(page, word(tree, other).click)
+    assert heads(tree)[other] == 0
+    assert list(heads(tree).values()).count(0) == 1
+
+
+def test_the_last_choice_wins_over_those_that_it_forbids(page):
+    tree = parse(page)
+    for dependent in (2, 4):  # two roots
+        word(tree, dependent).click()
+        choose(page, word(tree, dependent).click)
+    assert heads(tree)[4] == 0
+    assert "kept" in classes(tree, 4)
+    assert "kept" not in classes(tree, 2)
+    for dependent, head in ((2, 3), (1, 2), (3, 1)):  # a cycle
+        word(tree, dependent).click()
+        choose(page, word(tree, head).click)
+    assert {d: heads(tree)[d] for d in (1, 3, 4)} == {1: 2, 3: 1, 4: 0}
+    assert [d for d in heads(tree) if "kept" in classes(tree, d)] == [1, 3, 4]
+
+
+def test_keyboard_alone(page):
+    tree = parse(page)
+    head = another_head(tree, 2)
+    page.focus("#text")
+    for _ in range(20):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.tagName") == "SENTENCE-TREE":
+            break
+    page.keyboard.press("ArrowRight")
+    page.keyboard.press("Enter")
+    page.keyboard.press("Home")
+    for _ in range(head - 1):
+        page.keyboard.press("ArrowRight")
+    choose(page, lambda: page.keyboard.press("Enter"))
+    assert heads(tree)[2] == head
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowRight")
+    choose(page, lambda: page.keyboard.press("Delete"))
+    assert "kept" not in classes(tree, 2)
+    choose(page, lambda: page.keyboard.press("r"))
+    assert heads(tree)[2] == 0
+
+
+def test_downloads(page, text_model):
+    parse(page)
+    with page.expect_download() as download:
+        page.click("#conllu")
+    found = Document.from_conllu(Path(download.value.path()).read_text(encoding="utf-8"))
+    expected = mh4.load(text_model)(TEXT)
+    assert download.value.suggested_filename == "trees.conllu"
+    for one, other in zip(found, expected, strict=True):
+        assert (one.forms, one.heads.tolist(), one.relations) == (other.forms, other.heads.tolist(), other.relations)
+        assert (one.text, one.misc) == (other.text, other.misc)
+    with page.expect_download() as download:
+        page.click("#svg")
+    assert Path(download.value.path()).read_text(encoding="utf-8").startswith("<svg")
+
+
+def test_tags_stay_when_a_head_is_chosen(page, annotating_model):
+    tree = parse(page, "Te nofe hivon", model="tags")
+    expected = mh4.load(annotating_model)(["Te", "nofe", "hivon"])
+    word(tree, 1).click()
+    details = tree.locator("p").inner_text()
+    assert details.startswith(f"Te {expected.lemmas[0]} · {expected.upos[0]}")
+    choose(page, word(tree, 1).click)
+    word(tree, 1).hover()
+    assert tree.locator("p").inner_text().startswith(f"Te {expected.lemmas[0]} · {expected.upos[0]}")
+
+
+def test_a_link_holds_the_text(page, browser, server):
+    parse(page, "Zvai te. Kve <b>yeni</b> & x.", model="ulvari")
+    page.click("#link")
+    playwright.expect(page).to_have_url(re.compile("#.+text="))
+    again = browser.new_page()
+    again.goto(page.url)
+    again.wait_for_selector("sentence-tree .word")
+    assert again.input_value("#text") == "Zvai te. Kve <b>yeni</b> & x."
+    assert again.locator("article b").count() == 0
+    again.close()
+
+
+def test_what_is_wrong_is_told_beside_the_buttons(page, server):
+    parse(page)
+    page.fill("#text", "a " * 1001)
+    page.select_option("#model", "tags")
+    page.click("button.primary")
+    page.wait_for_selector("#status.problem")
+    assert "1001 words" in page.inner_text("#status")
+    assert len(page.told) == 1  # the browser logs every answer of 400
+    page.told.clear()
+
+
+def test_text_from_right_to_left(page):
+    tree = parse(page, "\u05d4\u05db\u05dc\u05d1 \u05e0\u05d1\u05d7 \u05d0\u05ea\u05de\u05d5\u05dc", model="tags")
+    boxes = [word(tree, d).bounding_box()["x"] for d in (1, 2, 3)]
+    assert boxes == sorted(boxes, reverse=True)
+    page.focus("#text")
+    word(tree, 1).focus()
+    page.keyboard.press("ArrowLeft")
+    assert tree.evaluate("tree => tree.shadowRoot.activeElement.dataset.word") == "2"
+
+
+def test_a_long_sentence_scrolls_within_its_frame(page):
+    tree = parse(page, " ".join(f"word{i}" for i in range(100)), model="tags")
+    assert tree.locator(".word").count() == 100
+    sizes = tree.evaluate(
+        "tree => { const s = tree.shadowRoot.querySelector('.scroll'); return [s.scrollWidth, s.clientWidth]; }"
+    )
+    assert sizes[0] > 3 * sizes[1]
+    assert page.evaluate("document.documentElement.scrollWidth") <= SIZE["width"]
+
+
+def test_dark_and_light(page):
+    parse(page)
+    colours = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        ground, ink = page.evaluate(
+            "[getComputedStyle(document.body).backgroundColor, getComputedStyle(document.body).color]"
+        )
+        light = [sum(map(int, re.findall(r"\d+", colour)[:3])) for colour in (ground, ink)]
+        colours.append(light)
+        if folder := os.environ.get("MH4_SCREENSHOTS"):
+            page.screenshot(path=f"{folder}/page-{scheme}.png")
+    assert colours[0][0] > 600 > colours[0][1]
+    assert colours[1][0] < 150 < colours[1][1]
