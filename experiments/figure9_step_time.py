@@ -30,9 +30,9 @@ from visited_configurations import visit
 
 from mh4.data.conllu import read_conllu
 from mh4.decoders.closest import closest_tree
-from mh4.oracles.shift_reduce import flat_configurations, optimal_step, step_scores_batch
-from mh4.oracles.shift_reduce.projective import components
-from mh4.transitions.shift_reduce import POLICIES, Configuration, ShiftReduce
+from mh4.oracles.arc_standard import flat_configurations, optimal_step, step_scores_batch
+from mh4.oracles.arc_standard.projective import components
+from mh4.transitions.arc_standard import POLICIES, ArcStandard, Configuration
 
 Visit = tuple[Configuration, np.ndarray]  # with the gold heads of its sentence
 
@@ -49,7 +49,7 @@ def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed:
 
     A step is one of the best for the projectivised tree or, with probability ``share``, any that applies.
     """
-    system, generator = ShiftReduce(), random.Random(seed)
+    system, generator = ArcStandard(), random.Random(seed)
     for gold in golds:
         target = closest_tree(gold, "projective", single_root=False)
         configuration = system.initial(len(gold) - 1)

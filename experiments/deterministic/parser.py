@@ -256,7 +256,7 @@ class DeterministicParser:
 def visited_configurations(parser: DeterministicParser, sentences: Sequence[Sentence]) -> Configurations:
     """The configurations that a trained parser visits, final ones left out: 2n a sentence, in order.
 
-    They are arguments of the ``step_scores_batch`` of `mh4.oracles.shift_reduce` and `mh4.oracles.arc_eager`.
+    They are arguments of the ``step_scores_batch`` of `mh4.oracles.arc_standard` and `mh4.oracles.arc_eager`.
     """
     text = parser.encode(sentences)
     transitions, states = parser.run(text)

@@ -16,8 +16,8 @@ import numpy as np
 from numba import njit
 
 from mh4.transitions.arc_eager import ArcEager
+from mh4.transitions.arc_standard import ArcStandard
 from mh4.transitions.arrays import arc_eager, arc_standard
-from mh4.transitions.shift_reduce import ShiftReduce
 from mh4.transitions.transition_system import NO_HEAD
 
 NO_WORD, ROOT_WORD = 0, 1  # rows of word vectors and numbers of tags
@@ -56,8 +56,8 @@ class ArraySystem(NamedTuple):
 
 
 ARRAY_SYSTEMS = {
-    ShiftReduce.name: ArraySystem(
-        ShiftReduce.name, ShiftReduce.transitions, False, np.array([-1, 0, 1]), np.array([False, True, False])
+    ArcStandard.name: ArraySystem(
+        ArcStandard.name, ArcStandard.transitions, False, np.array([-1, 0, 1]), np.array([False, True, False])
     ),
     ArcEager.name: ArraySystem(
         ArcEager.name, ArcEager.transitions, True, np.array([-1, 0, -1, 0]), np.array([False, False, False, True])

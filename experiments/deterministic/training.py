@@ -33,7 +33,7 @@ from deterministic.word_vectors import WordVectors, learn_word_vectors
 from mh4.data.sentence import Sentence
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
-from mh4.oracles import arc_eager, shift_reduce
+from mh4.oracles import arc_eager, arc_standard
 from mh4.oracles.optimal_step import best_transitions
 from mh4.oracles.registry import get_oracle
 from mh4.parsers.vocabulary import Vocabulary
@@ -174,7 +174,7 @@ def optimal_transitions(
             stacks, labels, offsets, fronts, sentences, golds, policy=policy, algorithm=algorithm
         )
     else:
-        scores = shift_reduce.step_scores_batch(
+        scores = arc_standard.step_scores_batch(
             stacks, offsets, fronts, sentences, golds, policy=policy, algorithm=algorithm
         )
     return best_transitions(scores)

@@ -8,7 +8,7 @@ eisner, one a transition sequence for mh3, mh4-two and mh4-hybrid.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from functools import partial
+from functools import cached_property, partial
 from math import isfinite, isnan
 from operator import index
 from typing import Any, Protocol
@@ -126,46 +126,37 @@ class Forest:
         self._checked = decoder._checked(scores, arc_bonus)
         self._words = len(self._checked[1]) - 2
         self._solved: Solved | None = None
-        self._best: Derivation | None = None
         self._large = False  # whether the best derivation is made of large numbers, whatever is taken off
-        self._margins: Margins | None = None
         self._max_marginals: np.ndarray | None = None
-        self._spans: np.ndarray | None = None
-        self._summed: tuple[Sums, float] | None = None
-        self._part_marginals: PartMarginals | None = None
 
     def __repr__(self) -> str:
         return f"<forest of {self._words} words, {self.decoder.name} decoder>"
 
-    @property
+    @cached_property
     def best(self) -> Derivation:
         """The best derivation; see `Decoder.decode`."""
-        if self._best is None:
-            found = self.decoder._best(*self._checked)
-            self._solved = Solved(*self._checked, found, lent())
-            self._best = self._best_of_large(*self._wide()) if isnan(found.score) else found
-        return self._best
+        found = self.decoder._best(*self._checked)
+        self._solved = Solved(*self._checked, found, lent())
+        return self._best_of_large(*self._wide()) if isnan(found.score) else found
 
     @property
     def score(self) -> float:
         """The score of the best derivation."""
         return self.best.score
 
-    @property
+    @cached_property
     def margins(self) -> Margins:
         """The best derivation, and for each word by how much it beats the best one in which it has another head."""
-        if self._margins is None:
-            self._check_exact()
-            best, solved = self.best, self._current()
-            self._check_room("margins", self.decoder.outside_bytes(self._words))
-            if self._large:  # next to which a chart would not tell the others apart
-                found = margins_by_decoding(self.decoder, *self._wide(), best)
-            elif self.decoder.has_outside_pass:
-                found = cheapest_heads(self._by_arcs(solved), best.heads)
-            else:
-                found = self.decoder._margins(solved)
-            self._margins = Margins(best, *found)
-        return self._margins
+        self._check_exact()
+        best, solved = self.best, self._current()
+        self._check_room("margins", self.decoder.outside_bytes(self._words))
+        if self._large:  # next to which a chart would not tell the others apart
+            found = margins_by_decoding(self.decoder, *self._wide(), best)
+        elif self.decoder.has_outside_pass:
+            found = cheapest_heads(self._by_arcs(solved), best.heads)
+        else:
+            found = self.decoder._margins(solved)
+        return Margins(best, *found)
 
     @property
     def max_marginals(self) -> np.ndarray:
@@ -177,7 +168,7 @@ class Forest:
         self._check_exact()
         decoder = self.decoder
         self._check_room("max-marginals", decoder.outside_bytes(self._words))
-        if self._best is None and decoder.has_outside_pass and not any(map(holds_large, self._checked)):
+        if "best" not in vars(self) and decoder.has_outside_pass and not any(map(holds_large, self._checked)):
             return self._by_arcs(Solved(*self._checked, NOTHING, None))  # takes no best derivation
         try:
             best, solved = self.best, self._current()
@@ -234,16 +225,6 @@ class Forest:
         i, l = index(i), index(l)  # noqa: E741
         if not 0 <= i < l <= self._words + 1:
             raise IndexError(f"a span of {self._words} words has 0 ≤ i < l ≤ {self._words + 1}; got ({i}, {l})")
-        if self._spans is None:
-            chart = None
-            try:
-                best = self.best
-            except InfeasibleError:
-                best = NOTHING
-            solved = self._solved
-            if solved is not None and solved.scores is self._checked[0]:
-                chart = self._current().chart
-            self._spans = self.decoder._spans(Solved(*self._checked, best, chart))
         return float(self._spans[i, l])
 
     @property
@@ -260,16 +241,14 @@ class Forest:
         """How often a derivation has each part on average, float64 (C, N, N)."""
         return self.part_marginals.parts
 
-    @property
+    @cached_property
     def part_marginals(self) -> PartMarginals:
         """How often each part and each arc is in a derivation, on average, and the log partition function."""
-        if self._part_marginals is None:
-            sums, shared = self._sums()
-            found = sums.marginals()
-            totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
-            arcs = found.arcs / np.where(totals > 0, totals, 1)
-            self._part_marginals = found._replace(arcs=arcs, log_partition=found.log_partition + shared)
-        return self._part_marginals
+        sums, shared = self._summed
+        found = sums.marginals()
+        totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
+        arcs = found.arcs / np.where(totals > 0, totals, 1)
+        return found._replace(arcs=arcs, log_partition=found.log_partition + shared)
 
     @property
     def log_partition(self) -> float:
@@ -278,7 +257,7 @@ class Forest:
         With an arc bonus of −inf on all arcs but those of a tree (or of all trees with some given heads) this is the
         sum over its (their) derivations.
         """
-        sums, shared = self._sums()
+        sums, shared = self._summed
         return sums.log_partition + shared
 
     def sample(self, count: int, rng: np.random.Generator | int | None = None) -> list[Derivation]:
@@ -293,7 +272,7 @@ class Forest:
         """
         if count < 0:
             raise ValueError(f"the number of samples cannot be negative; got {count}")
-        sums, _ = self._sums()
+        sums, _ = self._summed
         values = self._weights()
         drawn = []
         for heads, parts in sums.samples(count, np.random.default_rng(rng)):
@@ -324,6 +303,16 @@ class Forest:
         chart = self._solved.chart
         return self._solved if chart is None or lent() is chart else self._solved._replace(chart=None)
 
+    @cached_property
+    def _spans(self) -> np.ndarray:
+        try:
+            best = self.best
+        except InfeasibleError:
+            best = NOTHING
+        solved = self._solved
+        chart = self._current().chart if solved is not None and solved.scores is self._checked[0] else None
+        return self.decoder._spans(Solved(*self._checked, best, chart))
+
     def _by_arcs(self, solved: Solved) -> np.ndarray:
         """Max-marginals under the numbers of the chart."""
         if self._max_marginals is None:
@@ -351,21 +340,18 @@ class Forest:
             raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
         return scores / self.temperature, arc_bonus / self.temperature
 
-    def _sums(self) -> tuple[Sums, float]:
+    @cached_property
+    def _summed(self) -> tuple[Sums, float]:
         """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""
-        if self._summed is None:
-            decoder = self.decoder
-            if not decoder.has_marginals:
-                raise UnsupportedError(decoder._lacks_marginals())
-            self._check_room("probabilities", decoder.sums_bytes(self._words))
-            given = self._weights()
-            if not any(map(holds_large, given)) or any((np.abs(x) > MOST).any(where=x > -np.inf) for x in given):
-                self._summed = decoder._sums(*given), 0.0
-            else:
-                less = decoder.without_shared(*given)
-                some = decoder.decode(*given)
-                self._summed = decoder._sums(*less), weigh(some, *given) - weigh(some, *less)
-        return self._summed
+        decoder = self.decoder
+        if not decoder.has_marginals:
+            raise UnsupportedError(decoder._lacks_marginals())
+        self._check_room("probabilities", decoder.sums_bytes(self._words))
+        given = self._weights()
+        if not any(map(holds_large, given)) or any((np.abs(x) > MOST).any(where=x > -np.inf) for x in given):
+            return decoder._sums(*given), 0.0
+        less, some = decoder.without_shared(*given), decoder.decode(*given)
+        return decoder._sums(*less), weigh(some, *given) - weigh(some, *less)
 
     def _check_exact(self) -> None:
         if reason := self.decoder._unsure(self._words):

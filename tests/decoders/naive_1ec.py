@@ -109,9 +109,7 @@ def count_derivations(grammar, goal, n):
             where = RANGES[rule[1]]
             for k in range(a if "[a" in where else a + step, b + step if "b]" in where else b, step) if where else [b]:
                 for inner in range(a + step, k, step) if "l" in where else [a]:
-                    at = dict(
-                        zip(INDICES, (a, b, x, k, inner, a + step, b - step, k + step, n + 1, n + 2), strict=True)
-                    )
+                    at = dict(zip(INDICES, (a, b, x, k, inner, a + step, b - step, n + 1, n + 2), strict=True))
                     ways = 1
                     for t in range(FIRST_TERM, FIRST_TERM + 4 * rule[2], 4):
                         part, *positions = rule[t], *(at[INDICES[i]] for i in rule[t + 1 : t + 4])

@@ -120,15 +120,11 @@ def test_number_of_trees(n, any_root, one_root):
     assert len(naive_1ec.all_trees(n, single_root=True)) == one_root
 
 
-@pytest.mark.parametrize(
-    ("exact", "counts"),
-    [(True, [1, 3, 23, 231, 2412, 25702, 280212]), (False, [1, 3, 25, 267, 2866, 31192, 348097])],
-)
-def test_number_of_derivations(exact, counts):
+def test_number_of_derivations():
     """A slip in a rule changes how many derivations there are; pinned from an independent program."""
-    for n, count in enumerate(counts, start=1):
+    for n, count in enumerate([1, 3, 23, 231, 2412, 25702, 280212], start=1):
         goal = OneEndpointCrossing()._walk(n)[2]
-        assert naive_1ec.count_derivations(grammar(exact), goal, n) == count
+        assert naive_1ec.count_derivations(grammar(), goal, n) == count
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
@@ -179,7 +175,7 @@ def test_each_value_of_the_chart_is_the_best_of_its_rules(decoder, n):
             else:
                 third = [x for x in range(n + 3 if name in TOP else n + 1) if x not in (a, b, *inside)]
             for x in third:
-                at = np.array([a, b, x, 0, 0, a + (1 if a < b else -1), b - (1 if a < b else -1), 0, n + 1, n + 2])
+                at = np.array([a, b, x, 0, 0, a + (1 if a < b else -1), b - (1 if a < b else -1), n + 1, n + 2])
                 chosen = _best_alternative(memory, places, rules.rules, *rules.first[kind : kind + 2], at)
                 best = -np.inf if chosen < 0 else _total(memory, places, rules.rules[chosen], at)
                 if rules.empty[kind] and abs(a - b) == 1:
@@ -209,14 +205,6 @@ def test_golden():
         assert as_set(found.parts) == as_set(parts_of_tree(found.heads))
         if GOLDEN["unique_exact"][case]:
             assert (found.heads == GOLDEN[f"heads_exact_{case:03d}"]).all(), case
-
-
-def test_golden_of_the_companion_code():
-    """Three switches reproduce the values of the 2018 companion code."""
-    assert not GOLDEN["ref_agrees"].all()
-    for case in CASES:
-        found = OneEndpointCrossing(single_root=False, _acl18=True).decode(golden_scores(case))
-        assert found.score == GOLDEN["value_ref"][case], case
 
 
 def test_golden_first_order():

@@ -8,9 +8,9 @@ from mh4.oracles.mh4 import is_derivable
 from mh4.parsers.systems import apply, find_costs, get_system, initialize, list_candidates, prepare
 from mh4.transitions.arc_eager import REDUCE, RIGHT_ARC, SHIFT, ArcEager
 from mh4.transitions.arc_hybrid import ArcHybrid
+from mh4.transitions.arc_standard import REDUCE_LEFT, ArcStandard
 from mh4.transitions.arrays.state import DEPENDENT, DEPTH, FRONT, TRANSITION, new_candidates, new_state
 from mh4.transitions.mh4 import MH4
-from mh4.transitions.shift_reduce import REDUCE_LEFT, ShiftReduce
 
 
 class RootLast:
@@ -38,7 +38,7 @@ class RootLast:
 
 
 FRIENDLY = {
-    "arc-standard": RootLast(ShiftReduce()),
+    "arc-standard": RootLast(ArcStandard()),
     "arc-eager": RootLast(ArcEager()),
     "arc-hybrid": ArcHybrid(single_root=True),
     "mh4": MH4(single_root=True),

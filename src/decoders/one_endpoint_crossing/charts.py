@@ -77,6 +77,7 @@ FaX(a,b,x)  k∈(a,b):  VA(a,k,x) Z(k,b)
 FaX(a,b,x)  k∈(a,b):  c(x,k) D(k,a) Z(k,b)  |  c(x,k) D(k,a) F0(k,b,a)  |  c(x,k) Z(a,k) FxA(k,b,a)
 Fa(a,b,x)   :  FaX(a,b,x)
 Fa(a,b,x)   k∈(a,b):  c(k,a) F0(a,k,x) D(b,k)  |  c(x,k) Z(a,k) Fx(k,b,a)
+Fa(a,b,x)   :  c(b,a) F0(a,b,x)
 Fx(a,b,x)   :  FxA(a,b,x)
 Fx(a,b,x)   k∈(a,b):  c(k,x) F0(a,k,x) D(b,k)  |  c(k,x) Z(a,k) D(b,k)  |  c(k,x) Z(a,k) Fa(k,b,a)
 Fb(a,b,x)   :  FbX(a,b,x)  |  FbA(a,b,x)  |  c(x,b) Z(a,b)
@@ -96,9 +97,6 @@ M1(a,b,x)   :  c(a,b) D(a,x) Z(x,b)  |  c(a,b) Fa(x,a,b) Z(x,b)
 M1(a,b,x)   :  c(a,b) Z(a,x) D(b,x)  |  c(a,b) F0(x,a,b) D(b,x)
 M1(a,b,x)   :  c(a,x) Fx(x,a,b) Z(x,b)  |  c(a,x) F0(x,a,b) D(x,b)
 Q0(a,b,x)   :  c(a,x) F0(x,a,b) Z(x,b)
-"""
-EXACT_RULES = """
-Fa(a,b,x)   :  c(b,a) F0(a,b,x)
 """
 
 
@@ -288,10 +286,10 @@ def _keep_f(a, b, starts, count, rows, closed, far):
 
 
 @njit(nogil=True)
-def fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, rows):
+def fill_f(a, b, starts, count, pairs, scalars, closed, far, weights, rows):
     """All F, VX and VA of (a,b,x) for all x in the vectors ``starts``, into ``rows``[item, x]; some of them are kept.
 
-    ``exact``: see `OneEndpointCrossing`; ``weights`` is room for 16 numbers a position.
+    ``weights`` is room for 16 numbers a position.
     """
     step = 1 if a < b else -1
     _weigh_splits(a, b, pairs, scalars, weights)
@@ -319,11 +317,7 @@ def fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, row
         c_ab, c_ba = broadcast(pairs, (C, a, b), W), broadcast(pairs, (C, b, a), W)
         direct = c_xb + broadcast(pairs, (Z, a, b), W)
         fb_x = vmax(fb_x, f0 + c_xb)
-        fa = vmax(fa, fa_x)
-        if exact:
-            fa = vmax(fa, f0 + c_ba)
-        else:
-            fb_x = vmax(fb_x, direct)
+        fa = vmax(vmax(fa, fa_x), f0 + c_ba)
         fb_a = vmax(fb_a, f0 + c_ab)
         fx = vmax(fx, fx_a)
         vx = vmax(vmax(c_bx + fb_a, c_xb + fx_a), c_ab + fx)

@@ -56,7 +56,7 @@ LR1(a,b,x)  k∈(a,b):  FbA(b,k,x) Fx(a,k,x)  |  FbX(b,k,x) FxA(a,k,x)  |  Fbx(b
 @cache
 def grammar() -> Grammar:
     """The rules of the first-order decoder."""
-    text = charts.RULES + charts.EXACT_RULES + RULES
+    text = charts.RULES + RULES
     return parse_grammar(text, KINDS, CHANNELS, arcs={"c"}, symmetric=SYMMETRIC, empty={"Z"})
 
 
@@ -148,7 +148,7 @@ def _fill(scores, arc_bonus, penalty, memory):
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
-                charts.fill_f(a, b, starts, count, True, pairs, scalars, closed, far, weights, rows)
+                charts.fill_f(a, b, starts, count, pairs, scalars, closed, far, weights, rows)
                 charts.keep_row(rows[charts.FB_A], closed, a, b, CLOSED_FB_A, starts, count)
                 charts.keep_row(rows[charts.FB_X], closed, a, b, CLOSED_FB_X, starts, count)
                 charts.keep_row(rows[charts.FB], closed, a, b, CLOSED_FB, starts, count)

@@ -11,7 +11,6 @@ Intervals have a direction: (a,b) holds what lies strictly between a and b, walk
 =========  ======================================================
 ``a⁺``     the neighbour of a on the side of b
 ``b⁻``     the neighbour of b on the side of a
-``k⁺``     the neighbour of k on the side of b
 ``⊥``      none, as a grandparent or sibling: position n + 1
 ``∅``      no grandparent part at all: position n + 2
 =========  ======================================================
@@ -23,7 +22,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-INDICES = ("a", "b", "x", "k", "l", "a⁺", "b⁻", "k⁺", "⊥", "∅")
+INDICES = ("a", "b", "x", "k", "l", "a⁺", "b⁻", "⊥", "∅")
 RANGES = ("", "k∈(a,b)", "k∈(a,b]", "k∈[a,b)", "k∈(a,b) l∈(a,k)")
 TERMS = 5  # scores and items in one alternative at most
 FIRST_TERM = 3  # columns of a rule before them: item, range, number of terms
@@ -111,14 +110,14 @@ def _best_alternative(memory, places, rules, start, stop, at):
         elif where == 3:
             first_k = a
         for k in range(first_k, last_k + step, step):
-            at[3], at[7] = k, k + step
+            at[3] = k
             first_l, stop_l = (a + step, k) if where == 4 else (a, a + step)
             for inner in range(first_l, stop_l, step):
                 at[4] = inner
                 total = _total(memory, places, rules[r], at)
                 if total > best:
                     best, chosen, best_k, best_l = total, r, k, inner
-    at[3], at[4], at[7] = best_k, best_l, best_k + step
+    at[3], at[4] = best_k, best_l
     return chosen
 
 
@@ -137,8 +136,8 @@ def walk_back(memory, places, rules, first, symmetric, empty, channel, arc, goal
     stack[0] = goal
     size = 1
     count = 0
-    at = np.empty(10, np.int64)
-    at[8], at[9] = n + 1, n + 2
+    at = np.empty(9, np.int64)
+    at[7], at[8] = n + 1, n + 2
     while size > 0:
         size -= 1
         kind = stack[size, 0]

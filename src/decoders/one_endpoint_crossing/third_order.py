@@ -20,7 +20,6 @@ from functools import cache
 import numpy as np
 from numba import njit
 
-from ..decoder import DEFAULT_MEMORY_LIMIT
 from ..lanes import broadcast, lane_max, load, splat, store, vmax
 from ..numbers import parts_score
 from ..tree_batch import TreeBatch
@@ -53,6 +52,7 @@ U(a,b,x)    :  T(a,b⁻,x)
 U(a,b,x)    k∈[a,b):  T(a,k,x) Ch(k,b)
 K(a,b)      :  s(⊥,b) T(b,a⁺,a)
 K(a,b)      k∈(a,b]:  Ch(a,k) T(b,k,a)
+K(a,b)      k∈(a,b):  X(a,k) U(b,k,a)
 P(a,b,x)    :  a(a,b) g(x,b) K(a,b)
 P(a,b,x)    k∈(a,b):  a(a,b) g(x,b) s(k,b) P(a,k,x) B(k,b,a)
 T(a,b,x)    :  X(a,b)
@@ -74,21 +74,12 @@ LR1(a,b,x)  :  Fx(a,b,x)  |  Fx(b,a,x)
 LR1(a,b,x)  k∈(a,b):  CbA(a,k,x) Fx(b,k,x)  |  CbX(a,k,x) FxA(b,k,x)
 LR1(a,b,x)  k∈(a,b):  CbA(b,k,x) Fx(a,k,x)  |  CbX(b,k,x) FxA(a,k,x)
 """
-EXACT_RULES = """
-K(a,b)      k∈(a,b):  X(a,k) U(b,k,a)
-"""
-# What the companion code of the 2018 paper on MH4 computes instead of both EXACT_RULES.
-ACL18_RULES = """
-K(a,b)      k∈(a,b):  X(a,k) T(b,k⁺,a)
-FbX(a,b,x)  :  c(x,b) Z(a,b)
-"""
 
 
 @cache
-def grammar(exact: bool = True) -> Grammar:
-    """The rules of the third-order decoder; ``exact``: see `OneEndpointCrossing`."""
-    text = charts.RULES + RULES + (charts.EXACT_RULES + EXACT_RULES if exact else ACL18_RULES)
-    return parse_grammar(text, KINDS, CHANNELS, arcs={"a", "c"}, symmetric=SYMMETRIC, empty={"Z", "B"})
+def grammar() -> Grammar:
+    """The rules of the third-order decoder."""
+    return parse_grammar(charts.RULES + RULES, KINDS, CHANNELS, arcs={"a", "c"}, symmetric=SYMMETRIC, empty={"Z", "B"})
 
 
 @njit(nogil=True)
@@ -106,15 +97,14 @@ def _fill_chain(i, j, pairs, closed, far, blocks):
 
 
 @njit(nogil=True)
-def _fill_k(a, b, exact, pairs, top):
+def _fill_k(a, b, pairs, top):
     """K(a,b)."""
     step = 1 if a < b else -1
     none = pairs.shape[1]
     best = max(pairs[S, b, none] + top[b, a + step, T, a], pairs[CH, a, b])
     for k in range(a + step, b, step):
         best = max(best, pairs[CH, a, k] + top[b, k, T, a])
-        rest = top[b, k, U, a] if exact else top[b, k + step, T, a]
-        best = max(best, pairs[X, a, k] + rest)
+        best = max(best, pairs[X, a, k] + top[b, k, U, a])
     pairs[K, a, b] = best
 
 
@@ -237,7 +227,7 @@ def _fill_scores(scores, arc_bonus, penalty, pairs):
 
 
 @njit(cache=True, nogil=True)
-def _fill(scores, arc_bonus, penalty, exact, memory):
+def _fill(scores, arc_bonus, penalty, memory):
     """Fill the charts, i descending and j ascending: all smaller intervals come before (i,j)."""
     n = scores.shape[1] - 2
     arrays = charts.cut_charts(memory, n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))
@@ -253,7 +243,7 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
             count = charts.vectors_outside(i, j, n + 3, starts)
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
-                _fill_k(a, b, exact, pairs, top)
+                _fill_k(a, b, pairs, top)
                 _fill_top(a, b, starts, count, pairs, top, tops, weights)
             _fill_b(i, j, starts, count, pairs, top, tops, rows[0])
 
@@ -261,7 +251,7 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
             for turn in range(2):
                 a, b = (i, j) if turn == 0 else (j, i)
                 charts.fill_n(a, b, starts, count, pairs, closed, far)
-                charts.fill_f(a, b, starts, count, exact, pairs, scalars, closed, far, weights, rows)
+                charts.fill_f(a, b, starts, count, pairs, scalars, closed, far, weights, rows)
                 _fill_chains(a, b, starts, count, pairs, scalars, weights, rows)
                 charts.keep_row(rows[charts.CB_A], closed, a, b, CLOSED_CB_A, starts, count)
                 charts.keep_row(rows[charts.CB_X], closed, a, b, CLOSED_CB_X, starts, count)
@@ -272,7 +262,7 @@ def _fill(scores, arc_bonus, penalty, exact, memory):
 
 
 @cache
-def _places(n: int, exact: bool) -> np.ndarray:
+def _places(n: int) -> np.ndarray:
     all_shapes = charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))
     places, starts = charts.places_of_items(n, all_shapes, PAIRS, CLOSED, FAR)
     m, p = n + 1, charts.pitch(n)
@@ -281,7 +271,7 @@ def _places(n: int, exact: bool) -> np.ndarray:
     for t, name in enumerate(TOP):
         places[name] = (starts[5] + t * p, m * len(TOP) * p, len(TOP) * p, 1)
     places["B"] = (starts[6] + B1, 2, 2 * m, 2 * m * m)
-    return np.array([places[kind] for kind in grammar(exact).kinds], np.int64)
+    return np.array([places[kind] for kind in grammar().kinds], np.int64)
 
 
 class OneEndpointCrossing(CrossingDecoder):
@@ -300,14 +290,6 @@ class OneEndpointCrossing(CrossingDecoder):
     roles = (("head", "dependent"), ("grandparent", "dependent"), ("sibling", "dependent"), ("head", "dependent"))
     shared = ((("arc", "column"), ("crossed", "column")),)
 
-    def __init__(
-        self, single_root: bool = True, memory_limit: int = DEFAULT_MEMORY_LIMIT, *, _acl18: bool = False
-    ) -> None:
-        super().__init__(single_root, memory_limit)
-        # For tests: three oversights of the companion code of the paper on MH4 (2018), which lacks a few trees and may
-        # score an uncrossed arc as crossed. Its values come out, as a maximum over derivations, not over trees.
-        self._exact = not _acl18
-
     def chart_bytes(self, n: int) -> int:
         return 4 * sum(map(math.prod, charts.shapes(n, len(PAIRS), len(CLOSED), len(FAR), len(TOP))))
 
@@ -319,7 +301,7 @@ class OneEndpointCrossing(CrossingDecoder):
             given.totals[b] = parts_score(scores[b], parts, given.counts[b])
 
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
-        return grammar(self._exact), _places(n, self._exact), np.array([KINDS.index("T"), 0, n, n + 1])
+        return grammar(), _places(n), np.array([KINDS.index("T"), 0, n, n + 1])
 
     def _fill(self, scores: np.ndarray, arc_bonus: np.ndarray, penalty: np.float32, memory: np.ndarray) -> None:
-        _fill(scores, arc_bonus, penalty, self._exact, memory)
+        _fill(scores, arc_bonus, penalty, memory)

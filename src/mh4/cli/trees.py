@@ -147,10 +147,10 @@ def oracle(
     skip_bad: SkipBadOption = False,
 ) -> None:
     """Annotate every gold tree, projective or not, with the transition sequence that recovers the most gold arcs."""
-    from mh4.trees.annotation import annotate_file
+    from mh4.trees.computations import write_computations
 
     errors = error_policy(skip_bad)
-    totals = annotate_file(source, target, system, policy, sequences_only=sequences, errors=errors)
+    totals = write_computations(source, target, system, policy, sequences_only=sequences, errors=errors)
     report_skipped(errors)
     say(
         f"{totals.sentences} sentences, {totals.words} words; {totals.transitions} transitions; "

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mh4.transitions.arc_eager import POLICIES as ARC_EAGER_POLICIES
+from mh4.transitions.arc_standard import POLICIES as ARC_STANDARD_POLICIES
 from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name
-from mh4.transitions.shift_reduce import POLICIES as ARC_STANDARD_POLICIES
 from mh4.transitions.transition_system import TransitionSystem
 
-from . import arc_eager, arc_hybrid, covington, lr_spine, mh4, shift_reduce
+from . import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from .arc_eager import normalized as arc_eager_normalized
 
 
@@ -29,7 +29,7 @@ def _of_one_policy(computation: Callable[[np.ndarray], Sequence[Any]]) -> Callab
 STATIC_ORACLES = {
     name: StaticOracle(TRANSITION_SYSTEMS[name], policies, computation)
     for name, policies, computation in (
-        ("arc-standard", ARC_STANDARD_POLICIES, shift_reduce.optimal_computation),
+        ("arc-standard", ARC_STANDARD_POLICIES, arc_standard.optimal_computation),
         ("arc-eager", ARC_EAGER_POLICIES, arc_eager.optimal_computation),
         ("arc-eager-normalized", ("reduce-before-shift",), _of_one_policy(arc_eager_normalized.optimal_computation)),
         ("arc-hybrid", ("reduce-before-shift",), _of_one_policy(arc_hybrid.optimal_computation)),

@@ -14,9 +14,9 @@ from mh4.oracles import arc_hybrid as arc_hybrid_oracle
 from mh4.oracles import lr_spine as lr_spine_oracle
 from mh4.oracles import mh4 as mh4_oracle
 from mh4.oracles.arc_eager import costs as arc_eager_oracle
+from mh4.oracles.arc_standard import costs as arc_standard_oracle
 from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, ORACLE_NAMES, STATIC, note_children
 from mh4.oracles.covington import costs as covington_oracle
-from mh4.oracles.shift_reduce import costs as arc_standard_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from mh4.transitions.arrays.state import reset
 from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name

@@ -9,7 +9,7 @@ after Kuhlmann, Gómez-Rodríguez and Satta (2011).
 
 from typing import ClassVar
 
-from .shift_reduce import Configuration
+from .arc_standard import Configuration
 from .transition_system import NO_HEAD, TransitionSystem
 
 __all__ = ["SHIFT", "ArcHybrid", "Configuration"]

@@ -5,17 +5,17 @@ from typing import Any
 
 from .arc_eager import ArcEager, NormalizedArcEager
 from .arc_hybrid import ArcHybrid
+from .arc_standard import ArcStandard
 from .covington import Covington
 from .lr_spine import LRSpine
 from .mh4 import MH4
-from .shift_reduce import ShiftReduce
 from .transition_system import TransitionSystem
 
 TRANSITION_SYSTEMS: dict[str, TransitionSystem[Any, Any]] = {
     system.name: system
-    for system in (ShiftReduce(), ArcEager(), NormalizedArcEager(), ArcHybrid(), MH4(), Covington(), LRSpine())
+    for system in (ArcStandard(), ArcEager(), NormalizedArcEager(), ArcHybrid(), MH4(), Covington(), LRSpine())
 }
-OTHER_NAMES = {"shift-reduce": ShiftReduce.name}
+OTHER_NAMES = {"shift-reduce": ArcStandard.name}
 
 
 def system_name(name: str, known: Collection[str] = tuple(TRANSITION_SYSTEMS)) -> str:

@@ -13,9 +13,9 @@ from mh4.data.sentence import Sentence
 from mh4.parsers.vocabulary import Vocabulary
 from mh4.training.treebanks import read_gold
 from mh4.transitions.arc_eager import LABELS, ArcEager
-from mh4.transitions.shift_reduce import ShiftReduce
+from mh4.transitions.arc_standard import ArcStandard
 
-FRIENDLY = {system.name: system for system in (ShiftReduce(), ArcEager())}
+FRIENDLY = {system.name: system for system in (ArcStandard(), ArcEager())}
 RELATIONS, TAGS = ("punct", "root", "nsubj", "obj"), ("X", "NOUN", "VERB")
 NAMES = sorted(ARRAY_SYSTEMS)
 both_systems = pytest.mark.parametrize("system", NAMES)

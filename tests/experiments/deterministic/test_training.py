@@ -19,10 +19,10 @@ from deterministic.training import (
 
 from mh4.data.annotation import Annotation
 from mh4.decoders.trees import is_projective
-from mh4.oracles import arc_eager, shift_reduce
+from mh4.oracles import arc_eager, arc_standard
 from mh4.training.treebanks import read_gold
 from mh4.transitions import arc_eager as arc_eager_system
-from mh4.transitions import shift_reduce as shift_reduce_system
+from mh4.transitions import arc_standard as arc_standard_system
 from mh4.trees.evaluation import attachment_scores
 
 QUICK = {"vector_size": 0, "hidden": 32, "epochs": 5, "batch_size": 20, "learning_rate": 0.01}
@@ -107,7 +107,7 @@ def test_first_pass_can_be_handed_on(sentences):
 def test_gold_examples_are_the_static_oracle(system, parsers, sentences):
     train, _ = sentences
     parser, trees = parsers[system], projective_trees(sentences[0])
-    oracle = shift_reduce if system == "shift-reduce" else arc_eager
+    oracle = arc_standard if system == "shift-reduce" else arc_eager
     examples = gold_examples(parser, train, trees)
     width = len(parser.vocabulary.relations) + 2
     kinds = examples.targets - torch.arange(len(parser.system.transitions)) * width
@@ -132,7 +132,7 @@ def test_visited_examples_have_all_optimal_steps(system, projective, parsers, se
     trees = projective_trees(train) if projective else [sentence.padded_heads for sentence in train]
     configurations = visited_configurations(parser, train)
     best = optimal_transitions(system, configurations, trees)
-    module, oracle = (shift_reduce_system, shift_reduce) if system == "shift-reduce" else (arc_eager_system, arc_eager)
+    module, oracle = (arc_standard_system, arc_standard) if system == "shift-reduce" else (arc_eager_system, arc_eager)
     for row, (front, s) in enumerate(zip(configurations.fronts, configurations.sentences, strict=True)):
         elements = slice(configurations.offsets[row], configurations.offsets[row + 1])
         stack = tuple(configurations.stacks[elements].tolist())

@@ -1,4 +1,4 @@
-"""Arc-standard (shift-reduce) parsing, compiled: Nederhof (2019), Table 1, as in `mh4.transitions.shift_reduce`.
+"""Arc-standard (shift-reduce) parsing, compiled: Nederhof (2019), Table 1, as in `mh4.transitions.arc_standard`.
 
 On a `State` the root is attached to at the end, in the very last step, as in the experiments of Sartorio et al. (2013,
 section 5), so exactly one word is below it. Until then there is nothing to choose with fewer than two trees above the
@@ -8,7 +8,7 @@ tokens are those of Sartorio et al.: the arc is between s1, the topmost element,
 
 from numba import njit
 
-from ..shift_reduce import TRANSITIONS
+from ..arc_standard import TRANSITIONS
 from .state import DEPTH, FRONT, NONE, WORDS, add_arc, add_candidate, push_front, write_dependents
 
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = range(len(TRANSITIONS))

@@ -10,6 +10,7 @@ from kernels import FRIENDLY, Kernels, has_one_root, trees_of
 from mh4.decoders.mh4_transitions import REDUCE_NAMES, REDUCES
 from mh4.transitions.arc_eager import LABELS, ArcEager, NormalizedArcEager
 from mh4.transitions.arc_hybrid import ArcHybrid
+from mh4.transitions.arc_standard import ArcStandard
 from mh4.transitions.arrays import arc_eager, arc_eager_normalized, arc_hybrid, arc_standard, mh4
 from mh4.transitions.arrays.state import (
     DEPENDENT,
@@ -25,7 +26,6 @@ from mh4.transitions.arrays.state import (
     SECOND_RIGHT,
 )
 from mh4.transitions.mh4 import MH4
-from mh4.transitions.shift_reduce import ShiftReduce
 
 names = pytest.mark.parametrize("name", FRIENDLY)
 
@@ -51,7 +51,7 @@ def by_table(reduces):
 
 ON_STACKS = [
     (
-        ShiftReduce(),
+        ArcStandard(),
         lambda t, stack, labels, depth, front, n: arc_standard.applies(t, depth, front, n),
         lambda t, stack, labels, depth, front, n: arc_standard.move(t, stack, depth, front),
     ),

@@ -1,4 +1,4 @@
-"""Optimal steps of shift-reduce parsing for any gold tree (Nederhof 2019).
+"""Optimal steps of arc-standard parsing for any gold tree (Nederhof 2019).
 
 Algorithms, which give the same scores wherever they apply:
 
@@ -9,7 +9,7 @@ Algorithms, which give the same scores wherever they apply:
 ``linear``             projective only   section 6
 =====================  ================  ========================================
 
-The policies are those of `mh4.transitions.shift_reduce.POLICIES`; brute force over all computations confirms the scores
+The policies are those of `mh4.transitions.arc_standard.POLICIES`; brute force over all computations confirms the scores
 for all of them, and found nothing to correct in the tables of the paper.
 
 `optimal_step` is for one configuration, `step_scores_batch` for training loops; `optimal_computation` is a best
@@ -23,8 +23,8 @@ from numba import njit
 
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
+from mh4.transitions.arc_standard import POLICIES, TRANSITIONS, Configuration
 from mh4.transitions.arrays.arc_standard import applies, move
-from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
 
 from ..flat_arrays import check_offsets, flat_golds
 from ..optimal_step import UNREACHABLE, OptimalStep

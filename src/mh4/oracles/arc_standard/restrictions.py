@@ -1,9 +1,9 @@
-"""The arcs that a policy rules out after a shift-reduce step."""
+"""The arcs that a policy rules out after an arc-standard step."""
 
 from numba import njit
 
+from mh4.transitions.arc_standard import POLICIES
 from mh4.transitions.arrays.arc_standard import REDUCE_LEFT, REDUCE_RIGHT, SHIFT
-from mh4.transitions.shift_reduce import POLICIES
 
 LEFT_BEFORE_RIGHT, STRICT_LEFT_BEFORE_RIGHT, RIGHT_BEFORE_LEFT = range(len(POLICIES))
 

@@ -14,7 +14,7 @@ ARCS_COMMENT = "attainable_arcs"
 
 @dataclass
 class OracleTotals:
-    """What `annotate_file` wrote, and how many gold arcs the computations build."""
+    """What `write_computations` wrote, and how many gold arcs the computations build."""
 
     sentences: int = 0
     words: int = 0
@@ -27,7 +27,7 @@ class OracleTotals:
         return 100 * self.attainable_arcs / self.words if self.words else 0.0
 
 
-def annotate_file(
+def write_computations(
     source: str | Path,
     target: str | Path,
     system: str,

@@ -1,4 +1,4 @@
-"""The best score after a shift-reduce step in quadratic and linear time, for projective gold trees.
+"""The best score after an arc-standard step in quadratic and linear time, for projective gold trees.
 
 Nederhof (2019), sections 5 and 6. Of the remaining input only *critical* words matter: those with a gold head in the
 stack or with gold dependents in the stack, their own or those of words below them in the remaining input. Indices i and

@@ -2,23 +2,23 @@
 
 import numpy as np
 import pytest
+from arc_standard_twin import SYSTEM, allows, bare_configurations, scores_by_listing
 from computations import all_trees, computations, configurations, random_projective_tree, random_tree, reachable_trees
 from hypothesis import given
 from hypothesis import strategies as st
-from shift_reduce_twin import SYSTEM, allows, bare_configurations, scores_by_listing
 
 from mh4.decoders.tabular import FORBIDDEN, count_best
 from mh4.decoders.trees import is_projective
-from mh4.oracles.shift_reduce import (
+from mh4.oracles.arc_standard import (
     ALGORITHMS,
     flat_configurations,
     optimal_computation,
     optimal_step,
     step_scores_batch,
 )
-from mh4.oracles.shift_reduce.cubic import GRAMMAR
-from mh4.oracles.shift_reduce.restrictions import restrictions
-from mh4.transitions.shift_reduce import POLICIES, TRANSITIONS, Configuration
+from mh4.oracles.arc_standard.cubic import GRAMMAR
+from mh4.oracles.arc_standard.restrictions import restrictions
+from mh4.transitions.arc_standard import POLICIES, TRANSITIONS, Configuration
 
 LEFT_FIRST, STRICT, RIGHT_FIRST = POLICIES
 every_policy = pytest.mark.parametrize("policy", POLICIES)

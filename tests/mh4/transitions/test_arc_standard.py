@@ -1,11 +1,14 @@
+import importlib
+
+import numpy as np
 import pytest
 from computations import all_trees, computations, configurations
 
 from mh4.decoders.trees import is_projective
-from mh4.transitions.shift_reduce import REDUCE_LEFT, REDUCE_RIGHT, SHIFT, Configuration, ShiftReduce
+from mh4.transitions.arc_standard import REDUCE_LEFT, REDUCE_RIGHT, SHIFT, ArcStandard, Configuration
 from mh4.transitions.transition_system import NO_HEAD, TransitionError
 
-SYSTEM = ShiftReduce()
+SYSTEM = ArcStandard()
 
 
 def test_a_computation():
@@ -56,3 +59,9 @@ def test_only_final_configurations_are_at_an_end(n):
         heads = SYSTEM.heads(configuration)
         headless = {*configuration.stack, *range(configuration.front, n + 1)}
         assert {d for d in range(n + 1) if heads[d] == NO_HEAD} == headless
+
+
+def test_the_other_name():
+    assert importlib.import_module("mh4.transitions.shift_reduce").ShiftReduce is ArcStandard
+    step = importlib.import_module("mh4.oracles.shift_reduce").optimal_step(SYSTEM.initial(1), np.array([-1, 0]))
+    assert step.best == (SHIFT,)

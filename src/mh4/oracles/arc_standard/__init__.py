@@ -1,4 +1,4 @@
-"""Shift-reduce (arc-standard) parsing: the optimal step for any gold tree (Nederhof 2019)."""
+"""Arc-standard (shift-reduce) parsing: the optimal step for any gold tree (Nederhof 2019)."""
 
 from .oracle import ALGORITHMS, flat_configurations, optimal_computation, optimal_step, step_scores_batch
 

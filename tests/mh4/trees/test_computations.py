@@ -10,7 +10,7 @@ from mh4.decoders.closest import closest_tree
 from mh4.oracles.mh4 import closest_derivable
 from mh4.oracles.registry import STATIC_ORACLES, get_oracle, optimal_computation
 from mh4.transitions.lr_spine import Transition
-from mh4.trees.annotation import annotate_file
+from mh4.trees.computations import write_computations
 
 CHOICES = [(name, policy) for name, oracle in STATIC_ORACLES.items() for policy in oracle.policies]
 
@@ -46,28 +46,28 @@ def spine_transition(name):
 
 def test_annotation_adds_two_comments_and_nothing_else(treebank, tmp_path):
     target = tmp_path / "annotated.conllu"
-    totals = annotate_file(treebank, target, "arc-eager")
+    totals = write_computations(treebank, target, "arc-eager")
     lines = target.read_text(encoding="utf-8").splitlines()
     added = [line for line in lines if line.startswith(("# transitions = ", "# attainable_arcs = "))]
     assert len(added) == 2 * totals.sentences
     assert [line for line in lines if line not in added] == treebank.read_text(encoding="utf-8").splitlines()
     assert sum(int(line.split(" = ")[1]) for line in added[1::2]) == totals.attainable_arcs
     again = tmp_path / "again.conllu"
-    annotate_file(target, again, "arc-eager")
+    write_computations(target, again, "arc-eager")
     assert again.read_bytes() == target.read_bytes()
 
 
 def test_windows_line_ends_stay(treebank, tmp_path):
     source, target = tmp_path / "source.conllu", tmp_path / "target.conllu"
     source.write_bytes(treebank.read_bytes().replace(b"\n", b"\r\n"))
-    annotate_file(source, target, "shift-reduce")
+    write_computations(source, target, "shift-reduce")
     written = target.read_bytes()
     assert written.count(b"\r\n") == written.count(b"\n")
 
 
 def test_sequences_only(treebank, tmp_path):
     target = tmp_path / "sequences.tsv"
-    totals = annotate_file(treebank, target, "shift-reduce", sequences_only=True)
+    totals = write_computations(treebank, target, "shift-reduce", sequences_only=True)
     rows = [line.split("\t") for line in target.read_text(encoding="utf-8").splitlines()]
     assert len(rows) == totals.sentences
     for (_, arcs, words, transitions), sentence in zip(rows, read_conllu(treebank, trees="required"), strict=True):
@@ -80,7 +80,7 @@ def test_unknown_names_list_the_known_ones(treebank, tmp_path):
     with pytest.raises(ValueError, match="arc-eager-normalized"):
         get_oracle("arc-lazy", None)
     with pytest.raises(ValueError, match="right-before-left"):
-        annotate_file(treebank, tmp_path / "out", "shift-reduce", "shift-before-reduce")
+        write_computations(treebank, tmp_path / "out", "shift-reduce", "shift-before-reduce")
     assert not (tmp_path / "out").exists()
 
 
@@ -88,4 +88,4 @@ def test_bad_trees_are_named(tmp_path):
     source = tmp_path / "bad.conllu"
     source.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n")
     with pytest.raises(DataError, match=r"bad\.conllu"):
-        annotate_file(source, tmp_path / "out", "shift-reduce")
+        write_computations(source, tmp_path / "out", "shift-reduce")

@@ -1,4 +1,4 @@
-"""The best score after a shift-reduce step in cubic time, for any gold tree (Nederhof 2019, section 4)."""
+"""The best score after an arc-standard step in cubic time, for any gold tree (Nederhof 2019, section 4)."""
 
 import numpy as np
 from numba import njit

@@ -6,9 +6,9 @@ import numpy as np
 from computations import best_scores, configurations, reachable_trees
 
 from mh4.oracles.optimal_step import UNREACHABLE
-from mh4.transitions.shift_reduce import TRANSITIONS, Configuration, ShiftReduce
+from mh4.transitions.arc_standard import TRANSITIONS, ArcStandard, Configuration
 
-SYSTEM = ShiftReduce()
+SYSTEM = ArcStandard()
 
 
 def arc(configuration, transition):

@@ -1,0 +1,5 @@
+"""The oracle of arc-standard parsing by its other name."""
+
+from .arc_standard import ALGORITHMS, flat_configurations, optimal_computation, optimal_step, step_scores_batch
+
+__all__ = ["ALGORITHMS", "flat_configurations", "optimal_computation", "optimal_step", "step_scores_batch"]
