@@ -37,7 +37,7 @@ from .tree_batch import TreeBatch
 T = TypeVar("T")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
-THREADED_BYTES = 500_000  # of chart a sentence, on average; with less, passing one on to a thread takes longer than it
+THREADED_BYTES = 500_000  # average chart per sentence below which handing it to a thread takes longer than decoding
 
 
 @cache
@@ -77,15 +77,15 @@ class Decoder(ABC):
     roles : tuple of (row role, column role)
         What the rows and the columns of each matrix stand for: head, dependent, s1, s0, b0, …
     shared : tuple of groups
-        Channels of which every derivation has exactly one part for each word; see `shared`.
+        Groups of channels in which every derivation has exactly one part for each word; see `shared`.
     tree_class : {"projective", "mh4", "1ec", "all"}
-        The trees that it can build; see `closest`.
+        The class of trees that it builds; see `closest`.
     exact : bool
-        Whether what is found is the best.
+        Whether the best derivation is guaranteed.
     has_outside_pass : bool
         Whether `max_marginals` takes less than n decodes.
     has_marginals : bool
-        Whether derivations can be summed: `marginals`, `log_partition`, `sample`.
+        Whether it can sum over derivations: `marginals`, `log_partition`, `sample`.
     """
 
     name: str
@@ -108,19 +108,19 @@ class Decoder(ABC):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        """Fill ``heads`` and the first rows of ``parts`` (3n of them at hand); return their number and the score.
+        """Fill ``heads`` and the first rows of ``parts``, which has 3n; return their number and the score.
 
-        A negative number of parts says that there is no derivation. All begin with `check_numbers` and end with
-        `derivation_score`; the fast decoders in one kernel, as a call of its own for each of the two would take as long
-        as decoding a short sentence. Kernels are nogil: they run in a thread pool.
+        A negative number of parts means that there is no derivation. Every implementation begins with `check_numbers`
+        and ends with `derivation_score`. Fast decoders do all in one kernel, since two more calls would take as long as
+        decoding a short sentence. Kernels are nogil: they run in a thread pool.
         """
 
     def chart_bytes(self, n: int) -> int:
-        """Bytes that the chart of a sentence of n words takes (0 when it is of no concern)."""
+        """Bytes of the chart of a sentence of n words (0 if negligible)."""
         return 0
 
     def decode(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Derivation:
-        """Best derivation under ``scores``.
+        """Return the best derivation under ``scores``.
 
         Parameters
         ----------
@@ -129,17 +129,18 @@ class Decoder(ABC):
         arc_bonus : float32 (N, N), optional
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
-        Both may be float64, of which −3.4e38 and less counts as −inf. A large constant on all arcs to a word, or on all
-        of `shared`, costs no precision, nor do large numbers such as finite masks that no derivation avoids.
+        Both may be float64; values of −3.4e38 and less count as −inf. A large constant on all arcs to a word, or on all
+        channels of a group in `shared`, costs no precision; nor do large numbers, such as finite masks, that no
+        derivation avoids.
 
         Raises
         ------
         InfeasibleError
             Every derivation is forbidden.
         ChartTooLargeError
-            A chart beyond the memory limit.
+            The chart exceeds the memory limit.
         ValueError
-            Wrong shape; NaN, +inf or, beyond 2^121 / N, numbers too large to be summed.
+            Wrong shape; NaN, +inf or numbers too large to sum, beyond 2^121 / N.
         """
         checked, bonus = self._checked(scores, arc_bonus)
         found = self._best(checked, bonus)
@@ -162,7 +163,7 @@ class Decoder(ABC):
         return Derivation(heads, parts[:count], float(score))
 
     def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
-        """All derivations of one sentence, to be asked several questions; see `Forest`."""
+        """Return all derivations of one sentence, for several questions; see `Forest`."""
         return Forest(self, scores, arc_bonus, temperature)
 
     def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
@@ -223,7 +224,7 @@ class Decoder(ABC):
         return margins_by_decoding(self, *solved[:3])
 
     def _nearly_best(self, solved: Solved, rank: int) -> NearlyBest | None:
-        """The best derivations, about that many trees or more; None if there is no quick way to them."""
+        """About ``rank`` best derivations or more; None without a fast algorithm for them."""
         return None
 
     def _spans(self, solved: Solved) -> np.ndarray:
@@ -248,7 +249,7 @@ class Decoder(ABC):
         )
 
     def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Both less what all derivations share; see `shared`."""
+        """Subtract what all derivations share; see `shared`."""
         return without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
@@ -300,14 +301,14 @@ class Decoder(ABC):
             Words of each sentence.
         arc_bonus : float32 (B, N, N), optional
         threads : int, optional
-            Threads to use, where sentences are long enough for several to pay; by default one for each core.
+            Threads for batches with sentences long enough to benefit; by default one per core.
 
         Raises
         ------
         InfeasibleError, ChartTooLargeError, ValueError
-            See `decode`, for any of the sentences; shapes and lengths that do not fit each other; no threads.
+            See `decode`, for any of the sentences; shapes and lengths do not match; no threads.
         TypeError
-            Lengths that are no integers.
+            Lengths are not integers.
         """
         return self.map_batch(self.decode, scores, lengths, arc_bonus, threads)
 
@@ -337,7 +338,7 @@ class Decoder(ABC):
     def decode_together(
         self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray, threads: int | None = None
     ) -> TreeBatch:
-        """The same as `decode_batch`, as arrays of all sentences together."""
+        """Like `decode_batch`, but returns arrays for all sentences together."""
         batch = TreeBatch.empty(lengths)
         best = self.decode_batch(scores, lengths, arc_bonus, threads)
         for b, ((heads, parts), derivation) in enumerate(zip(batch.each(), best, strict=True)):
@@ -353,7 +354,7 @@ class Decoder(ABC):
         threads: int | None = None,
         decodes: int = 1,
     ) -> list[T]:
-        """What ``ask`` answers to the scores and the arc bonus of each sentence of a padded batch, by several threads.
+        """Apply ``ask`` to scores and arc bonus of each sentence of a padded batch, in several threads.
 
         Parameters
         ----------
@@ -362,7 +363,7 @@ class Decoder(ABC):
         scores, lengths, arc_bonus, threads
             See `decode_batch`.
         decodes
-            How many times as long as `decode` it takes, about: what is quick is not worth a thread.
+            Its time in decodes, roughly: fast calls are not worth a thread.
         """
         counts = [operator.index(n) for n in lengths]
         scores = self._checked_batch(scores, counts, arc_bonus)
@@ -381,7 +382,7 @@ class Decoder(ABC):
         return list(_thread_pool(threads).map(one, range(batch)))
 
     def _threads_that_pay(self, lengths: Sequence[int], threads: int | None, decodes: int = 1) -> int:
-        """The number of threads to use; 1 if passing sentences on to others would take longer than it spares."""
+        """The number of threads to use; 1 if handing over sentences would take longer than it saves."""
         threads = available_threads() if threads is None else operator.index(threads)
         if threads < 1:
             raise ValueError(f"decoding takes one thread at least; got {threads}")
@@ -407,7 +408,7 @@ class Decoder(ABC):
         return scores
 
     def derive_batch(self, scores: np.ndarray, trees: Sequence[np.ndarray]) -> list[Derivation]:
-        """Best derivation of each given tree: what `decode_batch` returns if all other arcs are forbidden.
+        """Return the best derivation of each given tree, as `decode_batch` does if all other arcs are forbidden.
 
         Parameters
         ----------
@@ -421,7 +422,7 @@ class Decoder(ABC):
         InfeasibleError
             No tree of the class, or every derivation is forbidden.
         ValueError
-            Shapes or lengths that do not fit each other; a score of the tree that is NaN or +inf.
+            Shapes or lengths do not match; a score of the tree is NaN or +inf.
         """
         given = TreeBatch.of(trees)
         self.derive_together(scores, given)
@@ -429,7 +430,7 @@ class Decoder(ABC):
         return [Derivation(heads, parts[:count], total) for (heads, parts), count, total in found]
 
     def derive_together(self, scores: np.ndarray, given: TreeBatch) -> None:
-        """The same as `derive_batch`, into the room beside the trees."""
+        """Like `derive_batch`, but writes into ``given``."""
         scores = own_array(self._checked_batch(scores, given.lengths))
         self._derive(scores, given)
         totals = given.totals.tolist()

@@ -90,9 +90,9 @@ class Solver(Protocol):
 class Forest:
     """All derivations of one sentence under its scores; `Decoder.forest` returns one.
 
-    Nothing is computed before it is asked for, and nothing twice: the chart that `best` fills also serves `margins`,
+    Every answer is computed when first asked for, and only once: the chart that `best` fills is reused by `margins`,
     `max_marginals`, `k_best` and `span`, unless the same thread has decoded another sentence in between. The arrays
-    must not change meanwhile.
+    must not be modified meanwhile.
 
     Parameters
     ----------
@@ -100,15 +100,15 @@ class Forest:
     scores, arc_bonus
         See `Decoder.decode`. Sums take them in float64.
     temperature : float
-        Sums divide scores by it: towards 0 the best derivation gets all the probability, towards infinity all
-        derivations get the same.
+        Sums divide scores by it: towards 0 the best derivation has probability 1, towards infinity all derivations are
+        equally probable.
 
     Raises
     ------
     ValueError
-        Wrong shape, or a temperature that is not positive. What is asked raises a ValueError for NaN, +inf or numbers
-        too large to be summed; `ChartTooLargeError` for charts beyond the memory limit; `InfeasibleError`, unless it
-        says otherwise, if every derivation is forbidden; `UnsupportedError` for what the decoder does not have.
+        Wrong shape, or a temperature that is not positive. Answers raise a ValueError for NaN, +inf or numbers too
+        large to sum; `ChartTooLargeError` for charts beyond the memory limit; `InfeasibleError`, unless stated
+        otherwise, if every derivation is forbidden; `UnsupportedError` if the decoder lacks them.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class Forest:
 
     @cached_property
     def margins(self) -> Margins:
-        """The best derivation, and for each word by how much it beats the best one in which it has another head."""
+        """The best derivation; for each word, its lead over the best derivation in which the word has another head."""
         self._check_exact()
         best, solved = self.best, self._current()
         self._check_room("margins", self.decoder.outside_bytes(self._words))
@@ -162,8 +162,8 @@ class Forest:
     def max_marginals(self) -> np.ndarray:
         """The score of the best tree with each arc: float32 (N, N), at [h, d] for h → d; −inf if there is none.
 
-        One outside pass for eisner, mh3, mh4-two and mh4-hybrid; the others decode once for each arc, so if it is the
-        margins that are wanted, ask for `margins`. No `InfeasibleError`.
+        Takes one outside pass for eisner, mh3, mh4-two and mh4-hybrid; the others decode once for each arc, so prefer
+        `margins` if they suffice. Raises no `InfeasibleError`.
         """
         self._check_exact()
         decoder = self.decoder
@@ -180,16 +180,16 @@ class Forest:
     def k_best(self, k: int) -> list[Derivation]:
         """The k best trees, each once, best first; all of them if there are fewer (none if all are forbidden).
 
-        Each is the best derivation of its tree. The order is exact up to the rounding of float32 sums. What it takes
-        is k decodes and up to 2k − 3 times `margins`, for the MH4 decoders much less where only few derivations are
-        nearly as good as the k best trees.
+        Each is the best derivation of its tree. The order is exact up to the rounding of float32 sums. Takes k decodes
+        and up to 2k − 3 times `margins`; much less for the MH4 decoders if few derivations are nearly as good as the k
+        best trees.
 
         Raises
         ------
         ValueError
             k below 1.
         TypeError
-            k is no integer.
+            k is not an integer.
         """
         self._check_exact()
         k = index(k)
@@ -210,17 +210,17 @@ class Forest:
         return self._k_best_by_margins(best, k)
 
     def span(self, i: int, l: int) -> float:  # noqa: E741
-        """The best score of what can be between two positions, 0 ≤ i < l ≤ n + 1.
+        """The best score between two positions, 0 ≤ i < l ≤ n + 1.
 
-        That is, of the moves or arcs that give each of the words i + 1, …, l − 1 a head among i, …, l, while i and l
-        get none: whatever the sentence is like around them, the same words can be so attached in it. The span (0,
-        n + 1) is the whole sentence. With one root child, the root has none in the other spans. For eisner, mh3,
-        mh4-two and mh4-hybrid, in float32; −inf if there is nothing, no `InfeasibleError`.
+        This is the score of the moves or arcs that give each of the words i + 1, …, l − 1 a head among i, …, l, while i
+        and l get none; it does not depend on the rest of the sentence. The span (0, n + 1) is the whole sentence. With
+        one root child, the root has no children in other spans. For eisner, mh3, mh4-two and mh4-hybrid, in float32;
+        −inf instead of an `InfeasibleError`.
 
         Raises
         ------
         IndexError
-            No such positions.
+            There are no such positions.
         """
         i, l = index(i), index(l)  # noqa: E741
         if not 0 <= i < l <= self._words + 1:
@@ -231,14 +231,14 @@ class Forest:
     def marginals(self) -> np.ndarray:
         """The probability of each arc, float64 (N, N), at [h, d] for h → d; columns 1…n sum to 1.
 
-        Derivations have probabilities that grow with exp(score / temperature). For mst, eisner, mh3, mh4-two and
-        mh4-hybrid, as are all sums.
+        The probability of a derivation is proportional to exp(score / temperature). All sums are for mst, eisner, mh3,
+        mh4-two and mh4-hybrid.
         """
         return self.part_marginals.arcs
 
     @property
     def parts(self) -> np.ndarray:
-        """How often a derivation has each part on average, float64 (C, N, N)."""
+        """The expected count of each part, float64 (C, N, N)."""
         return self.part_marginals.parts
 
     @cached_property

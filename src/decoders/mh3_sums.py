@@ -142,7 +142,7 @@ def draw(scores, arc, last, C, D, each_tree_once, terms, uniforms, heads, parts)
 
 
 def open_arcs(arc_bonus: np.ndarray, single_root: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The arc bonus with −inf for what is no arc, (N, N), and that of the root at the last move, (N,).
+    """The arc bonus with −inf for impossible arcs, (N, N), and that of the root at the last move, (N,).
 
     With one root child the root has no arc before the last move.
     """

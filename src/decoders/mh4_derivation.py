@@ -70,7 +70,7 @@ def _reduce(scores, hybrid, move, s1, s0, b0):
 
 @njit(nogil=True)
 def _places(kept, pairs):
-    """Where the items of three stand, ``first[l, i] + j``, and how many they are. Place 0 is for what is no item."""
+    """Where the items of three stand, ``first[l, i] + j``, and their number. Place 0 is for invalid items."""
     first = np.empty(kept.shape, np.int64)
     room = 1
     for p in range(pairs.shape[0]):

@@ -35,7 +35,7 @@ from .shared import holds_large
 W = 8  # lanes
 GROWTH = 1.35
 LARGEST_AROUND = 1e280
-LARGEST_SCORE = 1e6  # of which exponentials are never numbers
+LARGEST_SCORE = 1e6  # its exponential always overflows
 LARGEST_FACTOR = 230.0  # three times of it is the logarithm of a number, as minus that is
 
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1, BY_RA, BY_LA, BY_LA1, BY_LA2 = range(10)

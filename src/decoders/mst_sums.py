@@ -26,7 +26,7 @@ from .arc_factored import arc_parts
 from .derivation import PartMarginals
 from .numbers import add_logs
 
-LARGEST_EXCESS = 600.0  # of which the exponential is a number, and times the least of numbers next to nothing
+LARGEST_EXCESS = 600.0  # its exponential is finite, and times the smallest number still negligible
 LARGEST_SUM = 1e9  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
 PATIENCE = 64  # steps of a walk for each word
 RARELY = 1e-280  # a probability next to which what plain numbers lose is nothing
@@ -400,6 +400,6 @@ class TreeSums:
 
 
 def _cumulative(weights: np.ndarray) -> np.ndarray:
-    """Sums along the last axis, the last one of which is 1 unless all weights are 0."""
+    """Cumulative sums along the last axis, scaled to end in 1 unless all weights are 0."""
     sums = weights.cumsum(axis=-1)
     return sums / np.where(sums[..., -1:] > 0, sums[..., -1:], 1)

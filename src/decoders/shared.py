@@ -1,6 +1,6 @@
 """What all derivations share: constants in the scores that change no tree, and would cost the charts their precision.
 
-A chart adds in float32, of which a constant like 1e9 leaves nothing for the differences that decide. Every tree has
+A chart adds in float32, where a constant like 1e9 absorbs the differences that decide. Every tree has
 exactly one head for each word, and every derivation exactly one part of each group that its decoder names; so from all
 of them together their largest number can be taken off.
 """

@@ -1,4 +1,4 @@
-"""All that a user needs: load or train a parser, parse, read, write, evaluate and draw."""
+"""The public functions: load or train a parser, read, write, evaluate and draw."""
 
 from __future__ import annotations
 
@@ -51,12 +51,12 @@ def configure(
     epochs: int | None = None,
     settings: Mapping[str, Any] | None = None,
 ) -> Config:
-    """The configuration of a parser to be trained; parameters as for `train`.
+    """Return the configuration of a parser to train; parameters as for `train`.
 
     Raises
     ------
     ValueError
-        Something is unknown, out of range, or does not go with the rest; the message says what would.
+        An argument is unknown, out of range, or excludes another; the message lists the alternatives.
     """
     if scorer not in SCORERS:
         raise ValueError(f"unknown scorer {scorer!r}; known: {', '.join(SCORERS)}")
@@ -156,10 +156,10 @@ def train(
         Continue from the last evaluation, as if there had been no interruption; or start again in a folder that holds
         a model.
     errors : {"raise", "skip"} or callable
-        What happens at a sentence that is not valid; see `Errors`. Those left out are counted in the log.
+        What to do with invalid sentences; see `Errors`. The log counts those left out.
     segmenter : bool or str
-        Also learn to cut text, beside a network (extra ``mh4[text]``). A string such as ``"epochs=50;dimension=64"``
-        are settings of UDPipe's tokenizer. A perceptron never does: it needs tags, which text has not.
+        Also train a segmenter for raw text, beside a network (extra ``mh4[text]``). A string such as
+        ``"epochs=50;dimension=64"`` sets options of UDPipe's tokenizer. Perceptrons have none, since they need tags.
     on_step, on_evaluation : callable, optional
         Called after every minibatch of a network with the `Progress` and the sums since the last evaluation; after
         every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.

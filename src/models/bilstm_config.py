@@ -18,17 +18,17 @@ class BiLSTMConfig(EncoderConfig):
     Attributes
     ----------
     tagger_layer
-        Layer of the sentence BiLSTM that tags and other columns are predicted from, counted from 1; 0 stands
-        for the last one, as published.
+        Layer of the sentence BiLSTM from which tags and other columns are predicted, counted from 1; 0 is the last
+        one, as published.
     characters
-        Words whose vectors are predicted from their characters: "rare", as published, or "all", which have an embedding
-        as well.
+        Words whose vectors are predicted from their characters: "rare", as published, or "all", in addition to their
+        embeddings.
     spelling_dropout
-        Probability that a word with both goes without its characters in training.
+        Probability that a word with an embedding is not spelt in training.
     min_word_count
-        Rarer words have no embedding of their own, and are spelt.
+        Rarer words have no embedding and are spelt.
     word_unknown, character_unknown
-        A word (character) seen c times is taken for unknown in training with probability x / (x + c).
+        A word (character) seen c times is treated as unknown in training with probability x / (x + c).
     """
 
     kind: Literal["bilstm"] = "bilstm"

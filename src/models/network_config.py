@@ -17,14 +17,14 @@ class ScorerConfig:
 
 @dataclass(frozen=True, config=STRICT)
 class LossWeights:
-    """Weights of losses beside that of trees; what has none is not learnt. The defaults are the published settings.
+    """Weights of the losses besides that of trees; 0 turns one off. The defaults are the published settings.
 
     Attributes
     ----------
     labeler_weight, tagger_weight
-        Of relations, and of UPOS and of UPOS|XPOS as auxiliary tasks.
+        Relations; UPOS and UPOS|XPOS as auxiliary tasks.
     analysis_weight, lemma_weight
-        Of UPOS, XPOS and FEATS together, and of lemmas; without a weight, they are not predicted.
+        UPOS, XPOS and FEATS together; lemmas. With 0, they are not predicted.
     """
 
     tagger_weight: Weight = 0.2

@@ -117,6 +117,7 @@ class Settings:
 
     @property
     def content(self) -> bytes:
+        """The bytes of ``transformer.json``."""
         return self._content
 
 

@@ -17,7 +17,7 @@ from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, s
 from .devices import compiled_threads
 
 W = REGISTER
-ROWS, COLUMNS = 4, 2 * W  # of a tile: so many vectors that the multipliers never wait for a sum
+ROWS, COLUMNS = 4, 2 * W  # of a tile: enough vectors that the multipliers never wait for a sum
 WIDE_REGISTERS = REGISTER == 16
 THREADED = 500_000  # multiplications that are worth a second thread
 

@@ -35,7 +35,7 @@ class _Taken(torch.autograd.Function):
 
 
 def take_rows(x: Tensor, index: Tensor) -> Tensor:
-    """The rows of x (P, C) with the numbers ``index``, int64 (Q,), of which some may come several times: (Q, C)."""
+    """The rows of x (P, C) with the numbers ``index``, int64 (Q,), which may repeat: (Q, C)."""
     if x.device.type != "cpu" or not (x.requires_grad and torch.is_grad_enabled()):
         return x.index_select(0, index)
     return _Taken.apply(x, index)

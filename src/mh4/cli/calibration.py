@@ -1,4 +1,4 @@
-"""``mh4 calibrate``, ``mh4 uncertain`` and ``mh4 eval --calibration``: how sure a parser is, and whether that holds."""
+"""``mh4 calibrate``, ``mh4 uncertain`` and ``mh4 eval --calibration``: confidences and their reliability."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def calibrate(
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Learn what the margins of a model mean, for mh4 parse --confidence; mh4 train does so by itself."""
+    """Calibrate the margins of a model, for mh4 parse --confidence; mh4 train does this automatically."""
     from mh4.training.calibrating import calibrate as run
 
     set_threads(threads)
@@ -55,16 +55,16 @@ def calibrate(
 def uncertain(
     model: Annotated[Path, typer.Argument(help="Model folder.")],
     source: Annotated[str, typer.Argument(help="CoNLL-U to parse; - is standard input.", metavar="INPUT")] = "-",
-    count: Annotated[int, typer.Option("--number", "-n", min=1, help="How many words to list.")] = 100,
+    count: Annotated[int, typer.Option("--number", "-n", min=1, help="Number of words to list.")] = 100,
     keep_heads: Annotated[
-        bool, typer.Option("--keep-heads", help="Keep the heads that the input has, and list only the others.")
+        bool, typer.Option("--keep-heads", help="Keep the heads of the input, and list only other words.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one word per line.")] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """List the words that the parser is least sure of, the least certain first: what an annotator should look at."""
+    """List the words with the least certain heads first, for annotators to check."""
     from rich.table import Table
 
     from mh4.data.confidence_columns import least_certain
@@ -94,7 +94,7 @@ def uncertain(
 
 
 def evaluate_calibration(gold: Path, system: Path, as_json: bool, plot: Path | None) -> None:
-    """Print, and perhaps draw, the reliability of the confidences of a parsed file."""
+    """Print, and optionally plot, the reliability of the confidences of a parsed file."""
     from mh4.trees.reliability import measure_calibration
 
     if plot is not None:

@@ -11,14 +11,14 @@ from .options import DecoderName, Device, say
 
 def warm_up(
     models: Annotated[
-        list[Path] | None, typer.Argument(help="Model folders: what parsing with them needs.", metavar="[MODEL]...")
+        list[Path] | None, typer.Argument(help="Compile the kernels of these models.", metavar="[MODEL]...")
     ] = None,
     decoder: Annotated[
         list[DecoderName] | None,
-        typer.Option(help="What training and parsing with this decoder need; may be given several times."),
+        typer.Option(help="Compile the kernels for training and parsing with this decoder; repeatable."),
     ] = None,
 ) -> None:
-    """Compile kernels now, for images and installations that others use; without arguments, those of all decoders."""
+    """Compile kernels in advance, for images and shared installations; by default, those of all decoders."""
     from mh4.data.document import Document
     from mh4.data.sample import read_sample
     from mh4.parsers.config import ChartConfig, TrainingConfig

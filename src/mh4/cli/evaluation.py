@@ -29,19 +29,15 @@ def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(
-            help="CoNLL-U of a system, or of several; they may segment words differently.", metavar="SYSTEM"
-        ),
+        typer.Argument(help="CoNLL-U of one or more systems; segmentation may differ.", metavar="SYSTEM"),
     ] = None,
     models: Annotated[
         list[Path] | None,
-        typer.Option("--model", help="Parse the words of GOLD alone with this model, and evaluate that; repeatable."),
+        typer.Option("--model", help="Parse only the words of GOLD with this model, and evaluate that; repeatable."),
     ] = None,
     given: Annotated[
         str | None,
-        typer.Option(
-            metavar="COLUMN,...", help="With --model: gold columns that it is given: upos, xpos, feats, lemmas."
-        ),
+        typer.Option(metavar="COLUMN,...", help="With --model: gold columns for the model: upos, xpos, feats, lemmas."),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     calibration: Annotated[
@@ -51,9 +47,7 @@ def evaluate(
             help="Evaluate the confidences written by mh4 parse --confidence instead of the trees.",
         ),
     ] = False,
-    plot: Annotated[
-        Path | None, typer.Option(help="With --calibration: draw it into this file (SVG, PNG or PDF).")
-    ] = None,
+    plot: Annotated[Path | None, typer.Option(help="With --calibration: plot to this file (SVG, PNG or PDF).")] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
@@ -111,7 +105,7 @@ def _evaluate_all(
 def _parsed(
     models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
 ) -> dict[str, Iterator[Sentence]]:
-    """What each model makes of the words of the sentences; it is loaded when the first one is asked for."""
+    """The words of the sentences parsed by each model, which is loaded when needed."""
     from mh4.parsers.base import Count
     from mh4.parsers.folder import ModelFolder
     from mh4.parsers.registry import load

@@ -52,7 +52,7 @@ class InputFormat(StrEnum):
 PathsArgument = Annotated[
     list[str],
     typer.Argument(
-        help="Model folder, and the file to parse, or several, or folders of files; - is standard input.",
+        help="Model folder, then files to parse, or folders of files; - is standard input.",
         metavar="MODEL [INPUT]",
     ),
 ]
@@ -61,13 +61,11 @@ OutputOption = Annotated[
     typer.Option(
         "--output",
         "-o",
-        help="Output file, or folder for any number of files; - is standard output. A file that ends in .json or "
-        ".jsonl is JSON; json is JSON on standard output.",
+        help="Output file, or a folder for several files; - is standard output. Files named .json or .jsonl are JSON; "
+        "json is JSON on standard output.",
     ),
 ]
-TextOption = Annotated[
-    str | None, typer.Option(help="Raw text to cut into sentences and words, and to parse.", metavar="FILE|-")
-]
+TextOption = Annotated[str | None, typer.Option(help="Raw text to segment and parse.", metavar="FILE|-")]
 FormOption = Annotated[
     InputFormat,
     typer.Option(
@@ -75,13 +73,13 @@ FormOption = Annotated[
     ),
 ]
 MinConfidenceOption = Annotated[
-    float | None, typer.Option(min=0, max=1, help="Leave HEAD and DEPREL of words that are less certain empty (_).")
+    float | None, typer.Option(min=0, max=1, help="Write _ for HEAD and DEPREL of less certain words.")
 ]
 SearchOption = Annotated[
     str, typer.Option(help="exact, beam:K or greedy (the last two for decoders mh3, mh4-two and mh4-hybrid only).")
 ]
 EnsembleOption = Annotated[
-    bool, typer.Option("--ensemble", help="Several model folders, then the input: each arc gets a vote per model.")
+    bool, typer.Option("--ensemble", help="Several model folders before the input; each model votes for its arcs.")
 ]
 ClusterOption = Annotated[
     str | None,
@@ -94,8 +92,8 @@ BatchWordsOption = Annotated[
     int | None,
     typer.Option(
         min=1,
-        help="Collect at least this many words before parsing: faster, but standard input is answered later.",
-        show_default="20,000 of a file; of standard input what has come",
+        help="Collect at least this many words before parsing: faster, but standard input waits longer.",
+        show_default="20,000 for files; for standard input, what has arrived",
     ),
 ]
 

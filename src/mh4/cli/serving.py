@@ -16,7 +16,7 @@ LOOPBACK = ("127.0.0.1", "localhost", "::1")
 
 ModelsArgument = Annotated[
     list[str],
-    typer.Argument(help="Model folders, the default first; NAME=FOLDER gives one another name.", metavar="MODEL..."),
+    typer.Argument(help="Model folders, the default first; NAME=FOLDER renames one.", metavar="MODEL..."),
 ]
 HostOption = Annotated[
     str, typer.Option(help="Address to listen at; by default, programs on this machine alone are answered.")
@@ -25,9 +25,7 @@ PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes o
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 MaxModelsOption = Annotated[
     int | None,
-    typer.Option(
-        min=1, help="Keep at most this many models in memory, and load others when asked for.", show_default="all"
-    ),
+    typer.Option(min=1, help="Keep at most this many models in memory; load others on demand.", show_default="all"),
 ]
 
 

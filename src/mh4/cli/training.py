@@ -60,7 +60,7 @@ class Precision(StrEnum):
 TreebankArgument = Annotated[
     Path,
     typer.Argument(
-        help="Training treebank: CoNLL-U with gold trees, or, for --decoder, parts of them.", metavar="TRAIN"
+        help="Training treebank: CoNLL-U with gold trees or, with --decoder, partial trees.", metavar="TRAIN"
     ),
 ]
 DevOption = Annotated[Path, typer.Option(help="Development treebank for model selection and early stopping.")]
@@ -122,16 +122,16 @@ PrecisionOption = Annotated[
     ),
 ]
 SegmenterOption = Annotated[
-    bool, typer.Option("--segmenter/--no-segmenter", help="Also learn to cut text into sentences and words.")
+    bool, typer.Option("--segmenter/--no-segmenter", help="Also train a segmenter for raw text.")
 ]
 SegmenterSettingsOption = Annotated[
     str,
     typer.Option(
-        metavar="NAME=VALUE;…", help="Of UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
+        metavar="NAME=VALUE;…", help="For UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
     ),
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")]
-OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the model that the folder holds.")]
+OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")]
 
 
 def train(

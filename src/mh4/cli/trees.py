@@ -59,7 +59,7 @@ def coverage(
     threads: DecodingThreadsOption = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
-    """Percentage of trees inside each class, and of arcs that the closest tree of the class keeps."""
+    """Print the percentage of trees in each class, and of arcs kept by the closest tree of the class."""
     from mh4.trees.closest import TREE_CLASSES
     from mh4.trees.coverage import coverage_table, iterate_coverage, measure_coverage
 

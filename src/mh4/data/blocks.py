@@ -83,7 +83,7 @@ def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
 def text_blocks(text: str, source: str) -> Iterator[Block]:
     """The blocks of a string, called ``source`` in messages.
 
-    DataError: It holds a lone surrogate. TypeError: It is no string.
+    DataError: It contains a lone surrogate. TypeError: It is not a string.
     """
     if not isinstance(text, str):
         raise TypeError(f"a string in the CoNLL-U format is needed, not {quote(repr(text))}")

@@ -10,25 +10,25 @@ import numpy as np
 
 @dataclass(frozen=True, eq=False)
 class Confidence:
-    """What a parser says about the reliability of a tree of n words; ``values[i]`` belongs to word i + 1.
+    """A parser's confidence in a tree of n words; ``values[i]`` belongs to word i + 1.
 
     Attributes
     ----------
     margins
-        float64 (n,): how much the score of the tree falls if the word gets another head, at least 0; +inf where it can
-        have no other. NaN where the parser does not know.
+        float64 (n,): how much the score of the tree falls if the word gets another head, at least 0; +inf if it has no
+        other; NaN if unknown.
     runners_up
-        int32 (n,): that other head; -1 where there is none.
+        int32 (n,): that other head; -1 if there is none.
     relations
-        float64 (n,): the share of each word's relation in the softmax over all relations; +inf where it was given.
+        float64 (n,): the share of each word's relation in the softmax over all relations; +inf if it was given.
     heads, words
         float64 (n,): estimated probability that the head is right, and that head and relation are; None without
         calibration.
     tree
         Estimated probability that all heads and relations are right; None without calibration.
     losses
-        float32 (n+1, n), if asked for: in row h how much the score falls if h (0 is the root) becomes the head of the
-        word; +inf where it cannot.
+        float32 (n+1, n), if asked for: how much the score falls if the head of the word becomes h, the row (0 is the
+        root); +inf if impossible.
     """
 
     margins: np.ndarray
@@ -60,9 +60,9 @@ class Confidence:
     __hash__ = None  # type: ignore[assignment]
 
     def alternatives(self, word: int) -> list[tuple[int, float]]:
-        """Other heads that a word (1 … n) could have, each with the score that it costs, the cheapest first.
+        """Other possible heads of a word (1 … n) and their costs in score, cheapest first.
 
-        All of them with `losses`, else the runner-up alone.
+        All of them with `losses`, otherwise only the runner-up.
         """
         if self.losses is None:
             runner_up = int(self.runners_up[word - 1])

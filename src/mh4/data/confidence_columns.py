@@ -172,7 +172,7 @@ class UncertainWord:
 def least_certain(sentences: Iterable[Sentence], count: int) -> list[UncertainWord]:
     """The words with the least confidence of parsed sentences, the least certain first.
 
-    Words of which the parser says nothing, and those that can have no other head, as a given one, are left out.
+    Words without a confidence, and words with only one possible head, such as given heads, are left out.
     """
     certainties = (
         (float(words[i]), float(sentence.confidence.margins[i]), number, i, sentence)

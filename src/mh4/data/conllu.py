@@ -30,10 +30,10 @@ __all__ = ["check_no_cycle", "check_tree", "read_conllu", "write_conllu"]
 
 
 def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy = "raise") -> Stream[Sentence]:
-    """Read the sentences of a CoNLL-U file one by one, in memory that does not grow with the file.
+    """Read the sentences of a CoNLL-U file one by one; memory does not grow with the file.
 
-    Every sentence is checked: UTF-8; ten columns; word ids 1…n in order, multiword tokens and empty nodes at their
-    place; at least one word; no blank value, and white space inside FORM, LEMMA and MISC alone; HEAD either "_" or in
+    Every sentence is checked: UTF-8; ten columns; word ids 1…n in order, multiword tokens and empty nodes in their
+    place; at least one word; no blank value, and white space only inside FORM, LEMMA and MISC; HEAD either "_" or in
     0…n. Several roots are accepted (`Sentence.roots`).
 
     Parameters
@@ -45,13 +45,13 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
         file holds at least one sentence. "partial" checks the heads that are present; the file must have at least one.
         "any" accepts all heads.
     errors
-        What happens at a bad sentence: "raise", "skip" or a function that takes the error; see `Errors.of`.
+        What to do with an invalid sentence: "raise", "skip" or a function that takes the error; see `Errors.of`.
 
     Raises
     ------
     DataError
-        The file cannot be read or, unless `errors` says otherwise, at the first bad sentence. With required or partial
-        trees, also when the file holds no (good) sentences. Raised while iterating, as everything is read on demand.
+        The file cannot be read or, unless `errors` says otherwise, a sentence is invalid. With required or partial
+        trees, also if the file has no valid sentence. Raised while iterating, since sentences are read on demand.
     ValueError
         `trees` or `errors` has another value.
     """
@@ -89,14 +89,14 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
 
 
 def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
-    """Write sentences, or one, to a CoNLL-U file, which appears when it is whole; ``-`` is standard output.
+    """Write sentences, or one, to a CoNLL-U file, which appears once it is complete; ``-`` is standard output.
 
     Raises
     ------
     DataError
         The file cannot be written; see `atomic_output`.
     TypeError
-        The arguments are in the wrong order, or something is no sentence.
+        The arguments are in the wrong order, or an item is not a sentence.
     """
     if isinstance(sentences, str | Path):
         raise TypeError("the sentences come first: write_conllu(sentences, path)")

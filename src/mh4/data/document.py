@@ -23,7 +23,7 @@ class Document(Guided, Sequence[Sentence]):
     Attributes
     ----------
     sentences : tuple of Sentence
-        Those that an iteration yields, too.
+        The same sentences as by iteration.
     """
 
     sentences: tuple[Sentence, ...]

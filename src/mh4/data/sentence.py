@@ -67,8 +67,8 @@ class _Column:
 class Sentence(Guided, Sequence[Word]):
     """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
 
-    A sentence does not change: `replace` and `with_comment` make new ones, and `heads` is read-only. Sentences are
-    equal if their lines are.
+    A sentence is immutable: `replace` and `with_comment` return new ones, and `heads` is read-only. Sentences are equal
+    if their lines are.
 
     Attributes
     ----------
@@ -77,12 +77,12 @@ class Sentence(Guided, Sequence[Word]):
     heads
         int32 (n,): the ID of each word's head, 0 for the root, -1 where HEAD is "_".
     padded_heads
-        int32 (n+1,): the same behind an entry for the root, -1, so that ``padded_heads[d]`` is the head of word d; what
-        decoders return and `mh4.trees` takes.
+        int32 (n+1,): `heads` preceded by -1 for the root, so that ``padded_heads[d]`` is the head of word d; decoders
+        return and `mh4.trees` takes such arrays.
     score
-        What the parser gave the tree, if it was predicted and has a score.
+        The parser's score of a predicted tree, if it has one.
     confidence
-        How sure the parser is of the tree, if it was asked to say so.
+        The parser's `Confidence`, if it was asked for.
     source, first_line, number
         File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1).
     layout
@@ -134,7 +134,7 @@ class Sentence(Guided, Sequence[Word]):
         Raises
         ------
         DataError
-            There is no word, or a word is empty, only spaces, holds a tab, a line break or NUL, or is no valid Unicode.
+            There are no words; or a word is blank, contains a tab, a line break or NUL, or is not valid Unicode.
         TypeError
             `forms` is one string instead of a sequence of strings, or a word is not a string.
         """
@@ -340,7 +340,7 @@ class Sentence(Guided, Sequence[Word]):
     # New sentences from it.
 
     def annotated(self, annotation: Annotation) -> Sentence:
-        """The sentence with what an annotation says; see `replace`."""
+        """Return the sentence with the columns of an annotation; see `replace`."""
         said = {name: value for name, value in vars(annotation).items() if value is not None}
         del said["next_best"]
         return self.replace(**said)
@@ -355,18 +355,18 @@ class Sentence(Guided, Sequence[Word]):
         multiword_tokens: Iterable[tuple[int, int, str] | Token] | None = None,
         **columns: Sequence[str | Mapping[str, str | None] | Iterable[tuple[str, Any]] | None],
     ) -> Sentence:
-        """The sentence with the given columns of its words, or other lines, replaced; all else stays byte for byte.
+        """Return the sentence with columns or other lines replaced; everything else stays byte for byte.
 
         Parameters
         ----------
         heads
             n integers in -1…n: the ID of each word's head, 0 for the root, -1 if it is unknown ("_").
         score, confidence
-            Of the new tree; by default new heads have none.
+            Those of the new tree; by default, new heads have none.
         comments
             Lines that begin with "#".
         multiword_tokens
-            First word, last word and form of each, perhaps with False if there is no space behind it. `tokens` will do.
+            First word, last word and form of each, and False unless a space follows; `tokens` is accepted.
         forms, lemmas, upos, xpos, feats, relations, deps, misc
             n values each. An unknown value is "_" or None. FEATS and MISC may be mappings, which become
             ``Case=Nom|Number=Sing``, DEPS lists such as ``[("nsubj", 4)]``, as `Word` has them.
@@ -376,7 +376,7 @@ class Sentence(Guided, Sequence[Word]):
         ValueError
             A column has a wrong length, a head is out of range, or a value would break the file.
         TypeError
-            There is no such column, or something is no value of it.
+            An unknown column, or a value of the wrong type.
         """
         fields = self._fields.copy()
         for name, values in columns.items():
@@ -396,19 +396,19 @@ class Sentence(Guided, Sequence[Word]):
         return Sentence._of(fields, replace_heads(fields, heads), others, self.layout, score, confidence)
 
     def changed_comments(self, change: Callable[[str], str | None]) -> Sentence:
-        """The sentence with what a function makes of each comment; None leaves the comment out."""
+        """Return the sentence with each comment replaced by a function's result; None removes the comment."""
         others = changed_comments(self._others, change)
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
-        """The sentence with the comment ``# key = value`` after its others; replaces an earlier one."""
+        """Return the sentence with the comment ``# key = value`` last; it replaces an earlier one."""
         others = with_comment(self._others, key, value, self._fields[MISC])
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     # Writing.
 
     def to_bytes(self) -> bytes:
-        """The sentence as UTF-8 text, closed by its blank line, as it was read but for what was replaced."""
+        """The sentence in UTF-8, with its blank line; what was not replaced is as it was read."""
         newline, lead, blank = self.layout.newline, self.layout.lead, self.layout.blank
         body = "\t".join(self._fields)
         if self._others and self._others[-1][0]:
@@ -428,7 +428,7 @@ class Sentence(Guided, Sequence[Word]):
         return parse_conllu(self.to_conllu())[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Words, tokens and score, for JSON, which has no infinite numbers: they are None."""
+        """Words, tokens and score, ready for JSON; infinite scores are None."""
         return {
             "sent_id": self.sent_id,
             "text": self.text,
@@ -442,7 +442,7 @@ class Sentence(Guided, Sequence[Word]):
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
 
     def draw(self, width: int | None = None) -> Drawing:
-        """The tree: text, see `draw_text`, that notebooks show as a picture; a ValueError if the heads are no tree."""
+        """Draw the tree as text, in notebooks as a picture; see `draw_text`. ValueError if the heads are not a tree."""
         if width is not None and not isinstance(width, int):
             raise TypeError(f"width is a number of columns; got {width!r} (the source of a picture is drawing.svg)")
         text = draw_text(self.forms, self.padded_heads, self.relations, width, confidence=self.confidence)

@@ -174,7 +174,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
         A file, or ``-`` for standard input.
     layout : {"horizontal", "vertical"}
         One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and a blank
-        line after each sentence. White space alone is no word.
+        line after each sentence. White space alone is not a word.
     report
         Gets the error of a sentence that is not UTF-8; if it returns, the sentence is left out.
 

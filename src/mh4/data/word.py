@@ -24,12 +24,12 @@ class _Known:
 
 
 class Word(Guided):
-    """A word of a sentence. It does not change; `Sentence.replace` makes a sentence with another word.
+    """A word of a sentence, immutable; `Sentence.replace` returns a sentence with another word.
 
     Attributes
     ----------
     sentence, id, index
-        The sentence; place in it, from 1; the same from 0.
+        The sentence; the word's place in it, from 1; the same from 0.
     form, text
         The word as written.
     lemma, upos, xpos, deprel, relation
@@ -69,7 +69,7 @@ class Word(Guided):
     def deps(self) -> list[tuple[str, Any]]:
         """Enhanced relations with the IDs of their heads: 4, or (4, ".", 1) for an empty node.
 
-        DataError: DEPS is malformed; the word of the sentence's ``deps`` is there all the same.
+        DataError: DEPS is malformed; `Sentence.deps` has the text.
         """
         try:
             return read_dependencies(self.sentence.deps[self.index])
@@ -78,7 +78,7 @@ class Word(Guided):
 
     @property
     def misc(self) -> Mapping[str, str | None]:
-        """What else is known; an entry without "=" has None."""
+        """Entries of MISC; one without "=" has None."""
         return MappingProxyType(read_entries(self.sentence.misc[self.index]))
 
     @property
@@ -94,20 +94,20 @@ class Word(Guided):
 
     @property
     def space_after(self) -> bool:
-        """Whether the text has a space behind the word."""
+        """Whether a space follows the word in the text."""
         return self.id == self._token.last and self._token.space_after
 
     @property
     def start(self) -> int:
-        """Where the word begins, in characters: in the text that was parsed, or in `Sentence.text` without such a text.
+        """Character offset of the word's beginning in the parsed text or, if no text was parsed, in `Sentence.text`.
 
-        The words of a multiword token have its place.
+        Words of a multiword token share its offsets.
         """
         return self._token.start
 
     @property
     def end(self) -> int:
-        """Where the word ends: the character after its last one."""
+        """Character offset of the word's end, exclusive; see `start`."""
         return self._token.end
 
     @property
@@ -115,7 +115,7 @@ class Word(Guided):
         token: Token = self.sentence._token_of[self.index]
         return token
 
-    # What a parser that was asked for its confidence says; None where it says nothing.
+    # A parser's confidence, if it was asked for; otherwise None.
 
     @property
     def confidence(self) -> float | None:
@@ -129,12 +129,12 @@ class Word(Guided):
 
     @property
     def margin(self) -> float | None:
-        """How much the score of the tree falls if the word gets another head; +inf if it can have no other."""
+        """How much the score of the tree falls if the word gets another head; +inf if there is no other."""
         return self._confidence("margins")
 
     @property
     def alternatives(self) -> list[tuple[int, float]]:
-        """Other heads, the best first, each with the score that it costs; see `Confidence.alternatives`."""
+        """Other heads and their costs in score, cheapest first; see `Confidence.alternatives`."""
         found = self.sentence.confidence
         return [] if found is None else found.alternatives(self.id)
 
@@ -146,7 +146,7 @@ class Word(Guided):
         raise TypeError(f"a word is not a mapping; write {self._advice(str(name)) or f'word.{name}'}")
 
     def to_dict(self) -> dict[str, Any]:
-        """All of the word, for JSON."""
+        """All columns of the word, ready for JSON."""
         names: tuple[str, ...] = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
         names += ("start", "end")
         if self.confidence is not None:
@@ -168,7 +168,7 @@ class Word(Guided):
 
 
 class Token(NamedTuple):
-    """A word as the text has it, or several words that the text has as one."""
+    """A token of the text: one word, or several (a multiword token)."""
 
     first: int
     """ID of its first word."""

@@ -1,7 +1,7 @@
 """Oracles of compiled configurations: what they share.
 
 An oracle says of the candidates of a `mh4.transitions.arrays.state.State` what they cost: how many gold arcs are lost
-by each, or any other numbers of which the smallest mark the optimal candidates. Relations are no matter. A static
+by each, or any other numbers whose minimum marks the optimal candidates. Relations are ignored. A static
 oracle gives 0 to one candidate, the `static_transition` of its system, and 1 to the others.
 """
 

@@ -5,7 +5,7 @@ next word is read when no word can be removed. This builds every tree that can b
 to the gold tree from a configuration in which a word can be removed. The same computation less the step that removes
 the word leads there after it has been removed: it is no head any more, and without it all other words are as near to
 the top of the stack as before or nearer, so that their steps still apply. So removing a word never does harm, and where
-two could be removed the order is of no account; here the topmost one comes first.
+two could be removed, their order is irrelevant; here the topmost one comes first.
 
 A gold tree that cannot be built is replaced by the closest one that can, found by exact search (`mh4_search`). Where
 that would take too long it is the closest one of the chart decoder, which covers nearly all that the system does
@@ -28,7 +28,7 @@ from .mh4_search import CONFIGURATIONS, search_closest
 
 log = logging.getLogger("mh4")
 
-BEAM = "beam:64"  # in place of charts too large for memory
+BEAM = "beam:64"  # if the chart is too large for memory
 
 
 @njit(cache=True, nogil=True)
@@ -58,7 +58,7 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     Raises
     ------
     InfeasibleError
-        One word below the root is wanted, and there is no word.
+        One child of the root is required, and there is no word.
     ValueError
         ``heads``, int (n + 1,), is not a tree.
     """

@@ -33,8 +33,8 @@ def search_closest(
 ) -> np.ndarray | None:
     """The tree of the system, int32 (n + 1,), that shares most arcs with a tree; None if the search gave up.
 
-    It does after expanding so many ``configurations``. Few trees need more than some hundreds; their number can grow
-    exponentially with the gold arcs lost.
+    It gives up after expanding this many ``configurations``. Few trees need more than some hundreds; their number can
+    grow exponentially with the gold arcs lost.
     """
     gold = heads.tolist()
     n = len(gold) - 1

@@ -1,4 +1,4 @@
-"""What a parser answers to a request: annotations, errors and warnings as values."""
+"""The result of a request: annotations, errors and warnings as values."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from mh4.data.errors import DataError
 
 @dataclass
 class Answers:
-    """What is found for some sentences.
+    """The result of a request for some sentences.
 
     Attributes
     ----------
     annotations : list of Annotation
-        One for each sentence, in order; one that changes nothing where the sentence has an error.
+        One for each sentence, in order; an empty one for a sentence with an error.
     errors : dict of int to DataError
-        What is wrong with a sentence, by its position, in order: given heads that no tree has, a tag that is missing.
+        Errors by the position of their sentence, in order: infeasible given heads, a missing tag.
     warnings : list of str
-        What is not as it was asked for, such as a sentence parsed in pieces.
+        Deviations from the request, such as a sentence parsed in pieces.
     """
 
     annotations: list[Annotation]

@@ -1,4 +1,4 @@
-"""What every parser offers, whatever it scores with: sentences annotated, files in and out."""
+"""The interface of all parsers: annotate sentences, parse files."""
 
 from __future__ import annotations
 
@@ -67,18 +67,17 @@ class Parser(Loaded, Guided, ABC):
     single_root : bool
         Whether all its trees have exactly one word below the root.
     can_keep_heads : bool
-        Whether it can keep heads that are given, and predict the others around them.
+        Whether it can keep given heads and predict the others around them.
     annotates : frozenset
-        Which of the columns "upos", "xpos", "feats" and "lemmas" it predicts beside trees.
+        Columns that it predicts besides trees, among "upos", "xpos", "feats" and "lemmas".
     places : RelationPlaces
-        Which relations are for children of the root.
+        Which relations occur at the root only, or never there.
     spaced_words : bool
-        Whether many words of its treebank hold spaces, as in Vietnamese.
+        Whether many words of its treebank contain spaces, as in Vietnamese.
     segmenter : mh4.data.segmenter.SegmenterModel, optional
-        What cuts text, of a loaded model that can.
+        Splits text into sentences and words, if the model can.
     meta : dict
-        What meta.json says of a loaded model: language, treebank, scores on dev, version, command, time; empty for an
-        ensemble.
+        Contents of meta.json: language, treebank, scores on dev, version, command, time; empty for an ensemble.
 
     Examples
     --------
@@ -113,17 +112,17 @@ class Parser(Loaded, Guided, ABC):
     def __call__(self, words: Iterable[Sentence | Sequence[str]], **options: Unpack[CallOptions]) -> Document: ...
 
     def __call__(self, words: Any, **options: Unpack[CallOptions]) -> Sentence | Document:
-        """Parse text, which makes a `Document`; one sentence, a list of words or a `Sentence`; or a list of these.
+        """Parse a text into a `Document`; or one sentence, a list of words or a `Sentence`; or a list of sentences.
 
-        Options are those of `parse`, but ``k_best``.
+        Options are those of `parse`, except ``errors``, ``format`` and ``k_best``.
 
         Raises
         ------
         DataError
-            A word is empty or holds a tab, a line break or NUL; text that is not valid Unicode; or the given heads
+            A word is empty or contains a tab, a line break or NUL; the text is not valid Unicode; or the given heads
             cannot be kept.
         ValueError
-            Text, and a model without a segmenter; or a path.
+            The model has no segmenter for the text; or a path was given.
         """
         _check_one_tree(options)
         request = self._checked(options)
@@ -141,12 +140,12 @@ class Parser(Loaded, Guided, ABC):
         return self._document(items, request)
 
     def cut(self, text: str, source: str = "text") -> Document:
-        """The sentences of a text, cut into words and not parsed; ``source`` is what messages call the text.
+        """Split a text into sentences and words, without parsing; ``source`` is its name in messages.
 
         Raises
         ------
         DataError
-            The text is not valid Unicode, or holds NUL.
+            The text is not valid Unicode, or contains NUL.
         ValueError
             The model has no segmenter.
         """
@@ -158,14 +157,14 @@ class Parser(Loaded, Guided, ABC):
 
     @guided(ATTEMPT)
     def attempt(self, sentences: Sequence[Sentence], request: Request | None = None) -> Answers:
-        """What a request about some sentences, by default one for all columns, finds; nothing is raised or logged.
+        """Answer a request, by default for all columns; errors and warnings are returned, not raised or logged.
 
         Sentences of more than 2,000 words are parsed in pieces, with a warning; see `long_sentences`.
 
         Raises
         ------
         ValueError
-            The parser cannot do what is asked; see `parse`.
+            The parser does not support the request; see `parse`.
         """
         request = Request() if request is None else request
         if not isinstance(request, Request):
@@ -178,7 +177,7 @@ class Parser(Loaded, Guided, ABC):
 
     @abstractmethod
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
-        """See `attempt`; the request is one that `check` has let pass. What it does not ask for is left out."""
+        """See `attempt`; `check` has accepted the request. Columns that it does not ask for are left out."""
 
     def _answer_all(self, sentences: Sequence[Sentence], request: Request) -> Answers:
         answers = in_pieces(
@@ -188,7 +187,7 @@ class Parser(Loaded, Guided, ABC):
 
     @property
     def longest(self) -> int:
-        """Words of the longest sentence that is parsed as one."""
+        """Length in words of the longest sentence that is parsed as a whole."""
         return LONGEST
 
     def _answer_and_log(self, sentences: Sequence[Sentence], request: Request) -> Answers:
@@ -198,7 +197,7 @@ class Parser(Loaded, Guided, ABC):
         return answers
 
     def _checked(self, options: ParseOptions | CallOptions) -> Request:
-        """The request that options make; its warnings are logged, once for a parser that is called again and again."""
+        """The request for some options; each warning is logged once per parser."""
         request = Request(**options)
         for warning in self.check(request):
             if warning not in self._logged:
@@ -212,9 +211,9 @@ class Parser(Loaded, Guided, ABC):
         return set()
 
     def check(self, request: Request) -> list[str]:
-        """Warnings about columns that are asked for by name, or relations, and that the model does not have.
+        """Return warnings about columns requested by name, and relations, that the model does not have.
 
-        ValueError: It predicts nothing that is asked for; it cannot keep heads, or do what else is wished.
+        ValueError: The model predicts none of the columns, cannot keep heads, or does not support another option.
         """
         warnings = []
         if request.confidence or request.trees > 1:
@@ -237,18 +236,18 @@ class Parser(Loaded, Guided, ABC):
         return "it was trained to predict heads and relations alone"
 
     def _check_certainty(self, request: Request) -> None:
-        """ValueError unless the parser can say how sure it is, or what the next best trees are."""
+        """ValueError unless the parser has confidences and next best trees."""
         raise ValueError(
             "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree or which one is next best "
             "(use a model that was trained with a decoder)"
         )
 
     def _check_relations(self, unique: tuple[str, ...]) -> list[str]:
-        """Warnings about relations that the model lacks; ValueError unless it can keep others unique under a head."""
+        """Warnings about relations that the model lacks; ValueError unless it supports unique relations."""
         raise ValueError("only a single model with a network can keep relations unique")
 
     def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
-        """What `parse` writes to some sentences, in their order; raises the first error."""
+        """Annotations of some sentences, in order; raises the first error."""
         return self._answer_and_log(sentences, self._checked(options)).checked()
 
     @describing_options
@@ -260,19 +259,19 @@ class Parser(Loaded, Guided, ABC):
         format: str = "conllu",
         **options: Unpack[ParseOptions],
     ) -> Stream[Sentence]:
-        """Parse CoNLL-U or text; yields every sentence with its tree and what else was missing, in order.
+        """Parse CoNLL-U or text; yields the sentences in order, with trees and missing columns predicted.
 
-        Several threads may draw from what is returned; its ``close()`` ends the work behind it.
+        Several threads may draw from the stream; its ``close()`` ends the work behind it.
 
         Parameters
         ----------
         source
             A file, ``"-"`` for standard input, or sentences: `Sentence` objects or lists of words; or one `Sentence`.
         errors : {"raise", "skip"} or callable
-            What happens at a sentence that is not valid, or whose given heads cannot be kept; see `Errors.of`.
+            What to do with a sentence that is invalid, or whose given heads cannot be kept; see `Errors.of`.
         format : {"conllu", "text", "horizontal", "vertical"}
-            Of the file: raw text, one sentence per line (its words separated by spaces), one word per line (an empty
-            line after each sentence).
+            Format of the file: CoNLL-U, raw text, one sentence per line (its words separated by spaces), or one word
+            per line (an empty line after each sentence).
         **options
 
         Raises
@@ -280,8 +279,8 @@ class Parser(Loaded, Guided, ABC):
         DataError
             The file cannot be read; with ``errors="raise"``, at the first bad sentence.
         ValueError
-            Text where a file is expected, or words where sentences are; an unknown column, or none that the parser
-            predicts; or it cannot keep heads.
+            Text instead of a file, or words instead of sentences; an unknown column, or none that the parser predicts;
+            or it cannot keep heads.
         """
         parsed = self._open(source, self._checked(options), errors, format)
 
@@ -295,14 +294,14 @@ class Parser(Loaded, Guided, ABC):
     def pipe(
         self, items: Iterable[str | Sentence | Sequence[str]], **options: Unpack[CallOptions]
     ) -> Stream[Sentence | Document]:
-        """Parse many texts, or many lists of words; yields what a call makes of each, a document or a sentence.
+        """Parse many texts, documents or sentences together; yields for each what a call would return.
 
-        They are parsed together, `WINDOW_WORDS` words at a time. Options are those of a call.
+        Each window has at least `WINDOW_WORDS` words. Options are those of a call.
 
         Raises
         ------
         DataError, ValueError, TypeError
-            As a call, at the first item that is wrong.
+            See `__call__`; raised at the first invalid item.
         """
         _check_one_tree(options)
         if isinstance(items, str | Path | Sentence):
@@ -395,14 +394,14 @@ class Parser(Loaded, Guided, ABC):
         on_progress: Callable[[Count], object] | None = None,
         **options: Unpack[ParseOptions],
     ) -> Count:
-        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears when it is whole.
+        """`parse` into a CoNLL-U file, ``"-"`` for standard output; the file appears once it is complete.
 
-        A file named ``.json`` or ``.jsonl`` gets JSON, ``"json"`` is JSON on standard output: see `output_format`.
+        A file named ``.json`` or ``.jsonl`` gets JSON; ``"json"`` is JSON on standard output: see `output_format`.
 
-        With ``confidence``, it is in MISC and in the comment ``# tree_confidence``; with ``min_confidence``, words that
-        are less certain have ``_`` for HEAD and DEPREL. Standard input is answered when nothing more has come, but if
-        ``batch_words`` are given, when at least so many words have. ``on_progress`` is called after every sentence,
-        with what was parsed so far.
+        ``confidence`` is written to MISC and the comment ``# tree_confidence``; with ``min_confidence``, less certain
+        words get ``_`` for HEAD and DEPREL. Standard input is parsed whenever no more input is waiting or, with
+        ``batch_words``, whenever at least that many words have arrived. ``on_progress`` is called after every sentence
+        with the count so far.
         """
         output = Output(bool(options.get("confidence")), min_confidence)
         if min_confidence is not None:
@@ -426,9 +425,9 @@ class Parser(Loaded, Guided, ABC):
     def evaluate(
         self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
     ) -> Evaluation:
-        """Parse the words of gold trees, a file or sentences, alone, and score the result; see `mh4.evaluate`.
+        """Parse the words of gold trees (a file or sentences) and score the result; see `mh4.evaluate`.
 
-        ``given`` are gold columns that the parser gets all the same, of "upos", "xpos", "feats" and "lemmas".
+        ``given`` names gold columns that the parser may see: "upos", "xpos", "feats", "lemmas".
         """
         sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
         return evaluate(sentences, self.parse(words_alone(sentences, given)))

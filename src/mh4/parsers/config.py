@@ -52,9 +52,10 @@ class TrainingConfig:
     Attributes
     ----------
     weight_decay
-        Share of every weight that a step takes off, times the learning rate (Loshchilov and Hutter 2019).
+        Decoupled weight decay: the fraction of every weight, times the learning rate, subtracted in a step (Loshchilov
+        and Hutter 2019).
     batch_words
-        Words after which a minibatch is full; the summed loss is divided by this number.
+        Words per minibatch; the summed loss is divided by this number.
     part_cost
         Words, or pieces of words if a transformer reads them, that are computed at a time: a minibatch of more is cut
         into parts whose gradients are added up, which takes less memory. 0: each minibatch as a whole.
@@ -68,25 +69,25 @@ class TrainingConfig:
         counts intervals of `evaluation_steps` steps, and is multiplied by (words / 20,000) to the power of this number
         for treebanks of more words than that.
     decay_from
-        The weights that training goes on with after that: "last", those it has, as published, or "best", those that
-        were best on dev.
+        The weights with which training then continues: the "last" ones, as published, or those that were "best" on
+        dev.
     max_steps, max_epochs
         Training stops after this many steps or passes over the treebank, whichever comes first; 0 passes mean no
         limit. Resumption may have other limits.
     warm_up
-        Steps over which the learning rate rises linearly from none.
+        Steps over which the learning rate rises linearly from 0.
     rate_fall
-        How the learning rate falls: in "steps", whenever patience runs out, or "linear", to none after `max_epochs`.
+        How the learning rate falls: in "steps", whenever patience runs out, or "linear", to 0 after `max_epochs`.
     length_noise
-        Batches have sentences of similar length; of lengths that are multiplied for this purpose by e to the power of
-        normal random numbers with this deviation, so that large batches are not always the same.
+        Batches have sentences of similar length. Lengths are first multiplied by exp(x), with x normally distributed
+        with this deviation, so that large batches differ between epochs.
     dropout_rise
-        Steps over which dropout in BiLSTMs and MLPs rises linearly from none to its rate.
+        Steps over which dropout in BiLSTMs and MLPs rises linearly from 0 to its rate.
     weight_average
-        Evaluate and keep an exponential moving average of the weights with this decay; 0: the weights themselves.
+        Decay of an exponential moving average of the weights, which is evaluated and saved; 0: the weights themselves.
     precision
-        Of linear layers and MLPs in training on a GPU: "fp32", or "bf16", bfloat16. BiLSTMs, scores of trees, losses,
-        weights and what the optimiser keeps are float32 in any case, and so are evaluation and parsing.
+        Precision of linear layers and MLPs in training on a GPU: "fp32" or "bf16" (bfloat16). BiLSTMs, scores of trees,
+        losses, weights, the optimiser's state, evaluation and parsing are always float32.
     """
 
     seed: Seed = 1
@@ -145,8 +146,8 @@ class ChartConfig:
     Attributes
     ----------
     loss : {"hinge", "softmax-margin", "crf"}
-        Structured hinge with cost augmentation, as published; or minus the log-probability of the gold tree, with cost
-        augmentation (Gimpel and Smith 2010) or without it. The last two need a decoder with marginals.
+        Structured hinge with cost augmentation, as published; or the negative log-likelihood of the gold tree, with
+        cost augmentation (Gimpel and Smith 2010) or without. The last two need a decoder with marginals.
     """
 
     kind: ClassVar[str] = "chart"
@@ -179,8 +180,8 @@ class OracleSettings:
     system : str
         One of `mh4.parsers.systems.GREEDY_SYSTEMS`.
     oracle : str
-        One of the system's; empty: the dynamic one if it has one, else the static one. ``all-pairs`` is a static oracle
-        of Covington parsing only: see `mh4.oracles.covington.costs`.
+        An oracle of the system; empty: the dynamic one if it exists, otherwise the static one. ``all-pairs``, a static
+        oracle, is for Covington parsing only: see `mh4.oracles.covington.costs`.
     exploration_start, exploration : int, float
         With a dynamic oracle, follow wrong predictions with this probability after this many epochs; before, and
         otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
@@ -212,18 +213,18 @@ class OracleSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class TransitionConfig(OracleSettings):
-    """What a greedy parser with the network's scores looks at, and what it is told in training.
+    """The input and the training of a greedy parser with a network.
 
     Attributes
     ----------
     near_exploration : float
-        Where exploration has begun, follow the best wrong prediction also where it is behind, by less than the margin
-        of 1, with this probability (Kiperwasser & Goldberg 2016, section 5).
+        Once exploration has begun, the probability of following the best wrong prediction if it is behind by less
+        than the margin of 1 (Kiperwasser & Goldberg 2016, section 5).
     positions : str
-        The tokens whose vectors are read, such as ``"s1,s0,b0"``, of those that the system names; empty: its default.
+        The tokens whose vectors are read, such as ``"s1,s0,b0"``; empty: the system's default.
     form : str
-        How scores depend on these vectors: "concatenated", by one hidden layer over all of them, or "biaffine", of two,
-        as in the chart decoders; empty: the system's default for its own positions, else concatenated.
+        How these vectors are scored: "concatenated", by one hidden layer over all, or "biaffine", for two, as in the
+        chart decoders; empty: the system's default for its default positions, otherwise concatenated.
     """
 
     exploration: Probability = 1.0
@@ -280,9 +281,9 @@ class PerceptronConfig(OracleSettings):
     Attributes
     ----------
     iterations : int
-        Epochs; the one that is best on dev is kept.
+        Epochs; the best one on dev is kept.
     tag_column : {"upos", "xpos"}
-        The parts of speech that the features see.
+        The parts of speech used as features.
     """
 
     kind: ClassVar[str] = "perceptron"

@@ -1,4 +1,4 @@
-"""Model folders to parsers, of whatever kind: `mh4.load`."""
+"""Load parsers of any kind from model folders: `mh4.load`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .runtime import Runtime, check_combination
 
 
 class Loaded:
-    """What can be loaded: a class says which ``kind`` of configuration it is for."""
+    """Base of loadable classes; each is registered for a ``kind`` of configuration."""
 
     segmenter: SegmenterModel | None = None
 
@@ -35,7 +35,7 @@ class Loaded:
         search: str = "exact",
         combine: str = "votes",
     ) -> Self:
-        """Read a trained model of any kind, or several, which make an ensemble.
+        """Load a trained model of any kind, or several as an ensemble.
 
         Parameters
         ----------
@@ -46,16 +46,16 @@ class Loaded:
         threads : int, optional
             CPU threads for decoding; by default one per core.
         search : {"exact", "beam:K", "greedy"}
-            How a model with a decoder finds the tree; transition-based parsers are greedy in any case.
+            How a model with a decoder finds the tree; transition-based parsers are always greedy.
         combine : {"votes", "scores"}
             How an ensemble decides; see `mh4.parsers.ensemble.EnsembleParser`.
 
         Raises
         ------
         DataError
-            Something in a folder is missing or damaged, or it holds a model of another kind than the class.
+            A file of a folder is missing or damaged, or the model is not of the kind of the class.
         ValueError, TypeError
-            No folder, or an option that is unknown or that a model does not have.
+            No folder, or an option that is unknown or unsupported by a model.
         """
         runtime = Runtime(device, threads, search)
         check_combination(combine)

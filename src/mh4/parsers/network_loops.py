@@ -29,7 +29,7 @@ class Decisions(NamedTuple):
 
     @classmethod
     def empty(cls, contexts: int, candidates: int, roles: int) -> Decisions:
-        """Room for so many."""
+        """Allocate."""
         return cls(
             np.empty((contexts, roles), np.int32),
             np.empty(candidates, np.int32),

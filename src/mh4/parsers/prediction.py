@@ -48,7 +48,7 @@ class TreeArcs(NamedTuple):
     ----------
     sentences, heads, dependents : int64 (A,)
     places : list of lists of slice
-        Of each sentence, where the arcs of each of its trees are; empty where there is no tree.
+        For each sentence, the slice of arcs of each of its trees; empty without a tree.
     """
 
     sentences: np.ndarray

@@ -1,4 +1,4 @@
-"""What a parser can be asked for: every option of parsing, described here for Python, the command line and clusters."""
+"""Every option of parsing, described here once for Python, the command line and clusters."""
 
 from __future__ import annotations
 
@@ -86,38 +86,36 @@ class ParseOptions(CallOptions, total=False):
 
 @dataclass(frozen=True, init=False)
 class Request:
-    """What is asked of a parser; the options of `Parser.parse`, each checked and in one form.
+    """The options of `Parser.parse`, checked and normalised.
 
     Raises
     ------
     ValueError
-        An unknown name, or none; things that cannot be asked for together.
+        An unknown column, or none; options that exclude each other.
     TypeError
-        An unknown option, or a value of a wrong type.
+        An unknown option, or a value of the wrong type.
     """
 
-    keep_heads: bool = _option(
-        False, _flag, "Keep the heads that the input has; find the best tree that contains them."
-    )
+    keep_heads: bool = _option(False, _flag, "Keep the heads of the input; find the best tree that contains them.")
     predict: frozenset[str] | None = _option(
         None,
         _predicted,
         "What to predict: heads (and relations), upos, xpos, feats, lemmas, tags (upos, xpos, feats) or all.",
         metavar="COLUMN,...",
-        show_default="all that the model knows",
+        show_default="all columns of the model",
     )
-    overwrite: bool = _option(False, _flag, "Predict tags and lemmas also where the input has them.")
+    overwrite: bool = _option(False, _flag, "Replace the tags and lemmas of the input, too.")
     confidence: bool | Literal["all"] = _option(
         False,
         _flag_or_all,
-        "Write how sure the parser is into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
-        "It is in `Word.confidence` and `Word.margin`, too; `Word.alternatives` has the best other head or, with "
-        "'all', all of them.",
+        "Write confidences into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
+        "Words have them, too: `Word.confidence`, `Word.margin`; `Word.alternatives` has the runner-up head or, with "
+        "'all', all other heads.",
     )
     k_best: int = _option(
         1,
         _number,
-        "Give each sentence with its K best trees, best first, each with its rank, its score and a sent_id of its own.",
+        "Write the K best trees of each sentence, best first, with their ranks, scores and own sent_ids.",
         metavar="K",
         min=1,
         max=MOST_TREES,
@@ -125,14 +123,14 @@ class Request:
     unique: tuple[str, ...] = _option(
         (),
         _relations,
-        "At most one dependent with each of these, subtypes included, e.g. nsubj,csubj,obj,iobj,expl.",
+        "Allow at most one dependent with each of these, subtypes included, e.g. nsubj,csubj,obj,iobj,expl.",
         metavar="RELATION,...",
     )
     among: int = _option(
         1,
         _number,
-        "With unique relations: look among the K best trees for the best one with its relations, by the sum of the "
-        "scores of the tree and the logarithms of the relations' probabilities.",
+        "With unique relations: rank the K best trees by the score of the tree plus the logarithms of its relations' "
+        "probabilities.",
         metavar="K",
         min=1,
         max=MOST_TREES,
@@ -155,17 +153,17 @@ class Request:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What makes an equal request."""
+        """All options; ``Request(**request.options)`` is an equal request."""
         return asdict(self)
 
     @property
     def columns(self) -> frozenset[str]:
-        """Of "upos", "xpos", "feats", "lemmas" and "heads", those to predict."""
+        """The columns to predict: "upos", "xpos", "feats", "lemmas", "heads"."""
         return frozenset(GROUPS["all"]) if self.predict is None else self.predict
 
     @property
     def alternatives(self) -> bool:
-        """Whether to say what every other head would cost."""
+        """Whether the cost of every other head is asked for."""
         return self.confidence == "all"
 
     @property
@@ -175,22 +173,22 @@ class Request:
 
     @property
     def trees(self) -> int:
-        """How many of the best trees are looked for."""
+        """The number of best trees to find."""
         return max(self.k_best, self.among)
 
     @property
     def weighs_relations(self) -> bool:
-        """Whether the scores of relations matter beyond which is the best."""
+        """Whether scores of relations are needed, not only the best relation."""
         return bool(self.confidence or self.unique)
 
     @property
     def asks_more(self) -> bool:
-        """Whether more is asked of trees than the best one."""
+        """Whether more than the best tree is asked for."""
         return self.weighs_relations or self.trees > 1
 
     @property
     def lost(self) -> str:
-        """What a sentence goes without, for messages, where only its best tree can be found; "" if that is all."""
+        """For messages: what a sentence lacks if only its best tree can be found; "" if nothing."""
         missing = ["confidence"] * bool(self.confidence) + ["other trees"] * (self.trees > 1)
         return f", without {missing[0]}" if missing else ""
 

@@ -30,7 +30,7 @@ def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def distinct(templates: Iterable[str]) -> tuple[str, ...]:
-    """Each template once, where it comes first; the order of its atoms is of no account."""
+    """Drop repeated templates, whatever the order of their atoms."""
     found: dict[frozenset[str], str] = {}
     for template in templates:
         found.setdefault(frozenset(template.split()), template)
@@ -70,7 +70,7 @@ is our reading of its place among the paper's placeholders.
 
 
 def _pair(first: str, second: str, third: str, fourth: str) -> tuple[str, ...]:
-    """Zhang & Nivre's templates for two tokens of arc-hybrid parsing, of which the second is followed by the others."""
+    """Zhang & Nivre's templates for two tokens of arc-hybrid parsing; the others follow the second."""
     tokens = arc_hybrid.TOKENS
     moved = renamed(ZHANG_NIVRE, {"s0": first, "n0": second, "n1": third, "n2": fourth, "s0h": "h", "s0h2": "h"})
     known = (template for template in select(moved, tokens) if f"{first}.l" not in template.split())

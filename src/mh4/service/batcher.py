@@ -36,7 +36,7 @@ class _Job:
         return self.parser is other.parser and self.request == other.request
 
     def share(self) -> Sequence[Sentence]:
-        """The next sentences: at least one, and at most so many that they are not longer than `SHARE_WORDS`."""
+        """The next sentences: at least one, at most `SHARE_WORDS` words."""
         start = stop = len(self.answers.annotations)
         words = 0
         while stop < len(self.sentences) and (start == stop or words + len(self.sentences[stop]) <= SHARE_WORDS):
@@ -68,7 +68,7 @@ class Batcher:
     executor
         Where parsing runs, one round after another.
     most_words
-        Beyond so many waiting words, and unless nothing waits, more is refused.
+        Limit of waiting words; beyond it, requests are refused unless the queue is empty.
     """
 
     def __init__(self, executor: Executor, most_words: int) -> None:

@@ -293,7 +293,7 @@ def parse_files(
 
 
 def _check(model: str | Path, runtime: Runtime, request: Request, min_confidence: float | None) -> None:
-    """An error before workers are started, if there is no model, or if it cannot do what is asked; log its warnings."""
+    """Raise an error before workers start if the model is missing or cannot answer the request; log its warnings."""
     _ = ModelFolder(model).config
     Output(min_confidence=min_confidence)
     if request.predict is None and not request.asks_more and min_confidence is None:

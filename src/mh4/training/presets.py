@@ -2,9 +2,8 @@
 
 from typing import Any
 
-# More to learn from every word, and to predict: tags, features, lemmas, from a lower layer, in place of the auxiliary
-# tasks that were published. Every word spelt, embeddings of all words that occur twice. In larger batches, with an
-# average of the weights.
+# Tags, features and lemmas, predicted from a lower layer, replace the published auxiliary tasks. Every word is spelt,
+# words that occur twice have embeddings. Larger batches, averaged weights.
 _RICHER: dict[str, Any] = {
     "tagger_weight": 0.0,
     "analysis_weight": 0.5,

@@ -46,7 +46,7 @@ def segmenter_options(settings: bool | str, perceptron: bool = False) -> str | N
     Raises
     ------
     ValueError
-        An unknown setting, a value that is no number, or settings while `ufal.udpipe` is not installed, or for a
+        An unknown setting, a value that is not a number, or settings while `ufal.udpipe` is not installed, or for a
         perceptron.
     TypeError
         Neither True nor False nor settings.

@@ -210,7 +210,7 @@ class Trainer:
         Raises
         ------
         DivergedError
-            A gradient is no number.
+            A gradient is NaN or infinite.
         """
         while len(self._done) > count:
             step, outcome = self._done.popleft()

@@ -27,8 +27,8 @@ from mh4.data.sentence import Sentence
 
 __all__ = ["ROOT", "UNALIGNED", "Analysis", "align_words", "read_analysis", "require_same_text"]
 
-ROOT = -1  # in place of a head: the root of the sentence
-UNALIGNED = -2  # in place of a gold word: there is none for this system word
+ROOT = -1  # head of a word attached to the root
+UNALIGNED = -2  # for a system word without a gold word
 
 
 @dataclass(eq=False)
@@ -73,7 +73,7 @@ class Analysis:
 def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any", "required"] = "any") -> Analysis:
     """Read a CoNLL-U file, or take sentences, or one: all with trees (several words under the root are fine), or none.
 
-    With ``trees="required"``, none is an error.
+    With ``trees="required"``, a missing tree is an error.
 
     Raises
     ------
@@ -136,7 +136,7 @@ def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, slice | None]]:
         if "-" in word_id:
             first, last = map(int, word_id.split("-"))
             yield number, form, slice(first - 1, last)
-        elif "." not in word_id and int(word_id) > last:  # an empty node is no part of the text
+        elif "." not in word_id and int(word_id) > last:  # empty nodes are not part of the text
             yield number, form, None
 
 

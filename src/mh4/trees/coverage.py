@@ -27,7 +27,7 @@ __all__ = [
     "measure_coverage",
 ]
 
-# Classes for which only the share of sentences is known; there is no decoder that finds the closest tree.
+# Classes without a decoder that finds the closest tree: only the share of sentences is known.
 STRUCTURES: dict[str, Callable[[np.ndarray], bool]] = {
     "planar": is_planar,
     "well-nested, ≤ 1 gap": lambda heads: gap_degree(heads) <= 1 and is_well_nested(heads),

@@ -62,17 +62,17 @@ UNIVERSAL_FEATURES = frozenset((
 
 @guided({})
 def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
-    """Score an analysis, CoNLL-U files, sentences or one, against the gold one of the same text.
+    """Score an analysis against the gold analysis of the same text; both are CoNLL-U files, sentences or one sentence.
 
-    Words, multiword tokens and sentences may be cut differently; words are aligned by their characters
+    Words, multiword tokens and sentences may be segmented differently; words are aligned by their characters
     (`mh4.trees.alignment`). Unlike the shared tasks' scripts, sentences with several words under the root are accepted
     on either side.
 
     Raises
     ------
     DataError
-        A file cannot be read, a sentence in it has no tree (a head is missing, a cycle) while others have, or the files
-        differ in more than spaces; the message says where.
+        A file cannot be read; some but not all of its sentences lack a tree (a head is missing, a cycle); or the texts
+        differ in more than spaces. The message says where.
     """
     return evaluate_pairs(Comparison.of(read_analysis(gold), read_analysis(system)))
 

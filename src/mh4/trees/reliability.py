@@ -120,7 +120,7 @@ def measure_calibration(gold: str | Path, system: str | Path) -> CalibrationRepo
     Raises
     ------
     DataError
-        As `mh4.trees.evaluation.evaluate`; or the file states no confidence, or one that is no probability.
+        As `mh4.trees.evaluation.evaluate`; or the file has no confidences, or one is not a probability.
     """
     gold_side, system_side = read_analysis(gold, "required"), read_analysis(system, "required")
     require_same_text(gold_side, system_side)

@@ -133,11 +133,11 @@ class Evaluation(Guided):
         Unlabelled attachment by distance between head and dependent in words, for each of `LENGTH_BINS`: recall over
         the gold arcs of that length, precision over the system's.
     missing : tuple of str
-        Columns that are "_" everywhere in the system's file, and not in the gold one. What counts them is scored, and
-        says little. Without HEAD in either file, ``scores`` has no metrics of trees, and there are no breakdowns.
+        Columns that are "_" throughout the system's file but not the gold file. Metrics that count them are computed,
+        but say little. If either file lacks HEAD, ``scores`` has no metrics of trees, and there are no breakdowns.
     copied : tuple of str
-        UPOS, XPOS, FEATS and LEMMA, as far as the files have them, if the system's file has every value of all of them
-        right: a parser that was given them does not predict them. Otherwise empty.
+        UPOS, XPOS, FEATS and LEMMA, as far as the files have them, if all of their values are correct, which suggests
+        that the parser was given them; otherwise empty.
     """
 
     scores: dict[str, Score]

@@ -30,16 +30,16 @@ _TIE = 1e-12  # differences that rounding alone makes
 
 @dataclass(frozen=True)
 class Compared:
-    """One of several systems.
+    """Scores of one of several systems.
 
     Attributes
     ----------
     evaluation : Evaluation
     intervals : dict
-        Of F1, in 0…1, for each of `Evaluation.rows`: where it lies with a probability of 95 %.
+        95 % confidence interval of F1, in 0…1, for each of `Evaluation.rows`.
     p_values : dict
-        How likely a difference from the first system's F1 as large as this one is by chance, for each of the rows that
-        both have; empty for the first system.
+        Probability of so large a difference from the first system's F1 by chance, for each row that both have; empty
+        for the first system.
     """
 
     evaluation: Evaluation
@@ -66,11 +66,11 @@ def compare(
     gold
         A CoNLL-U file, or sentences.
     systems
-        The same of each system, by its name.
+        The file or sentences of each system, by name.
     samples
         How many treebanks to draw for each interval, and how many exchanges for each p-value.
     seed
-        Equal seeds give equal results, whatever the other systems are.
+        Equal seeds give equal results, independently of the other systems.
 
     Raises
     ------

@@ -28,7 +28,7 @@ from ..options import (
 bench_app = Commands(help="Measure time and memory of decoding, training and parsing.", no_args_is_help=True)
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON.")]
-RepeatsOption = Annotated[int, typer.Option(min=3, help="Most decodes to time per sentence length.")]
+RepeatsOption = Annotated[int, typer.Option(min=3, help="Maximum number of decodes to time per sentence length.")]
 ModelArgument = Annotated[Path | None, typer.Argument(help="Model folder.", show_default="an untrained model")]
 ParsedArgument = Annotated[Path | None, typer.Argument(help="CoNLL-U file.", show_default="the sample")]
 UntrainedOption = Annotated[DecoderName, typer.Option(help="Decoder of the untrained model.")]
@@ -72,9 +72,9 @@ def bench_decoders(
 def bench_certainty(
     lengths: Annotated[str, typer.Option(help="Sentence lengths in words, separated by commas.")] = "20,40,60,100",
     decoders: Annotated[str, typer.Option(help="Decoders, separated by commas.")] = "mst,eisner,mh3,mh4-two,mh4-hybrid",
-    repeats: Annotated[int, typer.Option(min=3, help="Most times to ask per decoder and length.")] = 31,
+    repeats: Annotated[int, typer.Option(min=3, help="Maximum number of measurements per decoder and length.")] = 31,
     seconds: Annotated[
-        float, typer.Option(min=0, help="Ask no more after this many seconds (and at least three times).")
+        float, typer.Option(min=0, help="Stop measuring after this many seconds (and at least three times).")
     ] = 1.0,
     as_json: JsonOption = False,
 ) -> None:
@@ -117,7 +117,7 @@ def bench_parse(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
     decoder: UntrainedOption = DEFAULT_DECODER,
-    repeats: Annotated[int, typer.Option(min=1, help="Runs, of which the median counts.")] = 3,
+    repeats: Annotated[int, typer.Option(min=1, help="Runs; the median is reported.")] = 3,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
@@ -135,7 +135,7 @@ def bench_text(
     model: ModelArgument = None,
     treebank: ParsedArgument = None,
     decoder: UntrainedOption = DEFAULT_DECODER,
-    copies: Annotated[int, typer.Option(min=1, help="How many copies of the treebank's text to annotate.")] = 8,
+    copies: Annotated[int, typer.Option(min=1, help="Number of copies of the treebank's text to annotate.")] = 8,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
