@@ -131,6 +131,9 @@ def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
     console.print(f"\nThe same tree as a picture: {svg}", highlight=False)
     command = f"mh4 parse {model} --text ARTICLE.txt -o OUTPUT.conllu"
     console.print(f"Parse your own text: {command}", highlight=False)
+    console.print(
+        f"Correct trees in the browser: mh4 serve {model} --open  (pip install 'mh4[serve]')", highlight=False
+    )
 
 
 def _example(gold: Path, parsed: Path) -> Sentence:

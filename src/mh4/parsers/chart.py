@@ -77,7 +77,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         The channels, in their order, are ``decoder.channels``.
         """
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
-        self.network.eval()
+        if self.network.training:
+            self.network.eval()
         with settings_put_aside():
             for indices in self.batches(sentences):
                 encoded = self.encode([sentences[i] for i in indices])

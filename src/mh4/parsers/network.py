@@ -189,7 +189,8 @@ class NetworkParser(Parser, Generic[C, S]):
         """What is asked of sentences; ``note`` is told the scores of each batch, and which of them it holds."""
         answers = Answers([Annotation()] * len(sentences))
         warnings: dict[int, str] = {}
-        self.network.eval()
+        if self.network.training:
+            self.network.eval()
         scored: deque[ScoredBatch] = deque()
         labelled: deque[LabelledBatch] = deque()
 

@@ -99,6 +99,10 @@ class ServedModels:
         """The model of a name, or the default without one; None if there is none."""
         return self._by_name.get(name) if name else self.default
 
+    def in_memory(self, model: ServedModel) -> bool:
+        """Whether its parser need not be loaded."""
+        return model.name in self._loaded
+
     def parser(self, model: ServedModel) -> Parser:
         """The parser of a model, loaded if it is not in memory."""
         with self._lock:

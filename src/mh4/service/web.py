@@ -29,9 +29,10 @@ from .batcher import REQUEST, Batcher, OverloadedError
 from .metrics import Metrics, log_line
 from .openapi import openapi
 from .processing import Asked
-from .served_models import ServedModels
+from .served_models import ServedModel, ServedModels
 
 MOST_BYTES = 4 << 20  # of a body
+FEW = 2000  # characters that are read in less time than it takes to hand them to another thread
 MOST_FIELDS = 100
 MOST_WAITING = 100_000  # words
 RECEIVE_SECONDS = 30
@@ -103,15 +104,14 @@ class Service:
         source = f"{REQUEST}{self._count}"
         try:
             with self._stage("read"):
-                parser = await self._in_thread(self.models.parser, model)
-                asked = await self._in_thread(Asked.of, parameters, parser)
-                sentences = await self._in_thread(asked.read, parser, source)
+                few = len(parameters["data"]) <= FEW and "tokenizer" not in parameters and self.models.in_memory(model)
+                parser, asked, sentences = await self._run(few, self._read, model, parameters, source)
             answers = None
             if asked.request is not None and sentences:
                 with self._stage("parse"):
                     answers = await self.batcher.answer(parser, sentences, asked.request)
             with self._stage("write"):
-                answer = await self._in_thread(lambda: _as_json(asked.write(sentences, answers, model)))
+                answer = await self._run(few, lambda: _as_json(asked.write(sentences, answers, model)))
         except OverloadedError:
             raise HTTPException(
                 503, "too much waits to be parsed; try again soon", {"Retry-After": str(RETRY_SECONDS)}
@@ -176,7 +176,15 @@ class Service:
         yield
         self.metrics.seconds.labels(name).observe(time.perf_counter() - start)
 
-    async def _in_thread(self, function: Any, *arguments: Any) -> Any:
+    def _read(self, model: ServedModel, parameters: Mapping[str, str], source: str) -> Any:
+        parser = self.models.parser(model)
+        asked = Asked.of(parameters, parser)
+        return parser, asked, asked.read(parser, source)
+
+    async def _run(self, at_once: bool, function: Any, *arguments: Any) -> Any:
+        """Call a function: at once if that is quicker than handing it to another thread."""
+        if at_once:
+            return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
     async def _parameters(self, request: Request) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""``mh4 bench``: decoders, certainty, train, parse and text."""
+"""``mh4 bench``: decoders, certainty, train, parse, text and serve."""
 
 import json
 from collections.abc import Callable
@@ -148,6 +148,24 @@ def bench_text(
 
     set_threads(threads)
     _print(measure_text(model, treebank, decoder.value, copies, device.value, threads), as_json, text_table)
+
+
+@bench_app.command(name="serve")
+def bench_serve(
+    model: Annotated[Path, typer.Argument(help="Model folder.")],
+    treebank: ParsedArgument = None,
+    clients: Annotated[str, typer.Option(help="Numbers of clients, separated by commas.")] = "1,8,64,256",
+    seconds: Annotated[float, typer.Option(min=0.1, help="Seconds to measure each number of clients.")] = 10.0,
+    device: DeviceOption = Device.auto,
+    threads: ThreadsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Measure words per second and waiting times of `mh4 serve`, beside those of `parser.parse`."""
+    from .serving import measure_serving, serving_table
+
+    set_threads(threads)
+    counts = _numbers("clients", clients)
+    _print(measure_serving(model, treebank, counts, seconds, device.value, threads), as_json, serving_table)
 
 
 def _print(results: Any, as_json: bool, table: Callable[[Any], Any]) -> None:

@@ -88,6 +88,17 @@ function curve(start, end, baseline, top) {
   );
 }
 
+/** x of the label of an arc: its middle, or the nearest place that no rising part of a higher arc runs through. */
+function labelPlace(start, end, rising, width) {
+  const [left, right] = [Math.min(start, end), Math.max(start, end)];
+  const half = width / 2 + 10;
+  for (const shift of [0, 0.06, -0.06, 0.12, -0.12, 0.18, -0.18, 0.24, -0.24, 0.3, -0.3]) {
+    const x = (left + right) / 2 + shift * (right - left);
+    if (left + half < x && x < right - half && rising.every((other) => Math.abs(x - other) > half)) return x;
+  }
+  return (left + right) / 2;
+}
+
 /**
  * The places of a tree's words and arcs.
  *
@@ -112,7 +123,10 @@ export function layOut(widths, arcs, labelWidth, mirrored) {
     }
     const start = turned(port(arc, arc.head));
     const path = curve(start, end, baseline, top);
-    return { ...arc, crossed: crossed[i], path, end, label_x: (start + end) / 2, label_y: top + 4 };
+    const higher = arcs.filter((other) => levels.get(other.dependent) > levels.get(arc.dependent));
+    const feet = (other) => [other.head, other.dependent].filter((word) => word !== 0).map((word) => turned(port(other, word)));
+    const label_x = labelPlace(start, end, higher.flatMap(feet), labelWidth(arc.label));
+    return { ...arc, crossed: crossed[i], path, end, label_x, label_y: top + 4 };
   });
   return { arcs: places, centres: centres.map(turned), width: Math.ceil(width), baseline };
 }

@@ -1,0 +1,151 @@
+"""Measurements behind ``mh4 bench serve``: words per second and waiting times of many clients at once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+from rich.table import Table
+
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.sample import write_sample
+from mh4.data.sentence import Sentence
+from mh4.parsers.registry import load
+from mh4.parsers.sources import words_alone
+
+PAGE_WORDS = 400  # of a long request
+
+
+def measure_serving(
+    model: Path, treebank: Path | None, clients: Sequence[int], seconds: float, device: str, threads: int | None
+) -> dict[str, Any]:
+    """Ask a server in a process of its own, on the loopback interface, as fast as it answers.
+
+    Each client sends its next request when the last one is answered: the words of one sentence, or of about
+    `PAGE_WORDS`, and compares what comes back with what it has sent.
+
+    Returns
+    -------
+    dict
+        ``parse``: words per second of `Parser.parse` on the same sentences; ``runs``: for each size of requests and
+        number of clients ``words_per_second``, ``p50`` and ``p99`` in milliseconds, ``requests``, and how many
+        answers were ``wrong``.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        sentences = list(words_alone(read_conllu(treebank or write_sample(folder)["dev"])))
+    if not sentences:
+        raise DataError(f"{treebank}: holds no sentences")
+    parser = load(model, device=device, threads=threads)
+    words = sum(map(len, list(parser.parse(sentences, predict="heads"))))
+    start = time.perf_counter()
+    for _ in parser.parse(sentences, predict="heads"):
+        pass
+    parsing = words / (time.perf_counter() - start)
+    del parser
+    with _server(model, device, threads) as port:
+        runs = [
+            {"requests_of": size, "clients": count, **asyncio.run(_load(port, bodies, count, seconds))}
+            for size, bodies in (("sentence", [[one] for one in sentences]), ("page", list(_pages(sentences))))
+            for count in clients
+        ]
+    return {"parse": parsing, "runs": runs}
+
+
+def _pages(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
+    page: list[Sentence] = []
+    for sentence in sentences:
+        page.append(sentence)
+        if sum(map(len, page)) >= PAGE_WORDS:
+            yield page
+            page = []
+    if page:
+        yield page
+
+
+@contextmanager
+def _server(model: Path, device: str, threads: int | None) -> Iterator[int]:
+    """The port of a server that runs meanwhile."""
+    options = ["--device", device, *(["--threads", str(threads)] if threads else [])]
+    command = [sys.executable, "-m", "mh4", "serve", str(model), "--port", "0", *options]
+    with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stderr=log) as process:
+        try:
+            while not (found := re.search(r"http://[^:]+:(\d+)", _content(log))):
+                if process.poll() is not None:
+                    raise DataError(f"the server has ended: {_content(log).strip()}")
+                time.sleep(0.1)
+            yield int(found[1])
+        finally:
+            process.terminate()
+
+
+def _content(log: Any) -> str:
+    log.seek(0)
+    return str(log.read())
+
+
+async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, seconds: float) -> dict[str, Any]:
+    """What some clients measure together within some seconds, after one of warming up."""
+    begin = time.perf_counter() + 1
+    found = await asyncio.gather(*(_client(port, bodies, seed, begin, begin + seconds) for seed in range(clients)))
+    answers = [answer for own in found for answer in own]
+    waits = sorted(wait for wait, _, _ in answers)
+    return {
+        "words_per_second": sum(words for _, words, _ in answers) / seconds,
+        "requests": len(answers),
+        "p50": 1000 * statistics.median(waits),
+        "p99": 1000 * waits[min(len(waits) - 1, int(0.99 * len(waits)))],
+        "wrong": sum(not right for _, _, right in answers),
+    }
+
+
+async def _client(
+    port: int, bodies: Sequence[Sequence[Sentence]], seed: int, begin: float, end: float
+) -> list[tuple[float, int, bool]]:
+    """Seconds, words, and whether it was right, of each answer between two times."""
+    choose = random.Random(seed).choice
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    found = []
+    while (start := time.perf_counter()) < end:
+        sentences = choose(bodies)
+        lines = "".join(" ".join(one.forms) + "\n" for one in sentences)
+        body = urlencode({"data": lines, "input": "horizontal", "parser": "", "output": "horizontal"}).encode()
+        writer.write(
+            b"POST /process HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            + f"Content-Length: {len(body)}\r\n\r\n".encode()
+            + body
+        )
+        header = await reader.readuntil(b"\r\n\r\n")
+        answer = await reader.readexactly(int(re.search(rb"content-length: (\d+)", header)[1]))  # type: ignore[index]
+        seconds = time.perf_counter() - start
+        if start >= begin:
+            right = header.startswith(b"HTTP/1.1 200") and json.loads(answer)["result"] == lines
+            found.append((seconds, sum(map(len, sentences)), right))
+    writer.close()
+    return found
+
+
+def serving_table(results: dict[str, Any]) -> Table:
+    """A row for each size of requests and number of clients."""
+    table = Table(title=f"mh4 serve (parser.parse: {results['parse']:,.0f} words/s)", pad_edge=False)
+    for column in ("requests of a", "clients", "words/s", "of parse", "p50 ms", "p99 ms", "answers", "wrong"):
+        table.add_column(column, justify="left" if column == "requests of a" else "right")
+    for run in results["runs"]:
+        share = f"{run['words_per_second'] / results['parse']:.0%}"
+        waits = (f"{run[name]:.1f}" for name in ("p50", "p99"))
+        numbers = (f"{run[name]:,}" for name in ("requests", "wrong"))
+        speed = f"{run['words_per_second']:,.0f}"
+        table.add_row(run["requests_of"], str(run["clients"]), speed, share, *waits, *numbers)
+    return table
