@@ -32,6 +32,7 @@ OPTIONS = by_name(
         "--predict COLUMN,…": "--tag --tags --parse --lemmas",
         "--decoder NAME": "--parser --algorithm",
         "TRAIN as the argument, --dev DEV": "--train --train-file",
+        "--encoder NAME": "--bert --transformer --pretrained --embeddings",
         "--set learning_rate=VALUE": "--lr --learning-rate",
     }
 )

@@ -70,6 +70,7 @@ SETTINGS = by_name(
     {
         "learning_rate": "lr learn_rate",
         "batch_words, in words": "batch batch_size",
+        "encoder=NAME": "bert transformer pretrained embeddings",
         "epochs": "n_epochs num_epochs n_iter iterations",
         'device="cuda"': "gpu use_gpu",
         'decoder="mst"': "parser algorithm",

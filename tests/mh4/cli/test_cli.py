@@ -63,6 +63,7 @@ def test_every_command_has_help():
         "calibrate",
         "uncertain",
         "draw",
+        "serve",
         "coverage",
         "transform",
         "oracle",
