@@ -34,7 +34,7 @@ def test_the_command_is_understood():
     )
     program, name, *arguments = [*entry, *command]
     assert program == "mh4"
-    typer.main.get_command(app).commands[name].make_context("mh4", arguments)
+    typer.main.get_command(app).commands[name].make_context("mh4", arguments.copy())
     port = arguments[arguments.index("--port") + 1]
     assert f"EXPOSE {port}" in DOCKERFILE
     assert f":{port}/health" in DOCKERFILE
