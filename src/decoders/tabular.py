@@ -54,27 +54,16 @@ NO_COUNTS = Tables(None, None, None, None, None, None)  # type: ignore[arg-type]
 
 
 @njit(nogil=True)
-def _tables_size(m, p, q):
+def _tables(value, m, p, q):
+    """Tables full of a value; each row is padded so that a vector can begin in any column."""
     m_pitch, p_pitch, q_pitch = padded(m + W), padded(p + W), padded(q + W)
-    return (p + q) * m_pitch + (m + p) * p_pitch + (m + q) * q_pitch
-
-
-@njit(nogil=True)
-def _tables(memory, m, p, q):
-    """Six tables in one piece of memory; each row is padded so that a vector can begin in any column."""
-    m_pitch, p_pitch, q_pitch = padded(m + W), padded(p + W), padded(q + W)
-    second = q * m_pitch
-    third = second + m * q_pitch
-    fourth = third + p * m_pitch
-    fifth = fourth + m * p_pitch
-    sixth = fifth + q * q_pitch
     return Tables(
-        memory[:second].reshape(q, m_pitch),
-        memory[second:third].reshape(m, q_pitch),
-        memory[third:fourth].reshape(p, m_pitch),
-        memory[fourth:fifth].reshape(m, p_pitch),
-        memory[fifth:sixth].reshape(q, q_pitch),
-        memory[sixth : sixth + p * p_pitch].reshape(p, p_pitch),
+        np.full((q, m_pitch), value),
+        np.full((m, q_pitch), value),
+        np.full((p, m_pitch), value),
+        np.full((m, p_pitch), value),
+        np.full((q, q_pitch), value),
+        np.full((p, p_pitch), value),
     )
 
 
@@ -201,7 +190,7 @@ def _whole(score):
 
 @njit(nogil=True)
 def _sizes(grammar, string):
-    """Left and right slots, and what `_tables` takes."""
+    """Left and right slots, and the sizes of the tables."""
     left_slots, right_slots = _slots(grammar.left_states, string), _slots(grammar.right_states, string)
     return left_slots, right_slots, string.shape[0], left_slots[-1], right_slots[-1]
 
@@ -210,7 +199,7 @@ def _sizes(grammar, string):
 def inside_score(grammar, string, weights):
     """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments: see `best_score`, unchecked."""
     left_slots, right_slots, m, p, q = _sizes(grammar, string)
-    scores = _tables(np.full(_tables_size(m, p, q), -np.inf, np.float32), m, p, q)
+    scores = _tables(np.float32(-np.inf), m, p, q)
     return _whole(_inside(grammar, string, weights, left_slots, right_slots, scores, NO_COUNTS, 1)[0])
 
 
@@ -218,9 +207,7 @@ def inside_score(grammar, string, weights):
 def inside_count(grammar, string, weights, modulus):
     """`inside_score`, and how many derivations have it, modulo ``modulus`` (≤ `LARGEST_MODULUS`)."""
     left_slots, right_slots, m, p, q = _sizes(grammar, string)
-    size = _tables_size(m, p, q)
-    scores = _tables(np.full(size, -np.inf, np.float32), m, p, q)
-    counts = _tables(np.zeros(size, np.int64), m, p, q)
+    scores, counts = _tables(np.float32(-np.inf), m, p, q), _tables(np.int64(0), m, p, q)
     score, count = _inside(grammar, string, weights, left_slots, right_slots, scores, counts, modulus)
     return _whole(score), count
 

@@ -1,8 +1,10 @@
 """Configurations and gold trees one after the other in flat arrays, as compiled loops take them: the common checks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba import njit
 
 from mh4.decoders.trees import checked_tree
 
@@ -20,12 +22,78 @@ def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.n
     return flat, np.cumsum([0, *map(len, trees)], dtype=np.int64), sentences
 
 
-def check_offsets(stacks: np.ndarray, offsets: np.ndarray, fronts: np.ndarray, sentences: np.ndarray) -> None:
-    """ValueError unless every row r has a stack, ``stacks[offsets[r]:offsets[r + 1]]``, a front and a sentence."""
-    rows = len(fronts)
-    if len(offsets) != rows + 1 or len(sentences) != rows:
-        raise ValueError(
-            f"{rows} fronts need {rows + 1} offsets and {rows} sentences: {len(offsets)}, {len(sentences)}"
+def flat_configurations(
+    configurations: Iterable[tuple[Any, int]],
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs (configuration, sentence) as stacks, offsets, fronts and sentences, for `step_scores_batch`."""
+    pairs = list(configurations)
+    return (
+        np.array([position for configuration, _ in pairs for position in configuration.stack], np.int32),
+        np.cumsum([0, *(len(configuration.stack) for configuration, _ in pairs)], dtype=np.int64),
+        np.array([configuration.front for configuration, _ in pairs], np.int32),
+        np.array([sentence for _, sentence in pairs], np.int64),
+    )
+
+
+class Batch(NamedTuple):
+    """B configurations with a stack, over S sentences: arguments of the kernels."""
+
+    stacks: np.ndarray  # int32 (sum of depths,)
+    offsets: np.ndarray  # int64 (B + 1,): the stack of row r is ``stacks[offsets[r]:offsets[r + 1]]``
+    fronts: np.ndarray  # int32 (B,)
+    sentences: np.ndarray  # int64 (B,)
+    golds: np.ndarray  # int32 (sum of n + 1,)
+    gold_offsets: np.ndarray  # int64 (S + 1,)
+
+    def error(self, row: int, labels: str = "") -> ValueError:
+        """That a row is no configuration of its sentence."""
+        n = self.gold_offsets[self.sentences[row] + 1] - self.gold_offsets[self.sentences[row]] - 1
+        stack = self.stacks[self.offsets[row] : self.offsets[row + 1]].tolist()
+        return ValueError(
+            f"row {row} is no configuration of {n} words: stack {stack}{labels}, "
+            f"remaining input from {self.fronts[row]}"
         )
-    if offsets[0] != 0 or offsets[-1] != len(stacks) or (np.diff(offsets) < 1).any():
+
+
+@njit(cache=True, nogil=True)
+def _first_unsound(batch):
+    """The first row that is no configuration of its sentence, or B."""
+    for row in range(batch.fronts.shape[0]):
+        stack, front = batch.stacks[batch.offsets[row] : batch.offsets[row + 1]], batch.fronts[row]
+        s = batch.sentences[row]
+        n = batch.gold_offsets[s + 1] - batch.gold_offsets[s] - 1
+        if stack[0] != 0 or front <= stack[-1] or front > n + 1:
+            return row
+        for p in range(1, stack.shape[0]):
+            if stack[p] <= stack[p - 1]:
+                return row
+    return batch.fronts.shape[0]
+
+
+def checked_batch(
+    stacks: np.ndarray,
+    offsets: np.ndarray,
+    fronts: np.ndarray,
+    sentences: np.ndarray,
+    golds: Sequence[np.ndarray],
+) -> Batch:
+    """A batch from what `step_scores_batch` takes, which says what is a ValueError."""
+    flat, gold_offsets, sentences = flat_golds(golds, sentences)
+    batch = Batch(
+        np.ascontiguousarray(stacks, np.int32),
+        np.ascontiguousarray(offsets, np.int64),
+        np.ascontiguousarray(fronts, np.int32),
+        sentences,
+        flat,
+        gold_offsets,
+    )
+    rows = len(batch.fronts)
+    if len(batch.offsets) != rows + 1 or len(sentences) != rows:
+        raise ValueError(
+            f"{rows} fronts need {rows + 1} offsets and {rows} sentences: {len(batch.offsets)}, {len(sentences)}"
+        )
+    if batch.offsets[0] != 0 or batch.offsets[-1] != len(batch.stacks) or (np.diff(batch.offsets) < 1).any():
         raise ValueError("offsets must rise from 0 to the length of the stacks")
+    if (row := _first_unsound(batch)) < rows:
+        raise batch.error(row)
+    return batch

@@ -14,8 +14,9 @@ import numpy as np
 from mh4.decoders.closest import closest_tree
 from mh4.transitions.arc_eager import Configuration, NormalizedArcEager
 
+from ..flat_arrays import checked_batch
 from ..optimal_step import OptimalStep
-from .batch import checked_batch, flat_configurations
+from .batch import checked_labels, flat_configurations
 from .grammars import NORMALIZED_GRAMMARS
 from .oracle import fill_scores
 from .static import normalized_computation
@@ -34,10 +35,11 @@ def step_scores_batch(
 
     For shift, left_child, right_child, reduce_left, reduce_right.
     """
-    batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=True)
+    batch = checked_batch(stacks, offsets, fronts, sentences, golds)
+    labels = checked_labels(labels, batch, undecided=True)
     scores = np.empty((len(batch.fronts), len(NormalizedArcEager.transitions)), np.int32)
     grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, np.zeros(len(golds), np.bool_)
-    fill_scores(batch, grammar, True, 0, linear, reduce_correct, scores)
+    fill_scores(batch, labels, grammar, True, 0, linear, reduce_correct, scores)
     return scores
 
 

@@ -25,8 +25,9 @@ from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
 from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
 
+from ..flat_arrays import checked_batch
 from ..optimal_step import OptimalStep
-from .batch import checked_batch, flat_configurations
+from .batch import checked_labels, flat_configurations
 from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
 from .linear import linear_scores, rightmost_descendants
 from .static import projective_computation
@@ -36,7 +37,7 @@ ALGORITHMS = ("exact", "linear")
 
 
 @njit(cache=True, nogil=True)
-def fill_scores(batch, grammar, normalized, policy, linear, reduce_correct, scores):
+def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_correct, scores):
     """Fill the scores of a batch, int32 (B, T); ``linear``, bool (S,), says which gold trees take the linear way."""
     longest = 0
     for c in range(batch.fronts.shape[0]):
@@ -53,7 +54,7 @@ def fill_scores(batch, grammar, normalized, policy, linear, reduce_correct, scor
                 rightmost = rightmost_descendants(gold)
         first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
         stack[:k] = batch.stacks[first : first + k]
-        labels[:k] = batch.labels[first : first + k]
+        labels[:k] = all_labels[first : first + k]
         if linear[s]:
             linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
         else:
@@ -107,13 +108,14 @@ def step_scores_batch(
         For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
     code = _code(policy, algorithm, reduce_correct)
-    batch = checked_batch(stacks, labels, offsets, fronts, sentences, golds, undecided=False)
+    batch = checked_batch(stacks, offsets, fronts, sentences, golds)
+    labels = checked_labels(labels, batch, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
     grammar = UNNORMALIZED_GRAMMARS[reduce_correct].arrays
     linear = np.full(len(golds), algorithm == "linear")
     if algorithm is None and reduce_correct and code != STRICT_REDUCE_BEFORE_SHIFT:
         linear = np.fromiter(map(is_projective, golds), np.bool_, len(golds))
-    fill_scores(batch, grammar, False, code, linear, reduce_correct, scores)
+    fill_scores(batch, labels, grammar, False, code, linear, reduce_correct, scores)
     return scores
 
 

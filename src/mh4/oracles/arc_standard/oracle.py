@@ -16,7 +16,7 @@ for all of them, and found nothing to correct in the tables of the paper.
 computation for a whole sentence, the "static" oracle.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from numba import njit
@@ -26,7 +26,7 @@ from mh4.decoders.trees import is_projective
 from mh4.transitions.arc_standard import POLICIES, TRANSITIONS, Configuration
 from mh4.transitions.arrays.arc_standard import applies, move
 
-from ..flat_arrays import check_offsets, flat_golds
+from ..flat_arrays import checked_batch, flat_configurations
 from ..optimal_step import UNREACHABLE, OptimalStep
 from .cubic import cubic_best_after
 from .projective import best_after
@@ -35,16 +35,6 @@ from .static import projective_computation
 
 ALGORITHMS = ("linear", "quadratic", "critical-cubic", "cubic")
 _LINEAR, _, _CRITICAL_CUBIC, _CUBIC = range(len(ALGORITHMS))
-
-
-@njit(nogil=True)
-def _is_configuration(stack, front, n):
-    if stack.shape[0] == 0 or stack[0] != 0 or front < 1 or front > n + 1:
-        return False
-    for i in range(1, stack.shape[0]):
-        if stack[i] <= stack[i - 1]:
-            return False
-    return stack[-1] < front
 
 
 @njit(nogil=True)
@@ -68,35 +58,19 @@ def _step_scores(stack, front, gold, policy, algorithm, scores):
 
 
 @njit(cache=True, nogil=True)
-def _step_scores_batch(stacks, offsets, fronts, sentences, golds, gold_offsets, policy, algorithms, scores):
-    """Fill scores, int32 (B, 3); the first row that is no configuration, or B."""
-    for row in range(fronts.shape[0]):
-        s = sentences[row]
-        stack = stacks[offsets[row] : offsets[row + 1]]
-        gold = golds[gold_offsets[s] : gold_offsets[s + 1]]
-        if not _is_configuration(stack, fronts[row], gold.shape[0] - 1):
-            return row
-        _step_scores(stack, fronts[row], gold, policy, algorithms[s], scores[row])
-    return fronts.shape[0]
+def _step_scores_batch(batch, policy, algorithms, scores):
+    """Fill scores, int32 (B, 3)."""
+    for row in range(batch.fronts.shape[0]):
+        s = batch.sentences[row]
+        stack = batch.stacks[batch.offsets[row] : batch.offsets[row + 1]]
+        gold = batch.golds[batch.gold_offsets[s] : batch.gold_offsets[s + 1]]
+        _step_scores(stack, batch.fronts[row], gold, policy, algorithms[s], scores[row])
 
 
 def _code(name: str, names: Sequence[str], what: str) -> int:
     if name not in names:
         raise ValueError(f"unknown {what} {name!r}; known: {', '.join(names)}")
     return names.index(name)
-
-
-def flat_configurations(
-    configurations: Iterable[tuple[Configuration, int]],
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Pairs (configuration, sentence) as stacks, offsets, fronts and sentences, for `step_scores_batch`."""
-    pairs = list(configurations)
-    return (
-        np.array([position for configuration, _ in pairs for position in configuration.stack], np.int32),
-        np.cumsum([0, *(len(configuration.stack) for configuration, _ in pairs)], dtype=np.int64),
-        np.array([configuration.front for configuration, _ in pairs], np.int32),
-        np.array([sentence for _, sentence in pairs], np.int64),
-    )
 
 
 def step_scores_batch(
@@ -124,11 +98,7 @@ def step_scores_batch(
     int32 (B, 3)
         For shift, reduce_left and reduce_right. Arcs built before are not counted.
     """
-    stacks, offsets = np.ascontiguousarray(stacks, np.int32), np.ascontiguousarray(offsets, np.int64)
-    fronts = np.ascontiguousarray(fronts, np.int32)
-    flat, gold_offsets, sentences = flat_golds(golds, sentences)
-    check_offsets(stacks, offsets, fronts, sentences)
-    rows = len(fronts)
+    batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     algorithms = np.full(len(golds), _code(algorithm or ALGORITHMS[_LINEAR], ALGORITHMS, "algorithm"), np.int64)
     for s, gold in enumerate(golds):
         if not is_projective(gold):
@@ -136,14 +106,8 @@ def step_scores_batch(
                 raise ValueError(f"the {algorithm} algorithm needs a projective gold tree, use 'cubic': {list(gold)}")
             algorithms[s] = _CUBIC
     code = _code(policy, POLICIES, "policy")
-    scores = np.empty((rows, 3), np.int32)
-    row = _step_scores_batch(stacks, offsets, fronts, sentences, flat, gold_offsets, code, algorithms, scores)
-    if row < rows:
-        stack = stacks[offsets[row] : offsets[row + 1]].tolist()
-        raise ValueError(
-            f"row {row} is no configuration of {len(golds[sentences[row]]) - 1} words: "
-            f"stack {stack}, remaining input from {fronts[row]}"
-        )
+    scores = np.empty((len(batch.fronts), 3), np.int32)
+    _step_scores_batch(batch, code, algorithms, scores)
     return scores
 
 
