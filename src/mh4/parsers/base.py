@@ -185,6 +185,12 @@ class Parser(Loaded, Guided, ABC):
         )
         return replace(answers, errors=dict(sorted(answers.errors.items())))
 
+    def limit_charts(self, most: int) -> None:
+        """Parse a sentence whose chart takes more than ``most`` bytes as one whose chart does not fit into memory.
+
+        Charts grow with the cube of a sentence's length, and the time for them faster. A server bounds both so.
+        """
+
     @property
     def longest(self) -> int:
         """Length in words of the longest sentence that is parsed as a whole."""

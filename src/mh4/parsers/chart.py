@@ -67,6 +67,10 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         self.fallback = Fallback(decoder)
         self.single_root = config.single_root
 
+    def limit_charts(self, most: int) -> None:
+        self.decoder.memory_limit = most
+        self.fallback = Fallback(self.decoder)
+
     def __repr__(self) -> str:
         return f"<ChartParser: {self.config.decoder}>"
 

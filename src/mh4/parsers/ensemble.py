@@ -95,6 +95,10 @@ class EnsembleParser(Parser, kind="ensemble"):
     def longest(self) -> int:
         return min(member.longest for member in self.members)
 
+    def limit_charts(self, most: int) -> None:
+        for member in self.members:
+            member.limit_charts(most)
+
     def __repr__(self) -> str:
         return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
 

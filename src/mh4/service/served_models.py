@@ -15,6 +15,7 @@ from mh4.parsers.base import Parser
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 
+MOST_CHART = 192 << 20  # bytes: some 430 words with mh4-hybrid and 100 with 1ec, which take seconds
 _EXTENSIONS = {
     "confidence": Request(confidence=True),
     "k_best": Request(k_best=2),
@@ -119,6 +120,7 @@ class ServedModels:
             while len(self._loaded) >= self._most:
                 self._loaded.popitem(last=False)
             self._loaded[name] = load(folder, **self._loading)
+            self._loaded[name].limit_charts(MOST_CHART)
         self._loaded.move_to_end(name)
         return self._loaded[name]
 

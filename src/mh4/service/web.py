@@ -34,6 +34,7 @@ from .served_models import ServedModel, ServedModels
 MOST_BYTES = 4 << 20  # of a body
 FEW = 2000  # characters that are read in less time than it takes to hand them to another thread
 MOST_FIELDS = 100
+MOST_HELD = 256 << 20  # bytes of all bodies together
 MOST_WAITING = 100_000  # words
 RECEIVE_SECONDS = 30
 ANSWER_SECONDS = 120
@@ -54,8 +55,9 @@ class Service:
     Parameters
     ----------
     models : ServedModels
-    most_bytes, most_waiting, receive_seconds, answer_seconds
-        Limits: bytes of a body, words that wait, and seconds until a body has come and until an answer has gone.
+    most_bytes, most_held, most_waiting, receive_seconds, answer_seconds
+        Limits: bytes of a body and of all bodies, words that wait, and seconds until a body has come and until an
+        answer has gone.
     log
         Called with what there is to say of each request.
     """
@@ -64,6 +66,7 @@ class Service:
         self,
         models: ServedModels,
         most_bytes: int = MOST_BYTES,
+        most_held: int = MOST_HELD,
         most_waiting: int = MOST_WAITING,
         receive_seconds: float = RECEIVE_SECONDS,
         answer_seconds: float = ANSWER_SECONDS,
@@ -71,14 +74,20 @@ class Service:
     ) -> None:
         self.models = models
         self.most_bytes = most_bytes
+        self.most_held = most_held
         self.receive_seconds = receive_seconds
         self.answer_seconds = answer_seconds
         self.log = log
         self.metrics = Metrics()
         self._count = 0
+        self._held = 0  # bytes of the bodies of all requests under way
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="mh4-read")  # and writers
         self._parsing = ThreadPoolExecutor(1, thread_name_prefix="mh4-parse")
         self.batcher = Batcher(self._parsing, most_waiting)
+
+    def release(self, size: int) -> None:
+        """Forget the bytes of a request that has ended."""
+        self._held -= size
 
     async def list_models(self, request: Request) -> Response:
         """/models"""
@@ -113,9 +122,7 @@ class Service:
             with self._stage("write"):
                 answer = await self._run(few, lambda: _as_json(asked.write(sentences, answers, model)))
         except OverloadedError:
-            raise HTTPException(
-                503, "too much waits to be parsed; try again soon", {"Retry-After": str(RETRY_SECONDS)}
-            ) from None
+            raise _busy() from None
         except (ValueError, TypeError) as error:
             raise HTTPException(400, str(error)) from None
         words = sum(map(len, sentences))
@@ -212,6 +219,10 @@ class Service:
                 if not length.isdigit() or int(length) <= self.most_bytes:
                     async for chunk in request.stream():
                         body += chunk
+                        self._held += len(chunk)
+                        request.state.held += len(chunk)
+                        if self._held > self.most_held:
+                            raise _busy()
                         if len(body) > self.most_bytes:
                             break
                     else:
@@ -257,7 +268,8 @@ class _Watched:
             return
         start, status = time.perf_counter(), GONE
         logged: dict[str, Any] = {}
-        scope.setdefault("state", {})["logged"] = logged
+        state = scope.setdefault("state", {})
+        state |= {"logged": logged, "held": 0}
 
         async def sending(message: Message) -> None:
             nonlocal status
@@ -275,6 +287,7 @@ class _Watched:
             else:
                 raise
         finally:
+            self.service.release(state["held"])
             known = scope["path"] if "endpoint" in scope else "other"
             self.service.metrics.requests.labels(known, status).inc()
             milliseconds = round(1000 * (time.perf_counter() - start), 1)
@@ -308,6 +321,10 @@ class _Watched:
                     answering.cancel()
             with suppress(asyncio.CancelledError):
                 await answering
+
+
+def _busy() -> HTTPException:
+    return HTTPException(503, "too much waits to be parsed; try again soon", {"Retry-After": str(RETRY_SECONDS)})
 
 
 def _fields(text: str, where: str) -> dict[str, str]:

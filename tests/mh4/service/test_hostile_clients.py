@@ -17,7 +17,7 @@ from serving import running
 
 from mh4.data.errors import DataError
 from mh4.parsers.chart import ChartParser
-from mh4.service import server
+from mh4.service import served_models, server
 from mh4.service.served_models import ServedModels
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
@@ -125,6 +125,28 @@ def test_a_full_queue_refuses_and_says_when_to_come_back(models, held):
         held.set()
         assert first.result().status == 200
         assert client.process(LINES, parser="").status == 200
+
+
+def test_all_bodies_together_are_bounded(models, held):
+    with running(models, most_held=2000) as client, ThreadPoolExecutor(2) as pool:
+        first = pool.submit(client.process, LINES, parser="", padding="x" * 1500)
+        assert held.began.wait(10)
+        refused = client.process(LINES, parser="", padding="x" * 1500)
+        assert (refused.status, refused.headers["Retry-After"]) == (503, "2")
+        held.set()
+        assert first.result().status == 200
+        assert client.process(LINES, parser="", padding="x" * 1500).status == 200
+
+
+def test_sentences_that_would_take_too_long_are_parsed_approximately(small_model, monkeypatch):
+    monkeypatch.setattr(served_models, "MOST_CHART", 60_000)
+    with running(ServedModels([f"m={small_model}"])) as client:
+        answer = client.process("a b c\n" + "a " * 40 + "\n", input="horizontal", parser="", confidence="").json
+        (warning,) = answer["warnings"]
+        assert warning.startswith("request 1: sentence 2: ")
+        assert "beam:16, without confidence" in warning
+        assert answer["result"].count("Confidence=") == 2 * 3  # of word and head
+        assert "warnings" not in client.process("a b c\n", input="horizontal", parser="").json
 
 
 def test_who_leaves_frees_the_place(models, held):
