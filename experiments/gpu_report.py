@@ -17,6 +17,7 @@ STAGES = {
     "parsing": "Parsing",
     "accuracy": "Accuracy",
     "jobs": "Several trainings at once",
+    "transformer": "With a transformer of XLM-R-base's size",
 }
 
 
@@ -75,7 +76,18 @@ def _jobs(result: dict[str, Any]) -> str:
     return f"`{result['preset']}`, {len(speeds)} of them {sum(speeds):,.0f} words/s together, {alone}"
 
 
-_LINES = {"parity": _parity, "training": _training, "parsing": _parsing, "accuracy": _accuracy, "jobs": _jobs}
+def _transformer(result: dict[str, Any]) -> str:
+    return "; ".join(f"{name} {_stages(row)}" for name, row in result["ways"].items())
+
+
+_LINES = {
+    "parity": _parity,
+    "training": _training,
+    "parsing": _parsing,
+    "accuracy": _accuracy,
+    "jobs": _jobs,
+    "transformer": _transformer,
+}
 
 
 def write_report(results: Path, page: Path) -> None:

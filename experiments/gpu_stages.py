@@ -24,16 +24,18 @@ from mh4.parsers.model_files import write_json
 from mh4.training.job import TrainingJob
 from mh4.training.presets import PRESETS
 from mh4.training.running import run_training
+from mh4.training.treebanks import read_gold
 
 ROOT = Path(__file__).resolve().parents[1]
 DECODER = "mh4-hybrid"
+TRANSFORMER_BATCH = 2_000  # words
 
 
 @dataclass(frozen=True)
 class Size:
     """How much of everything; ``settings`` are those of networks, ``sentences`` those of the sample.
 
-    ``steps`` are by preset, and precision if it is not fp32.
+    ``steps`` are by preset, and precision if it is not fp32; ``transformer`` are sizes of a BERT.
     """
 
     tests: tuple[str, ...]
@@ -44,6 +46,8 @@ class Size:
     presets: tuple[str, ...]
     settings: Mapping[str, Any]
     sentences: int
+    transformer: Mapping[str, int]
+    transformer_steps: int
 
 
 FULL = Size(
@@ -55,6 +59,14 @@ FULL = Size(
     presets=("balanced", "large"),
     settings={},
     sentences=10_000,
+    transformer={  # XLM-R-base
+        "hidden_size": 768,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 12,
+        "intermediate_size": 3072,
+        "max_position_embeddings": 512,
+    },
+    transformer_steps=40,
 )
 REHEARSAL = Size(
     tests=("tests/mh4/gpu/test_pretend_gpu.py", "-k", "refuses"),
@@ -70,6 +82,8 @@ REHEARSAL = Size(
         "evaluation_steps": 1,
     },
     sentences=30,
+    transformer={},
+    transformer_steps=1,
 )
 
 
@@ -185,12 +199,36 @@ def jobs(setting: Setting) -> dict[str, Any]:
     return {"preset": preset, "alone": together(1)[0], "together": together(size.jobs)}
 
 
+def transformer(setting: Setting) -> dict[str, Any]:
+    """Fine-tuning a transformer with random weights, frozen states, and parsing, in words per second."""
+    sys.path.insert(0, str(ROOT / "tests" / "support"))
+    from tiny_bert import make_bert
+
+    size, (treebank, dev) = setting.size, next(iter(setting.files().values()))
+    encoder = make_bert(setting.work / "bert", (sentence.text for sentence in read_gold(treebank)), **size.transformer)
+    chosen = {**PRESETS["pretrained"], "batch_words": TRANSFORMER_BATCH, **size.settings}
+    chosen |= {"encoder": "transformer", "pretrained": str(encoder), "encoder_layers": 2}
+    ways = {"fine-tuned": {}, "fine-tuned bf16": {"precision": "bf16"}, "frozen": {"encoder_freeze": True}}
+    measured = {}
+    for name, settings in ways.items():
+        with Utilisation() as utilisation:
+            found = time_training(treebank, DECODER, size.transformer_steps, "cuda", None, {**chosen, **settings})
+        measured[name] = {**found, "utilisation": utilisation.mean}
+    config = make_config(ChartConfig, {"decoder": DECODER, **chosen, "max_steps": 1, "evaluation_steps": 1})
+    run_training(TrainingJob(treebank, dev, setting.work / "transformer", config, device="cuda", overwrite=True))
+    with Utilisation() as utilisation:
+        found = time_parsing(setting.work / "transformer", treebank, DECODER, size.repeats, "cuda")
+    measured["parsing"] = {**found, "utilisation": utilisation.mean}
+    return {"ways": measured}
+
+
 STAGES: dict[str, Callable[[Setting], dict[str, Any]]] = {
     "parity": parity,
     "training": training,
     "parsing": parsing,
     "accuracy": accuracy,
     "jobs": jobs,
+    "transformer": transformer,
 }
 
 

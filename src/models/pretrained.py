@@ -70,7 +70,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
         raise UnusableError(f"{folder}: {missing[0]} is missing: the weights are not those of a {config.model_type}")
     table = model.get_input_embeddings().weight.detach()
     _check_vocabulary(folder, tokenizer, config, len(table))
-    longest = _longest(model, tokenizer)
+    longest = _longest(model, config, tokenizer)
     model.set_input_embeddings(nn.Identity())
     weights = {
         key: stored(own, storage) if frozen else own
@@ -78,7 +78,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
         if not key.startswith("pooler.")
     }
     return {
-        SETTINGS: settings_content(_portable(config), longest),
+        SETTINGS: settings_content(_portable(config), longest, tokenizer.unk_token_id or 0),
         TOKENIZER: _portable_tokenizer(tokenizer),
         WEIGHTS: packed_weights(table, weights, storage),
     }
@@ -125,10 +125,10 @@ def _check_vocabulary(folder: Path, tokenizer: Any, config: Any, rows: int) -> N
     raise UnusableError(f"{folder / TOKENIZER}: {problem}: it is the tokenizer of another model")
 
 
-def _longest(model: nn.Module, tokenizer: Any) -> int:
+def _longest(model: nn.Module, config: Any, tokenizer: Any) -> int:
     """Pieces that a model reads at a time at most."""
     places = [own for name, own in model.named_modules() if name.endswith("position_embeddings")]
-    longest = min(int(tokenizer.model_max_length), UNLIMITED)
+    longest = min(int(tokenizer.model_max_length), getattr(config, "max_position_embeddings", None) or UNLIMITED)
     for own in places:
         if isinstance(own, nn.Embedding):  # some count places from that of padding
             longest = min(longest, own.num_embeddings - (0 if own.padding_idx is None else own.padding_idx + 1))

@@ -81,27 +81,30 @@ class Settings:
     Attributes
     ----------
     model : the configuration of the package transformers
+    content : bytes
     longest : int
         Pieces that it reads at a time at most.
+    unknown : int
+        The piece that stands for all others.
     """
 
     def __init__(self, content: bytes) -> None:
         transformers = transformers_module("transformers")
         try:
             data = json.loads(content)
-            self.longest = int(data["longest"])
+            self.longest, self.unknown = int(data["longest"]), int(data["unknown"])
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
             self.model = kind.from_dict(data["config"])
         except Exception as error:  # whatever a configuration finds wrong with its values
             raise FileError(SETTINGS, f"no settings of a transformer: {_line(error)}") from None
-        self._content = content
+        self.content = content
 
     def outline(self) -> nn.Module:
         """The model without its table, and without memory for its weights."""
         transformers = transformers_module("transformers")
         config = self.model
-        # Some models ask for the place of padding in the table; the table itself is ours.
-        config.vocab_size = (getattr(config, "pad_token_id", None) or 0) + 1
+        # Some models ask for the row of padding, which may be the second, in the table; the table itself is ours.
+        config.vocab_size = max(2, (getattr(config, "pad_token_id", None) or 0) + 1)
         for name in vars(config):
             if "dropout" in name and "attention" in name:
                 setattr(config, name, 0.0)
@@ -115,15 +118,10 @@ class Settings:
         made.set_input_embeddings(nn.Identity())  # type: ignore[operator]
         return made
 
-    @property
-    def content(self) -> bytes:
-        """The bytes of ``transformer.json``."""
-        return self._content
 
-
-def settings_content(config: Mapping[str, Any], longest: int) -> bytes:
+def settings_content(config: Mapping[str, Any], longest: int, unknown: int) -> bytes:
     """What `Settings` reads."""
-    return as_json({"config": dict(config), "longest": longest})
+    return as_json({"config": dict(config), "longest": longest, "unknown": unknown})
 
 
 def without_pooler(config: Any) -> dict[str, bool]:

@@ -48,8 +48,8 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         super().__init__(config, files)
         self.config = config
         self.storage = getattr(torch, config.encoder_storage)
-        self.pieces = PieceVocabulary(files[TOKENIZER])
         self.settings = Settings(files[SETTINGS])
+        self.pieces = PieceVocabulary(files[TOKENIZER], self.settings.unknown)
         self.window = min(config.encoder_window, self.settings.longest)
         self.layers = min(config.encoder_layers, self.settings.model.num_hidden_layers + 1)
         self.model = self.settings.outline()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -34,6 +33,13 @@ class WordPieces(NamedTuple):
 class PieceVocabulary:
     """Cuts words into pieces; each word by itself, so that its pieces are the same in every sentence.
 
+    Parameters
+    ----------
+    content
+        Of ``tokenizer.json``.
+    unknown
+        The piece of words that have none, such as those of control characters alone.
+
     Attributes
     ----------
     before, after : int64 (S,)
@@ -42,13 +48,12 @@ class PieceVocabulary:
     Raises
     ------
     FileError
-        The content of ``tokenizer.json`` is not valid.
+        The content is not valid.
     """
 
-    def __init__(self, content: bytes) -> None:
+    def __init__(self, content: bytes, unknown: int) -> None:
         tokenizers = transformers_module("tokenizers")
         try:
-            model = json.loads(content)["model"]
             self._tokenizer = tokenizers.Tokenizer.from_buffer(content)
         except Exception as error:  # the package raises nothing narrower
             raise FileError(TOKENIZER, f"is no tokenizer: {error}") from None
@@ -57,10 +62,7 @@ class PieceVocabulary:
         inner = [place for place, special in enumerate(encoded.special_tokens_mask) if not special] or [0]
         self.before = np.array(encoded.ids[: inner[0]], np.int64)
         self.after = np.array(encoded.ids[inner[-1] + 1 :], np.int64)
-        unknown = model.get("unk_id")
-        if unknown is None and model.get("unk_token") is not None:
-            unknown = self._tokenizer.token_to_id(model["unk_token"])
-        self._unknown = [int(unknown if unknown is not None else encoded.ids[0])]
+        self._unknown = [unknown]
         self._known: dict[str, list[int]] = {}
 
     def __len__(self) -> int:

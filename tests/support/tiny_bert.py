@@ -30,7 +30,7 @@ def make_bert(folder: Path, texts: Iterable[str], seed: int = 1, **settings: int
     tokenizer = make_tokenizer(texts)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
     config = BertConfig(vocab_size=len(tokenizer), max_position_embeddings=40, **{**sizes, **settings})
-    with torch.random.fork_rng():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         BertModel(config).save_pretrained(folder)
     tokenizer.save_pretrained(folder)

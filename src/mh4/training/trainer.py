@@ -159,6 +159,10 @@ class Trainer:
             parts[-1].append(i)
         return parts
 
+    def prepare(self, indices: Sequence[int]) -> list[TrainingBatch]:
+        """What `step` takes of the sentences of a batch."""
+        return [self.collate(part) for part in self.parts(indices)]
+
     def step(self, *parts: TrainingBatch) -> None:
         """One update, together with all workers; the loss, summed over the words of this one's batch, is noted.
 
@@ -250,7 +254,7 @@ class Trainer:
                 share = [indices[k] for k in self.workers.share(lengths)]
                 with self.recent.profile.recording():
                     with stage("collate"):
-                        parts = [self.collate(part) for part in self.parts(share)]
+                        parts = self.prepare(share)
                     with stage("backward"):
                         self.step(*parts)
                 self.recent.words += sum(lengths)

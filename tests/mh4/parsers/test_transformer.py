@@ -11,6 +11,7 @@ from on_gpu import CERTAIN
 from safetensors.torch import load_file, save_file
 from small import ANNOTATING, SMALL_ENCODER, changed, log_of, same_weights, small_config, small_greedy_config, train
 from tiny_bert import make_bert, make_tokenizer
+from transformers import AutoConfig, AutoModel
 
 import mh4
 from mh4.data.errors import DataError
@@ -242,6 +243,41 @@ def test_words_of_a_long_sentence_have_the_states_of_the_window_around_them(bert
         own = states(forms[start : start + 16])[0]
         for word in words:
             torch.testing.assert_close(whole[word], own[word - start], atol=1e-5, rtol=1e-5)
+
+
+def make_other(kind, folder, texts):
+    """Another architecture with random weights, and the model itself."""
+    tokenizer = make_tokenizer(texts)
+    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
+    common = {**sizes, "vocab_size": len(tokenizer), "max_position_embeddings": 40, "pad_token_id": 0}
+    special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
+    relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
+    own = {"electra": {"embedding_size": 8}, "modernbert": special, "deberta-v2": {"type_vocab_size": 0, **relative}}
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(1)
+        model = AutoModel.from_config(AutoConfig.for_model(kind, **common, **own.get(kind, {})))
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+    return model.eval()
+
+
+@torch.no_grad()
+@pytest.mark.parametrize("kind", ["xlm-roberta", "electra", "deberta-v2", "modernbert", "mpnet"])
+def test_states_are_those_of_the_model_in_transformers(kind, texts, small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0])
+    model = make_other(kind, tmp_path, texts)
+    source = new_parser(tmp_path, sentences, encoder_storage="float32").network.encoder.transformer.eval()
+    assert source.settings.longest in (39, 38, 40)  # RoBERTa and MPNet count places from that of padding
+    before, after = [2], [3]
+    for sentence in [own for own in sentences if source.cost(own) <= 34][:2]:
+        batch = source.collate([source.prepare(sentence)])
+        words = [source.pieces.pieces([form]).ids.tolist() for form in sentence.forms]
+        ids = before + [i for own in words for i in own] + after
+        layers = torch.stack(model(torch.tensor([ids]), output_hidden_states=True).hidden_states[-2:], 2)[0]
+        start = 1
+        for own, found in zip(words, source._states(batch), strict=True):
+            torch.testing.assert_close(found, layers[start : start + len(own)].mean(0), atol=1e-5, rtol=1e-4)
+            start += len(own)
 
 
 def test_a_model_without_a_head_gives_its_states_to_the_scorers(bert, small_treebanks, tmp_path):

@@ -67,17 +67,17 @@ def time_training(
         ]
         warm_up = max(1, steps // 10)
         for indices in order[:warm_up]:
-            trainer.step(trainer.collate(indices))
+            trainer.step(*trainer.prepare(indices))
         trainer.settle()
         profile, words = Profile(), 0
         start = time.perf_counter()
         with profile.recording():
             for indices in track(order[warm_up : warm_up + steps], "training"):
                 with stage("collate"):
-                    batch = trainer.collate(indices)
+                    parts = trainer.prepare(indices)
                 with stage("backward"):
-                    trainer.step(batch)
-                words += len(batch.dependent)
+                    trainer.step(*parts)
+                words += sum(len(part.dependent) for part in parts)
             with stage("backward"):
                 trainer.settle()
         seconds = time.perf_counter() - start

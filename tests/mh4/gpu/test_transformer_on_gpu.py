@@ -1,0 +1,72 @@
+"""A pretrained transformer on a GPU does what it does on the CPU."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from on_gpu import certain, trainer_on
+from pretend_gpu import PretendGPU
+from small import SMALL_ENCODER, log_of, small_config, train
+from tiny_bert import make_bert
+
+from mh4.data.conllu import read_conllu
+from mh4.models.transformer_config import TransformerConfig
+from mh4.parsers.registry import load
+from mh4.training.treebanks import read_gold
+
+MOST_WAITS = 3  # a step: for the scores, for what was reported a step ago, and by transformers, which looks at the mask
+
+
+@pytest.fixture(scope="module", params=["fine-tuned", "frozen"])
+def config(request, small_treebanks, tmp_path_factory):
+    texts = [sentence.text for sentence in read_gold(small_treebanks[0])]
+    bert = make_bert(tmp_path_factory.mktemp("bert") / "tiny", texts)
+    sizes = {name: own for name, own in vars(SMALL_ENCODER).items() if name != "kind"}
+    own = {"pretrained": str(bert), "encoder_layers": 2, "encoder_freeze": request.param == "frozen"}
+    return replace(small_config("mst", max_steps=2, evaluation_steps=2), encoder=TransformerConfig(**sizes, **own))
+
+
+def test_trains_and_parses_like_the_cpu(config, gpu, small_treebanks, tmp_path):
+    train(*small_treebanks, tmp_path / "m", config, device="cuda")
+    dev = list(read_conllu(small_treebanks[1]))
+    ours, theirs = (load(tmp_path / "m", device=device).predict(dev) for device in ("cuda", "cpu"))
+    assert [one.tree[0].tolist() for one in ours] == [one.tree[0].tolist() for one in theirs]
+
+
+def test_losses_and_gradients_are_those_of_the_cpu(config, gpu, small_treebanks, tmp_path):
+    losses, gradients = [], []
+    for device in ("cpu", "cuda"):
+        own = certain(replace(config, encoder=replace(config.encoder, encoder_dropout=0.0)))
+        trainer = trainer_on(device, own, small_treebanks, tmp_path)
+        network = trainer.parser.network.train()
+        loss = trainer.batch_loss(trainer.collate(trainer.batches(0)[0]), 0)
+        loss.backward()
+        losses.append(loss.item())
+        gradients.append({name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None})
+    assert losses[1] == pytest.approx(losses[0], rel=gpu.tolerance)
+    for name, gradient in gradients[0].items():
+        size = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(gradients[1][name], gradient, rtol=0, atol=gpu.tolerance * size, msg=name)
+
+
+def test_in_half_precision_it_comes_to_nearly_the_same(config, gpu, small_treebanks, tmp_path):
+    if config.encoder.encoder_freeze:
+        pytest.skip("its states are computed outside of training")
+    logs = []
+    for precision in ("fp32", "bf16"):
+        own = certain(replace(config, training=replace(config.training, precision=precision)))
+        own = replace(own, encoder=replace(own.encoder, encoder_dropout=0.0))
+        train(*small_treebanks, tmp_path / precision, own, device="cuda")
+        logs.append([line["loss"] for line in log_of(tmp_path / precision)])
+    assert logs[0] == pytest.approx(logs[1], rel=0.05)
+
+
+def test_a_step_waits_for_little(config, small_treebanks, tmp_path):
+    with PretendGPU() as gpu:
+        trainer = trainer_on("cuda", config, small_treebanks, tmp_path)
+        first, *others = trainer.batches(0)[:3]
+        trainer.step(*trainer.prepare(first))
+        gpu.waits.clear()
+        for indices in others:
+            trainer.step(*trainer.prepare(indices))
+        assert sum(gpu.waits.values()) <= MOST_WAITS * len(others), gpu.waits
