@@ -1,12 +1,11 @@
 """Sentence boundaries chosen together with the trees, for text without punctuation: an experiment, not a feature.
 
-    python experiments/segmentation.py train TRAIN.conllu DEV.conllu -o got.udpipe
-    python experiments/boundaries.py MODEL DEV.conllu --segmenter got.udpipe
+    python experiments/boundaries.py MODEL DEV.conllu
 
 The best sequence of sentences is the one whose best trees have the highest scores together, with a constant for every
 sentence; dynamic programming over all spans of up to ``--longest`` words finds it. Gold words are given. The constant,
-and what a boundary is worth that the segmenter finds, too, are chosen on the first half of the file; F1 of sentences
-and LAS are those of the second half.
+and what a boundary is worth that the model's segmenter finds, too, are chosen on the first half of the file; F1 of
+sentences and LAS are those of the second half.
 """
 
 from __future__ import annotations
@@ -19,11 +18,11 @@ import numpy as np
 import torch
 
 from mh4.data.conllu import read_conllu
-from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.text import text_of
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.registry import load
+from mh4.parsers.sources import require_segmenter
 from mh4.trees.evaluation import evaluate
 
 CONSTANTS = (-16, -12, -10, -8, -6, -5, -4, -3, -2, -1, 0, 1, 2)
@@ -75,7 +74,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", type=Path, metavar="MODEL")
     parser.add_argument("dev", type=Path, metavar="DEV")
-    parser.add_argument("--segmenter", type=Path, required=True, help="model of UDPipe")
     parser.add_argument("--longest", type=int, default=45, help="words of a span (default: %(default)s)")
     arguments = parser.parse_args()
     torch.set_num_threads(1)
@@ -84,12 +82,12 @@ def main() -> None:
     model = load(arguments.model, device="cpu", threads=1)
     if not isinstance(model, ChartParser):
         raise SystemExit(f"{arguments.model}: no exact parser")
-    segmenter, scores, golds, cuts = Segmenter(arguments.segmenter), [], [], []
+    segmenter, scores, golds, cuts = require_segmenter(model.segmenter), [], [], []
     for half in halves:
         words = [form for sentence in half for form in sentence.forms]
         cut = list(segmenter.cut("".join(text_of(half))))
         if [form for sentence in cut for form in sentence.forms] != words:
-            raise SystemExit(f"{arguments.segmenter}: finds other words than {arguments.dev} has")
+            raise SystemExit(f"{arguments.model}: finds other words than {arguments.dev} has")
         scores.append(span_scores(model, words, arguments.longest))
         golds.append(boundaries_of(half))
         cuts.append(boundaries_of(cut))

@@ -13,11 +13,11 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu
 from mh4.data.files import atomic_output
-from mh4.data.segmenter import Segmenter
 from mh4.data.text import text_of
-from mh4.training.segmenter import train_udpipe
+from mh4.data.udpipe import UDPipeSegmenter
 
 MODEL_SUFFIX = ".udpipe"
 
@@ -30,7 +30,7 @@ def segment_file(model: Path, gold: Path, output: Path) -> Path:
     DataError
         The gold file is no CoNLL-U, or the model is none of UDPipe with a segmenter.
     """
-    segmenter, text = Segmenter(model), "".join(text_of(read_conllu(gold)))
+    segmenter, text = UDPipeSegmenter(model, model.read_bytes()), "".join(text_of(read_conllu(gold)))
     with atomic_output(output) as stream:
         for sentence in segmenter.cut(text):
             stream.write(sentence.to_bytes())

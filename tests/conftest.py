@@ -16,21 +16,25 @@ from hypothesis import settings
 from pretend_gpu import PretendGPU
 from small import ANNOTATING, changed, small_config, train
 
+from mh4.cli.bench.udpipe import train_udpipe
+from mh4.data.document import Document
 from mh4.data.sample import read_sample
-from mh4.training.segmenter import train_segmenter
+from mh4.data.udpipe import UDPIPE_FILE
+from mh4.parsers.checksums import write_file
+from mh4.parsers.segmenter import NeuralSegmenter
+from mh4.training.segmenter import Recipe, train_segmenter
 
 # The first call of a kernel compiles it.
 settings.register_profile("mh4", deadline=None, max_examples=60)
 settings.load_profile("mh4")
 
-QUICK_SEGMENTER = "epochs=1;dimension=16;segment_size=20"
+QUICK_SEGMENTER = Recipe(size=16, hidden=16, epochs=2)
 
 
 @pytest.fixture(autouse=True)
 def _quick_segmenters(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No test trains a segmenter for minutes."""
-    settings = dict(setting.split("=") for setting in QUICK_SEGMENTER.split(";"))
-    monkeypatch.setattr("mh4.training.segmenter.DEFAULTS", settings)
+    """No test trains a segmenter for long."""
+    monkeypatch.setattr("mh4.training.segmenter.RECIPE", QUICK_SEGMENTER)
 
 
 @pytest.fixture(scope="session")
@@ -68,24 +72,48 @@ def gpu(request: pytest.FixtureRequest) -> Iterator[Any]:
         yield pretended
 
 
-@pytest.fixture(scope="session")
-def segmenter(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A segmenter of the sample, briefly trained; it knows contractions."""
-    folder = tmp_path_factory.mktemp("segmenter")
+def _sentences_of_text() -> list[str]:
+    """Sentences of the sample, some with contractions."""
     sentences = read_sample()["train"]
-    contracted = [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
-    (folder / "train.conllu").write_text("".join(sentences[:40] + contracted), encoding="utf-8")
-    path = folder / "segmenter.udpipe"
-    path.write_bytes(train_segmenter(folder / "train.conllu", folder / "train.conllu", QUICK_SEGMENTER))
+    return sentences[:40] + [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
+
+
+@pytest.fixture(scope="session")
+def segmenter() -> NeuralSegmenter:
+    """A segmenter of the sample, briefly trained; it knows contractions."""
+    sentences = Document.from_conllu("".join(_sentences_of_text()))
+    return train_segmenter(
+        sentences, sentences, 1, Recipe(size=16, hidden=16, epochs=15, dropout=0.0, learning_rate=0.02)
+    )
+
+
+@pytest.fixture(scope="session")
+def udpipe_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The same as a model of UDPipe."""
+    folder = tmp_path_factory.mktemp("udpipe")
+    treebank = folder / "train.conllu"
+    treebank.write_text("".join(_sentences_of_text()), encoding="utf-8")
+    path = folder / UDPIPE_FILE
+    path.write_bytes(train_udpipe(treebank, treebank, "epochs=1;dimension=16;segment_size=20"))
     return path
 
 
 @pytest.fixture(scope="session")
-def text_model(small_model: Path, segmenter: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def text_model(small_model: Path, segmenter: NeuralSegmenter, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The small model with a segmenter."""
     folder = tmp_path_factory.mktemp("text") / "model"
     shutil.copytree(small_model, folder)
-    shutil.copy(segmenter, folder / "segmenter.udpipe")
+    for name, content in segmenter.files.items():
+        write_file(folder / name, content)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def older_text_model(small_model: Path, udpipe_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The small model with a segmenter of UDPipe, as older versions trained them."""
+    folder = tmp_path_factory.mktemp("older") / "model"
+    shutil.copytree(small_model, folder)
+    shutil.copy(udpipe_model, folder)
     return folder
 
 

@@ -48,7 +48,7 @@ def workplace(tmp_path_factory):
         folder / "models" / "hu",
         changed(config, analysis_weight=1.0, lemma_weight=1.0),
         device="cpu",
-        segmenter="epochs=1;dimension=16;segment_size=20",
+        segmenter=True,
     )
     return folder
 

@@ -120,7 +120,7 @@ def train(
     resume: bool = False,
     overwrite: bool = False,
     errors: ErrorPolicy = "raise",
-    segmenter: bool | str = True,
+    segmenter: bool = True,
     on_step: Callable[..., None] | None = None,
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
     **settings: Any,
@@ -157,9 +157,8 @@ def train(
         a model.
     errors : {"raise", "skip"} or callable
         What to do with invalid sentences; see `Errors`. The log counts those left out.
-    segmenter : bool or str
-        Also train a segmenter for raw text, beside a network (extra ``mh4[text]``). A string such as
-        ``"epochs=50;dimension=64"`` sets options of UDPipe's tokenizer. Perceptrons have none, since they need tags.
+    segmenter : bool
+        Also train a segmenter for raw text, before the network. Perceptrons have none, since they need tags.
     on_step, on_evaluation : callable, optional
         Called after every minibatch of a network with the `Progress` and the sums since the last evaluation; after
         every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.

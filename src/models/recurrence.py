@@ -20,9 +20,9 @@ from mh4.decoders.lanes import intrinsic
 from .devices import compiled_threads
 from .products import COLUMNS, ROWS, add_tile, load_tile, multiply, multiply_transposed, store_tile
 
-# As fast as fastmath, but sums stay in order: `_sigmoid` rounds by adding and taking away a large number.
+# As fast as fastmath, but sums stay in order: `sigmoid` rounds by adding and taking away a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
-_options: dict[str, Any] = {"nogil": True, "fastmath": set(_FLAGS), "error_model": "numpy"}
+COMPILED: dict[str, Any] = {"nogil": True, "fastmath": set(_FLAGS), "error_model": "numpy"}
 _ROUNDING = np.float32(1.5 * 2**23)  # x + _ROUNDING has the integer closest to x in its lowest bits
 _ONE, _TWO = np.float32(1.0), np.float32(2.0)
 
@@ -52,8 +52,8 @@ def _power_of_two(typing_context, rounded):
     return types.float32(types.float32), generate
 
 
-@njit(inline="always", **_options)
-def _sigmoid(x):
+@njit(inline="always", **COMPILED)
+def sigmoid(x):
     """Within 2e-7; nothing in it keeps a loop from being vectorised, unlike the exp of the C library."""
     y = min(max(x * np.float32(-1.4426950408889634), np.float32(-126.0)), np.float32(126.0))
     rounded = y + _ROUNDING
@@ -68,12 +68,13 @@ def _sigmoid(x):
     return _ONE / (_ONE + p * _power_of_two(rounded))
 
 
-@njit(inline="always", **_options)
-def _tanh(x):
-    return _TWO * _sigmoid(_TWO * x) - _ONE
+@njit(inline="always", **COMPILED)
+def tanh(x):
+    """Within 4e-7."""
+    return _TWO * sigmoid(_TWO * x) - _ONE
 
 
-@njit(**_options)
+@njit(**COMPILED)
 def _add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
     """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
     inner, width = b.shape
@@ -96,7 +97,7 @@ def _add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
                     p[j] += x[k] * y[j]
 
 
-@njit(cache=True, **_options)
+@njit(cache=True, **COMPILED)
 def _run(back, sequences, weight, gates, cells, states):
     """One direction over all sequences; ``weight`` is (H, 4H).
 
@@ -124,11 +125,11 @@ def _run(back, sequences, weight, gates, cells, states):
             cell = cells[rows[r], column : column + H]
             state = states[rows[r], column : column + H]
             for k in range(2 * H):
-                all_gates[k] = _sigmoid(all_gates[k])
+                all_gates[k] = sigmoid(all_gates[k])
             for k in range(H):
-                g[k] = _tanh(g[k])
+                g[k] = tanh(g[k])
             for k in range(H):
-                o[k] = _sigmoid(o[k])
+                o[k] = sigmoid(o[k])
             for k in range(H):
                 cell[k] = i[k] * g[k]
             if t > 0:
@@ -136,10 +137,10 @@ def _run(back, sequences, weight, gates, cells, states):
                 for k in range(H):
                     cell[k] += f[k] * last[k]
             for k in range(H):
-                state[k] = o[k] * _tanh(cell[k])
+                state[k] = o[k] * tanh(cell[k])
 
 
-@njit(cache=True, **_options)
+@njit(cache=True, **COMPILED)
 def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient, gate_gradient, before):
     """Gradient of one direction; ``weight`` is (4H, H).
 
@@ -176,7 +177,7 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
             direct = state_gradient[row, column : column + H]
             from_state, from_cell = later_state[r], later_cell[r]
             for k in range(H):
-                activation = _tanh(cell[k])
+                activation = tanh(cell[k])
                 d_state = direct[k] + from_state[k]
                 d_cell = from_cell[k] + d_state * o[k] * (_ONE - activation * activation)
                 di[k] = d_cell * g[k] * i[k] * (_ONE - i[k])
@@ -189,14 +190,14 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
             _add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
 
 
-@njit(cache=True, parallel=True, **_options)
+@njit(cache=True, parallel=True, **COMPILED)
 def _run_both(sequences, weights, gates, cells, states):
     """`_run` in both directions at once."""
     for back in prange(2):
         _run(back, sequences, weights[back], gates, cells, states)
 
 
-@njit(cache=True, parallel=True, **_options)
+@njit(cache=True, parallel=True, **COMPILED)
 def _run_both_gradients(sequences, weights, gates, cells, states, state_gradient, gate_gradient, before):
     """`_run_gradient` in both directions at once."""
     for back in prange(2):

@@ -32,6 +32,11 @@ class WeightAverage:
         if self.decay:
             torch._foreach_copy_([*self.averages.values()], [*self._weights.values()])
 
+    def settle(self) -> None:
+        """Give the network the averaged weights for good."""
+        if self.decay:
+            torch._foreach_copy_([*self._weights.values()], [*self.averages.values()])
+
     @contextmanager
     def applied(self) -> Iterator[None]:
         """The network has the averaged weights inside, its own again afterwards."""

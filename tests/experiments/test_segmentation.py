@@ -7,13 +7,13 @@ import pytest
 from grid_runs import find_treebank, score_run
 from segmentation import MODEL_SUFFIX, main, segment_file
 
+from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
 from mh4.data.text import text_of
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
-from mh4.training.segmenter import train_udpipe
 
 
 class Chain(Parser):

@@ -31,7 +31,6 @@ GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
 ANNOTATING = "mh4-hybrid"  # also predicts the other columns, and cuts text
 DEMO_ANNOTATION = LossWeights(analysis_weight=0.5, lemma_weight=0.5)
-DEMO_SEGMENTER = "epochs=2;dimension=16;segment_size=20"
 
 
 def train_one(
@@ -43,11 +42,10 @@ def train_one(
     from mh4.parsers.registry import load
     from mh4.training.job import TrainingJob
     from mh4.training.running import run_training
-    from mh4.training.segmenter import segmenter_options
 
     torch.set_num_threads(threads)
     model, parsed = folder / "models" / name, folder / f"test-{name}.conllu"
-    segmenter = DEMO_SEGMENTER if name == ANNOTATING and segmenter_options(True) else False
+    segmenter = name == ANNOTATING
     run_training(
         TrainingJob(files["train"], files["dev"], model, config, threads=threads, overwrite=True, segmenter=segmenter)
     )
@@ -100,10 +98,7 @@ def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
     with atomic_output(text) as stream:
         stream.write("".join(text_of(read_conllu(gold))).encode())
     parser = load(model)
-    if parser.segmenter is None:
-        parser.parse_file(gold, annotated, predict="all", overwrite=True)
-    else:
-        parser.parse_file(text, annotated, format="text")
+    parser.parse_file(text, annotated, format="text")
     scores = evaluate(gold, annotated).scores
     shown = ("Sentences", "Words", "UPOS", "UFeats", "Lemmas", "UAS", "LAS")
     numbers = ", ".join(f"{name} {100 * scores[name].f1:.1f}" for name in shown)

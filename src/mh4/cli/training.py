@@ -124,12 +124,6 @@ PrecisionOption = Annotated[
 SegmenterOption = Annotated[
     bool, typer.Option("--segmenter/--no-segmenter", help="Also train a segmenter for raw text.")
 ]
-SegmenterSettingsOption = Annotated[
-    str,
-    typer.Option(
-        metavar="NAME=VALUE;…", help="For UDPipe's tokenizer, e.g. epochs=50;dimension=64.", show_default="epochs=30"
-    ),
-]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue from the last evaluation.")]
 OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the model in the folder.")]
 
@@ -152,7 +146,6 @@ def train(
     precision: PrecisionOption = None,
     setting: SettingOption = None,
     segmenter: SegmenterOption = True,
-    segmenter_settings: SegmenterSettingsOption = "",
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
     resume: ResumeOption = False,
@@ -170,8 +163,6 @@ def train(
 
     if resume and overwrite:
         raise ValueError("--resume continues what --overwrite would replace; choose one")
-    if segmenter_settings and not segmenter:
-        raise ValueError("--segmenter-settings cannot be used with --no-segmenter")
     if system is not None and (many_roots or loss):
         raise ValueError(f"--{'many-roots' if many_roots else 'loss'} cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
@@ -202,7 +193,7 @@ def train(
         resume=resume,
         overwrite=overwrite,
         errors=error_policy(skip_bad),
-        segmenter=segmenter and (segmenter_settings or True),
+        segmenter=segmenter,
         on_step=display.on_step,
         on_evaluation=display.on_evaluation,
         on_preparation=display.on_preparation,

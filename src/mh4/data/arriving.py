@@ -1,8 +1,9 @@
-"""Standard input as it arrives: somebody may be waiting for the answer to what has come so far."""
+"""Standard input and pipes as they arrive: somebody may be waiting for the answer to what has come so far."""
 
 import io
 import os
 import select
+import stat
 import sys
 from collections.abc import Generator, Iterator
 from typing import BinaryIO, cast
@@ -32,10 +33,13 @@ def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
                 yield sentence
 
 
-def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines of a stream, and `WAITING` when reading would block."""
+def arriving_lines(stream: BinaryIO, longest: int = sys.maxsize) -> Iterator[bytes]:
+    """Yields the lines of a stream, and `WAITING` when reading would block.
+
+    A line of more than ``longest`` bytes comes in pieces of that size.
+    """
     if not _can_be_asked(stream):
-        yield from stream
+        yield from iter(lambda: stream.readline(longest), b"")
         return
     rest = b""
     while True:
@@ -46,17 +50,19 @@ def arriving_lines(stream: BinaryIO) -> Iterator[bytes]:
             break
         *lines, rest = (rest + portion).split(b"\n")
         for line in lines:
-            yield line + b"\n"
+            yield from _cut(line + b"\n", longest)
+        *cut, rest = _cut(rest, longest) or [b""]
+        yield from cut
     if rest:
         yield rest
 
 
+def _cut(line: bytes, longest: int) -> list[bytes]:
+    return [line[i : i + longest] for i in range(0, len(line), longest)]
+
+
 def _can_be_asked(stream: BinaryIO) -> bool:
-    """Whether the system can say if there is more to read: not of what is unpacked or stands in memory."""
-    if stream is not getattr(sys.stdin, "buffer", None) or os.name != "posix":
+    """Whether the system can say if there is more to read: of pipes and terminals, not of what is unpacked."""
+    if os.name != "posix" or not isinstance(stream, io.BufferedReader) or not isinstance(stream.raw, io.FileIO):
         return False
-    try:
-        stream.fileno()
-    except io.UnsupportedOperation:
-        return False
-    return True
+    return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)

@@ -151,12 +151,7 @@ class Sentence(Guided, Sequence[Word]):
                 raise TypeError(f"word {i} of {name} is {form!r}, not a string")
             if problem := value_problem(form, FORM):
                 raise DataError(f"{source}: {name}: word {i} ({quote(form)}) {problem}")
-        n = len(forms)
-        fields = ["_"] * (STRIDE * n + 1)
-        fields[0] = "1"
-        fields[FORM::STRIDE] = forms
-        fields[MISC:-1:STRIDE] = [f"_\n{word}" for word in range(2, n + 1)]
-        return cls._of(fields, np.full(n + 1, -1, np.int32), (), Layout(source, number=number))
+        return cls.of_columns(forms, ["_"] * len(forms), (), Layout(source, number=number))
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:
@@ -181,6 +176,22 @@ class Sentence(Guided, Sequence[Word]):
         lead = block.lead.decode().replace("\ufeff", "")  # sentences may be written in any order
         layout = Layout(source, block.first_line, number, newline, lead, blank, start)
         return cls._of(content.fields, content.heads, content.others, layout)
+
+    @classmethod
+    def of_columns(
+        cls, forms: Sequence[str], misc: Sequence[str], others: Iterable[tuple[int, str]], layout: Layout
+    ) -> Sentence:
+        """The sentence with two columns, every other "_"; ``others`` are lines, each with the words before it.
+
+        Nothing is checked.
+        """
+        n = len(forms)
+        fields = ["_"] * (STRIDE * n + 1)
+        fields[0] = "1"
+        fields[FORM::STRIDE] = forms
+        fields[MISC:-1:STRIDE] = [f"{value}\n{word}" for word, value in enumerate(misc[:-1], start=2)]
+        fields[-1] = misc[-1]
+        return cls._of(fields, np.full(n + 1, -1, np.int32), tuple(others), layout)
 
     # As a sequence of words.
 

@@ -79,7 +79,9 @@ def spans_in_line(forms: Iterable[str], text: str) -> list[tuple[int, int]] | No
         if not text.startswith(form, place):
             place = _WHITE.match(text, place).end()  # type: ignore[union-attr]
             if not text.startswith(form, place):
-                return None
+                form = form.strip()
+                if not text.startswith(form, place):
+                    return None
         spans.append((place, place + len(form)))
         place += len(form)
     return spans

@@ -8,21 +8,24 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import chain
+from itertools import chain, pairwise
+from operator import itemgetter
 from pathlib import Path
-from typing import BinaryIO, NamedTuple
+from typing import NamedTuple
 
 from .arriving import arriving_lines
 from .blocks import WAITING, comment_name
 from .errors import BadFileError, DataError, Errors
 from .files import is_standard_input, open_input, source_name
-from .sentence import Sentence
+from .sentence import Layout, Sentence
 from .spaces import NO_SPACE, Spaced, escaped
 
 PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
 
 _NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
+_UNUSUAL = re.compile(r"[^\S ]|  ")  # white space other than single blanks
 _WHITE = re.compile(r"\s+")
+_UNKNOWN = "\t_" * 7 + "\t"  # the columns between FORM and MISC
 
 
 class Portion(NamedTuple):
@@ -48,23 +51,27 @@ class Portion(NamedTuple):
 
 
 class Span(NamedTuple):
-    """Characters ``start`` up to ``stop`` of a text; the words of a multiword token."""
+    """A token: characters ``start`` up to ``stop`` of a text; the words of a multiword token."""
 
     start: int
     stop: int
     words: tuple[str, ...] = ()
 
 
-def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]:
+def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError | None]:
     """The paragraphs of a text, each as soon as its blank line is read, in memory that does not grow with the text.
 
-    The error of a paragraph that is not UTF-8 or holds NUL goes to ``report``; if that returns, it is left out.
+    ``raws`` are lines, or pieces of long ones; None stands where reading would block, and an error in place of a
+    paragraph that is not UTF-8 or holds NUL.
     """
     lines: list[str] = []
     before, size, begins, line_begins = "", 0, True, True
     start = 0
     problem: DataError | None = None
-    for line in _decoded(iter(lambda: stream.readline(PORTION), b""), source):
+    for line in _decoded(raws, source):
+        if line is None:
+            yield None
+            continue
         if not isinstance(line, str):
             problem = problem or line
             lines.append("")
@@ -83,12 +90,12 @@ def portions(stream: BinaryIO, source: str, report: Errors) -> Iterator[Portion]
             if problem is None:
                 yield Portion("".join(lines), before, begins, blank, start)
             elif blank:
-                report(problem)
+                yield problem
                 problem = None
                 yield Portion("", "", begins, True, start)  # ends what was there before the problem
             lines, before, start, size, begins = [], "", start + size, 0, blank
     if problem is not None:
-        report(problem)
+        yield problem
         lines = []
     if lines or not begins:
         yield Portion("".join(lines), before, begins, True, start)
@@ -120,32 +127,52 @@ def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | N
         first = False
 
 
-def sentence_lines(text: str, tokens: Sequence[Span], stop: int, before: str = "") -> list[str]:
-    """The lines of a sentence of tokens in a text, up to its character ``stop``, every other column "_".
+def sentence_of(
+    text: str,
+    tokens: Sequence[Span],
+    stop: int,
+    before: str,
+    comments: Iterable[str],
+    source: str,
+    number: int,
+    start: int,
+) -> Sentence:
+    """A sentence of tokens in a text, up to its character ``stop``; every other column is "_".
 
-    ``before`` is white space before the first token; the first line is the comment ``# text``.
+    Parameters
+    ----------
+    before
+        White space before the first token.
+    comments
+        Those before ``# text``.
+    source, number, start
+        See `Layout`.
     """
-    lines, plain = [""], []
-    word = 0
-    for i, (start, end, words) in enumerate(tokens):
-        following = tokens[i + 1].start if i + 1 < len(tokens) else stop
-        written = form = text[start:end]
-        gap = text[end:following]
-        misc = [] if gap == " " else ["SpacesAfter=" + escaped(gap)] if gap else [NO_SPACE]
-        if before and i == 0:
-            misc.append("SpacesBefore=" + escaped(before))
-        if _NOT_IN_FORM.search(form):
-            form = _WHITE.sub(" ", form)
-            misc.append("SpacesInToken=" + escaped(written))
-        plain += [form, " "] if gap else [form]
-        last = "|".join(misc) or "_"
-        if words:
-            lines.append(f"{word + 1}-{word + len(words)}\t{form}\t_\t_\t_\t_\t_\t_\t_\t{last}")
-        for part in words or (form,):
-            word += 1
-            lines.append(f"{word}\t{part}\t_\t_\t_\t_\t_\t_\t_\t{'_' if words else last}")
-    lines[0] = "# text = " + "".join(plain).rstrip(" ")
-    return lines
+    first, last = tokens[0].start, tokens[-1].stop
+    written = text[first:last]
+    forms = [text[begin:end] for begin, end, _ in tokens]
+    gaps = [text[here.stop : following.start] for here, following in pairwise(tokens)] + [text[last:stop]]
+    misc = ["_" if gap == " " else "SpacesAfter=" + escaped(gap) if gap else NO_SPACE for gap in gaps]
+    if before:
+        misc[0] = _also(misc[0], "SpacesBefore=" + escaped(before))
+    if _UNUSUAL.search(written):
+        for i, form in enumerate(forms):
+            if _NOT_IN_FORM.search(form):
+                forms[i] = _WHITE.sub(" ", form)
+                misc[i] = _also(misc[i], "SpacesInToken=" + escaped(form))
+        written = "".join(form + " " * bool(gap) for form, gap in zip(forms, gaps, strict=True)).rstrip(" ")
+    others = [(0, comment) for comment in (*comments, "# text = " + written)]
+    for i in [i for i, token in enumerate(tokens) if token.words][::-1]:
+        words = tokens[i].words
+        own = sum(max(1, len(token.words)) for token in tokens[:i])
+        others.append((own, f"{own + 1}-{own + len(words)}\t{forms[i]}{_UNKNOWN}{misc[i]}"))
+        forms[i : i + 1], misc[i : i + 1] = words, ["_"] * len(words)
+    others.sort(key=itemgetter(0))
+    return Sentence.of_columns(forms, misc, others, Layout(source, number=number, start=start))
+
+
+def _also(misc: str, entry: str) -> str:
+    return entry if misc == "_" else f"{misc}|{entry}"
 
 
 def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:

@@ -21,7 +21,6 @@ from mh4.data.document import Document
 from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
-from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
@@ -74,7 +73,7 @@ class Parser(Loaded, Guided, ABC):
         Which relations occur at the root only, or never there.
     spaced_words : bool
         Whether many words of its treebank contain spaces, as in Vietnamese.
-    segmenter : mh4.data.segmenter.SegmenterModel, optional
+    segmenter : mh4.data.segmenter.Segmenter, optional
         Splits text into sentences and words, if the model can.
     meta : dict
         Contents of meta.json: language, treebank, scores on dev, version, command, time; empty for an ensemble.
@@ -149,7 +148,7 @@ class Parser(Loaded, Guided, ABC):
         ValueError
             The model has no segmenter.
         """
-        return Document(self._segmenter.cut(text, source))
+        return Document(require_segmenter(self.segmenter).cut(text, source))
 
     def _document(self, sentences: Iterable[Sentence | Sequence[str]], request: Request) -> Document:
         parsed = self._parse(as_sentences(sentences), request, Errors(), None)
@@ -460,11 +459,7 @@ class Parser(Loaded, Guided, ABC):
     def _cut_text(self, text: str, name: str = "text") -> Iterator[Sentence]:
         if os.path.isfile(text):
             log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
-        return self._segmenter.cut(text, name)
-
-    @cached_property
-    def _segmenter(self) -> Segmenter:
-        return Segmenter(require_segmenter(self.segmenter))
+        return require_segmenter(self.segmenter).cut(text, name)
 
 
 def _check_one_tree(options: Mapping[str, Any]) -> None:

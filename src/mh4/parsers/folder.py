@@ -17,7 +17,8 @@ from torch import Tensor
 
 from mh4.data.errors import DataError
 from mh4.data.files import failure_reason
-from mh4.data.segmenter import SegmenterModel
+from mh4.data.segmenter import Segmenter
+from mh4.data.udpipe import UDPIPE_FILE, UDPipeSegmenter
 from mh4.models.checked import checked
 
 from .calibration import Calibration
@@ -30,7 +31,6 @@ from .model_files import (
     CONFIG,
     LOG,
     META,
-    SEGMENTER,
     STATE,
     VOCABULARY,
     WEIGHTS,
@@ -39,6 +39,7 @@ from .model_files import (
     read_weights,
     write_json,
 )
+from .segmenter import SEGMENTER_FILES, SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, NeuralSegmenter, SegmenterSettings
 from .vocabulary import Vocabulary, without_words
 
 ENCODER = "encoder."  # files of the encoder begin with it
@@ -151,9 +152,16 @@ class ModelFolder:
         return read_object(self / META) if self.has(META) else {}
 
     @cached_property
-    def segmenter(self) -> SegmenterModel | None:
+    def segmenter(self) -> Segmenter | None:
         """The segmenter; None if the model has none."""
-        return SegmenterModel(self / SEGMENTER, read_file(self / SEGMENTER)) if self.has(SEGMENTER) else None
+        if self.has(SEGMENTER_SETTINGS):
+            with self._locating(SEGMENTER_SETTINGS):
+                settings = checked(SegmenterSettings, read_file(self / SEGMENTER_SETTINGS))
+            with self._locating(SEGMENTER_WEIGHTS):
+                return NeuralSegmenter.of_weights(settings, read_file(self / SEGMENTER_WEIGHTS))
+        if self.has(UDPIPE_FILE):
+            return UDPipeSegmenter(self / UDPIPE_FILE, read_file(self / UDPIPE_FILE))
+        return None
 
     @cached_property
     def calibration(self) -> Calibration | None:
@@ -171,12 +179,13 @@ class ModelFolder:
         write_json(self / VOCABULARY, asdict(vocabulary))
         write_json(self / CONFIG, as_dict(config))  # the last one: where it is, there is a model
 
-    def write_origin(self, meta: Mapping[str, Any], segmenter: SegmenterModel | None) -> None:
+    def write_origin(self, meta: Mapping[str, Any], segmenter: Segmenter | None) -> None:
         """Write what was trained beside the parser, and where it comes from, if there are such."""
         if meta:
             write_json(self / META, dict(meta))
         if segmenter is not None:
-            write_file(self / SEGMENTER, segmenter.content)
+            for name, content in segmenter.files.items():
+                write_file(self / name, content)
 
     @contextmanager
     def replaced(self, overwrite: bool) -> Iterator[Self]:
@@ -193,7 +202,7 @@ class ModelFolder:
             raise DataError(f"{self}: no model can be written here: {failure_reason(error)}") from None
         try:
             yield type(self)(place)
-            known = (CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION)
+            known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
             remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
             for written in sorted(place.iterdir(), key=lambda path: path.name == CONFIG):  # where it is, is a model
                 os.replace(written, self / written.name)

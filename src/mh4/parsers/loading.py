@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from mh4.data.errors import DataError
 from mh4.data.guesses import LOADING, guided
-from mh4.data.segmenter import SegmenterModel
+from mh4.data.segmenter import Segmenter
 
 from .folder import ModelFolder
 from .runtime import Runtime, check_combination
@@ -16,7 +16,7 @@ from .runtime import Runtime, check_combination
 class Loaded:
     """Base of loadable classes; each is registered for a ``kind`` of configuration."""
 
-    segmenter: SegmenterModel | None = None
+    segmenter: Segmenter | None = None
 
     _kinds: ClassVar[dict[str, type[Any]]] = {}  # classes by the kind of their configuration
 

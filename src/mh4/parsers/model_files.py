@@ -18,11 +18,10 @@ from mh4.models.devices import HostCopy
 
 from .checksums import read_file, write_file
 
-CONFIG, VOCABULARY, WEIGHTS, SEGMENTER, META, STATE, LOG, CALIBRATION = (
+CONFIG, VOCABULARY, WEIGHTS, META, STATE, LOG, CALIBRATION = (
     "config.json",
     "vocab.json",
     "weights.safetensors",
-    "segmenter.udpipe",
     "meta.json",
     "training.safetensors",
     "log.jsonl",

@@ -10,10 +10,9 @@ from typing import Any
 
 from mh4.data.arriving import read_arriving
 from mh4.data.conllu import read_conllu
-from mh4.data.cutting import cut_file
 from mh4.data.errors import DataError, Errors, quote
-from mh4.data.files import is_standard_input
-from mh4.data.segmenter import SegmenterModel
+from mh4.data.files import is_descriptor, is_standard_input, open_input, source_name
+from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
@@ -35,13 +34,13 @@ def check_format(name: str) -> None:
         raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
 
 
-def read_file(path: str | Path, form: str, report: Errors, segmenter: SegmenterModel | None) -> Sentences:
+def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter | None) -> Sentences:
     """The sentences of a file in one of `FORMATS`, or of standard input (``-``).
 
     None stands where nothing more has come for a moment: what is there should be parsed now.
     """
     if form == "text":
-        return cut_file(require_segmenter(segmenter), path, report)
+        return _cut_file(require_segmenter(segmenter), path, report)
     if form != "conllu":
         return read_words(path, form, report)
     words = path.split() if isinstance(path, str) else [path]
@@ -53,11 +52,19 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: SegmenterM
     return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
 
 
-def require_segmenter(segmenter: SegmenterModel | None) -> SegmenterModel:
+def _cut_file(segmenter: Segmenter, path: str | Path, report: Errors) -> Generator[Sentence | None, None, None]:
+    """The sentences of a text; its document has the name of the file, if that is its own."""
+    stem = "" if is_descriptor(path) else Path(path).name.partition(".")[0]
+    document = "".join(character if character.isprintable() else "_" for character in stem)
+    with open_input(path) as stream:
+        yield from segmenter.cut_stream(stream, source_name(path), report, document)
+
+
+def require_segmenter(segmenter: Segmenter | None) -> Segmenter:
     """The segmenter of a model; a ValueError if it has none."""
     if segmenter is None:
         raise ValueError(
-            "the model cannot cut text: it has no segmenter.udpipe (train one with mh4[text] installed, or give words: "
+            "the model cannot cut text: it has no segmenter (train it with one, or give words: "
             'parser([…]), CoNLL-U, format="horizontal")'
         )
     return segmenter

@@ -20,9 +20,10 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
 from mh4.parsers.definition import Definition
 from mh4.parsers.folder import ModelFolder
-from mh4.parsers.model_files import CALIBRATION, CONFIG, LOG, SEGMENTER, STATE
+from mh4.parsers.model_files import CALIBRATION, CONFIG, LOG, STATE
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.registry import new_parser
+from mh4.parsers.segmenter import SEGMENTER_FILES
 from mh4.parsers.vocabulary import Vocabulary
 
 from .calibrating import calibrate_best
@@ -54,13 +55,18 @@ class Fitter(ABC):
         """Whether this process writes files and reports."""
         return True
 
+    @property
+    @abstractmethod
+    def seed(self) -> int:
+        """The seed of what is drawn at random."""
+
     @abstractmethod
     def read(self) -> Treebanks:
         """The gold trees of train and dev."""
 
     @abstractmethod
-    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, str | None]:
-        """Get ready to train; returns the folder, and the options of the segmenter if one is to be trained."""
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
+        """Get ready to train; returns the folder, and whether a segmenter is to be trained first."""
 
     @abstractmethod
     def fit(self) -> Progress:
@@ -76,14 +82,18 @@ class PerceptronFitter(Fitter):
         self.job = job
         self.config = cast(PerceptronConfig, job.config)
 
+    @property
+    def seed(self) -> int:
+        return self.config.seed
+
     def read(self) -> Treebanks:
         job = self.job
         return (job.train, read_gold(job.train, job.errors)), (job.dev, read_gold(job.dev, job.errors))
 
-    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, None]:
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
         self.treebanks, self.report = treebanks, report
         self.place = TrainingFolder(self.job.folder, OF_A_MODEL, goes_on=False)
-        return self.place, None
+        return self.place, False
 
     def fit(self) -> Progress:
         (_, train), (_, dev) = self.treebanks
@@ -122,13 +132,17 @@ class NetworkFitter(Fitter):
     def lead(self) -> bool:
         return self.workers.lead
 
+    @property
+    def seed(self) -> int:
+        return self.config.training.seed
+
     def read(self) -> Treebanks:
         job = self.job
         trees: Trees = "partial" if isinstance(self.config, ChartConfig) else "required"
         train = without_ids(read_gold(job.train, job.errors, trees), job.train)
         return (job.train, train), (job.dev, read_gold(job.dev, job.errors))
 
-    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, str | None]:
+    def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
         job, config, folder, workers = self.job, self.config, self.job.folder, self.workers
         (_, train), (_, self.dev) = treebanks
         try:
@@ -145,9 +159,8 @@ class NetworkFitter(Fitter):
         continues = resumes and (folder / STATE).exists()
         self.parser.threads = job.threads or workers.threads
         self.stack.enter_context(deterministic(self.parser.device))
-        segmenter = None if not self.lead or (resumes and (folder / SEGMENTER).exists()) else job.segmenter_options
-        wanted = {SEGMENTER} if segmenter else set()
-        wanted |= {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
+        there = resumes and any((folder / name).exists() for name in SEGMENTER_FILES)
+        wanted = {CALIBRATION} if isinstance(self.parser, ChartParser) else set()
         define = partial(ModelFolder(folder).write_definition, *self.parser.definition)
         outdated = () if continues else (STATE, LOG) if resumes else OF_A_MODEL
         place = TrainingFolder(folder, outdated, None if continues else define, wanted)
@@ -158,7 +171,7 @@ class NetworkFitter(Fitter):
             self.trainer.resume()
             if self.lead:
                 define()  # limits may be others now
-        return place, segmenter
+        return place, self.lead and job.segmenter and not there
 
     def fit(self) -> Progress:
         progress = self.trainer.run()

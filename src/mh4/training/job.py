@@ -5,7 +5,6 @@ from __future__ import annotations
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
 from mh4.parsers.model_files import named_folder
 
 from .schedule import Progress
-from .segmenter import segmenter_options
 
 
 @dataclass(frozen=True)
@@ -50,7 +48,7 @@ class TrainingJob:
     resume: bool = False
     overwrite: bool = False
     errors: ErrorPolicy = "raise"
-    segmenter: bool | str = False
+    segmenter: bool = False
     on_step: Callable[[Progress, Any], None] | None = None
     on_evaluation: Callable[[dict[str, Any]], None] | None = None
     on_preparation: Callable[[int, int], None] | None = None
@@ -65,18 +63,13 @@ class TrainingJob:
         named_folder(self.output)
         check_flag("resume", self.resume)
         check_flag("overwrite", self.overwrite)
+        check_flag("segmenter", self.segmenter)
         check_device(self.device)
         if self.threads is not None:
             check_number("threads", self.threads)
         Errors(self.errors)
         if self.resume and isinstance(self.config, PerceptronConfig):
             raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
-        _ = self.segmenter_options  # an error now, not when everything is trained
-
-    @cached_property
-    def segmenter_options(self) -> str | None:
-        """What UDPipe is told, if a segmenter is trained."""
-        return segmenter_options(self.segmenter, isinstance(self.config, PerceptronConfig))
 
     @property
     def folder(self) -> Path:

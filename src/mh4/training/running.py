@@ -13,7 +13,7 @@ from .job import TrainingJob
 from .origin import noting_origin
 from .ownership import sole_owner
 from .schedule import Progress
-from .segmenter import segmenter_beside
+from .segmenter import train_segmenter
 
 
 def run_training(job: TrainingJob) -> Progress:
@@ -41,6 +41,9 @@ def run_training(job: TrainingJob) -> Progress:
             raise DataError(f"{folder}: holds a model already ({how} with overwrite=True)")
         treebanks = fitter.read()
         report = noting_origin(folder, *treebanks, job.on_evaluation) if fitter.lead else None
-        place, segmenter = fitter.prepare(treebanks, report)
-        with place.noted(), segmenter_beside(folder, *treebanks, segmenter):
+        place, needs_segmenter = fitter.prepare(treebanks, report)
+        with place.noted():
+            if needs_segmenter:
+                (_, train), (_, dev) = treebanks
+                place.keep(train_segmenter(train, dev, fitter.seed).files)
             return fitter.fit()

@@ -1,204 +1,247 @@
-"""Training the segmenter of a model in a process of its own, beside the parser's."""
+"""Training the segmenter of a model on the text of its treebank, before the parser."""
 
 from __future__ import annotations
 
 import logging
-import os
-import re
-import signal
-import subprocess
-import sys
-import tempfile
-import threading
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
-from typing import IO, Any
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import NamedTuple
 
-from mh4.data.conllu import read_conllu, write_conllu
-from mh4.data.errors import DataError, Errors, require
-from mh4.data.segmenter import EXTRA
-from mh4.parsers.checksums import write_file
-from mh4.parsers.model_files import SEGMENTER
+import numpy as np
+import torch
+from torch import Tensor, nn
 
-from .origin import Treebank
+from mh4.data.sentence import Sentence
+from mh4.models.atoms import FEATURES
+from mh4.models.randomness import Initial, Random, Randomness
+from mh4.models.segmenter import SegmenterNetwork
+from mh4.models.weight_average import WeightAverage
+from mh4.parsers.multiword import MultiwordTokens
+from mh4.parsers.segmenter import CUT_PLACES, CUT_RUNS, HASHES, AtomReader, Ends, NeuralSegmenter, SegmenterSettings
+
+from .segmentation import GoldText, cut_runs, gold_text
 
 log = logging.getLogger("mh4")
 
-# Of `udpipe --tokenizer`; more than 30 epochs hardly change what is found on dev.
-DEFAULTS = {"epochs": "30"}
-NAMES = (
-    *("epochs", "dimension", "batch_size", "segment_size", "learning_rate", "learning_rate_final", "dropout"),
-    *("early_stopping", "tokenize_url", "allow_spaces"),
-)
 _PAUSE = 10  # seconds between two lines about the progress
-_TOTAL = re.compile(r"\bepochs=(\d+)")
-_EPOCH = re.compile(r"Epoch (\d+),.*heldout tokens:.*/([\d.]+)%, sentences:.*/([\d.]+)%")
-_FAILED = "failed: "
+_ODDS = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)  # that are tried
 
 
-def segmenter_options(settings: bool | str, perceptron: bool = False) -> str | None:
-    """What UDPipe is told: the defaults (True), changed by ``NAME=VALUE;…``; None for no segmenter (False).
+@dataclass(frozen=True)
+class Recipe:
+    """How a segmenter is trained.
 
-    A perceptron gets none: it needs the tags of its words, which text has not.
-
-    Raises
-    ------
-    ValueError
-        An unknown setting, a value that is not a number, or settings while `ufal.udpipe` is not installed, or for a
-        perceptron.
-    TypeError
-        Neither True nor False nor settings.
-    """
-    if not isinstance(settings, bool | str):
-        raise TypeError(f'segmenter must be True, False or settings such as "epochs=50"; got {settings!r}')
-    if perceptron and isinstance(settings, str):
-        raise ValueError(
-            "a perceptron cannot parse text, which has no tags; it gets no segmenter, and no settings of one"
-        )
-    if settings is False or perceptron:
-        return None
-    chosen = DEFAULTS.copy()
-    for pair in filter(None, settings.split(";") if isinstance(settings, str) else ()):
-        name, _, value = (part.strip() for part in pair.partition("="))
-        if name not in NAMES:
-            raise ValueError(
-                f"unknown setting {name!r} of the segmenter; known: {', '.join(NAMES)} (segmenter=False trains none)"
-            )
-        if not re.fullmatch(r"\d*\.?\d+", value):
-            raise ValueError(f"{name} of the segmenter must be a number, not {value!r}")
-        chosen[name] = value
-    try:
-        require("ufal.udpipe", EXTRA)
-    except ValueError as error:
-        if settings is not True:
-            raise
-        log.warning("the model will not cut text: %s", error)
-        return None
-    return ";".join(f"{name}={value}" for name, value in chosen.items())
-
-
-@contextmanager
-def segmenter_beside(folder: Path, train: Treebank, dev: Treebank, options: str | None) -> Iterator[None]:
-    """Train a segmenter while the block trains the parser, and write it into the folder when both are done.
-
-    A failure of the segmenter is logged at once and leaves the model without one; when the block raises, it ends, too.
-    The treebanks are those of the parser, with the sentences that were read from them.
-    """
-    if options is None:
-        yield
-        return
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    with _readable(train) as train_file, _readable(dev) as dev_file, tempfile.TemporaryFile() as result:
-        program = [sys.executable, "-P", "-m", __name__, str(train_file), str(dev_file), options]
-        process = subprocess.Popen(
-            program, stdin=subprocess.DEVNULL, stdout=result, stderr=subprocess.PIPE, env=environment
-        )
-        assert process.stderr is not None
-        follower = threading.Thread(target=_follow, args=(process.stderr,), daemon=True)
-        follower.start()
-        try:
-            yield
-            if process.poll() is None:
-                log.info("the parser is trained; waiting for the segmenter")
-            process.wait()
-        finally:
-            process.kill()
-            process.wait()
-            follower.join()
-            process.stderr.close()
-        if process.returncode == 0:
-            result.seek(0)
-            write_file(folder / SEGMENTER, result.read())
-
-
-@contextmanager
-def _readable(treebank: Treebank) -> Iterator[str | Path]:
-    """A file that can be read once more: of standard input and of pipes, a copy of what came."""
-    path, sentences = treebank
-    if os.path.isfile(path):
-        yield path
-        return
-    with tempfile.TemporaryDirectory(prefix="mh4-") as folder:
-        copy = Path(folder) / "treebank.conllu"
-        write_conllu(sentences, copy)
-        yield copy
-
-
-def _follow(lines: IO[bytes]) -> None:
-    """Log how the training goes."""
-    total, shown, message = "?", time.monotonic(), ""
-    for raw in lines:
-        line = raw.decode(errors="replace").strip()
-        if found := _TOTAL.search(line):
-            total = found[1]
-        elif found := _EPOCH.match(line):
-            message = f"segmenter: epoch {found[1]} of {total}, dev tokens {found[2]}, sentences {found[3]}"
-            if time.monotonic() >= shown + _PAUSE and found[1] != total:
-                shown = time.monotonic()
-                log.info("%s", message)
-        elif line.startswith(_FAILED):
-            log.warning("the model will not cut text: training the segmenter %s", line)
-            return
-    if message:
-        log.info("%s", message)
-
-
-def train_segmenter(train: str | Path, dev: str | Path, options: str) -> bytes:
-    """A model of UDPipe that cuts text, the best one on ``dev``; see `train_udpipe`."""
-    return train_udpipe(train, dev, options)
-
-
-def train_udpipe(
-    train: str | Path, dev: str | Path, tokenizer: str, tagger: str | None = None, parser: str | None = None
-) -> bytes:
-    """A model of UDPipe; its progress goes to the system's stderr.
-
-    Parameters
+    Attributes
     ----------
-    train, dev
-        CoNLL-U files; sentences that are not valid are left out.
-    tokenizer, tagger, parser
-        Options of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
-
-    Raises
-    ------
-    DataError
-        What UDPipe makes of the files or the options.
+    size, hidden, layers, dropout
+        See `SegmenterNetwork`.
+    min_count
+        How often training must have a feature, for it to have a vector of its own.
+    unknown, all_unknown
+        Probabilities that a feature, and that all features of an atom that name its letters, are taken for unknown.
+    column_weight
+        Weight of the loss of each column of the treebank that is learnt along.
+    window, batch
+        Atoms of a window, and windows of a batch; fewer in a small treebank, which has ``min_batches`` at least.
+    epochs, most_atoms
+        Passes over the treebank; fewer over a large one, so that no more atoms are seen.
+    learning_rate, warmup
+        At its highest, after so many steps; it falls to 0 in a line.
+    average
+        What the moving average of the weights keeps at each step.
     """
-    udpipe = require("ufal.udpipe", EXTRA)
-    error = udpipe.ProcessingError()
 
-    def read(path: str | Path) -> Any:
-        reader, sentences = udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentences()
-        for sentence in read_conllu(path, errors=Errors(lambda error: None)):
-            reader.setText(sentence.to_conllu())
-            reader.nextSentence(read := udpipe.Sentence(), error)
-            if error.occurred():
-                raise DataError(f"{path}: {sentence.name}: {error.message}")
-            sentences.append(read)
-        return sentences
-
-    none = udpipe.Trainer.NONE
-    options = (tokenizer, none if tagger is None else tagger, none if parser is None else parser)
-    model = udpipe.Trainer.train("morphodita_parsito", read(train), read(dev), *options, error)
-    if error.occurred():
-        raise DataError(f"{train}: {error.message}")
-    return model
+    size: int = 64
+    hidden: int = 96
+    layers: int = 1
+    dropout: float = 0.33
+    min_count: int = 2
+    unknown: float = 0.1
+    all_unknown: float = 0.15
+    column_weight: float = 0.3
+    window: int = 64
+    batch: int = 24
+    min_batches: int = 10
+    epochs: int = 30
+    most_atoms: int = 4_000_000
+    learning_rate: float = 0.005
+    warmup: int = 20
+    average: float = 0.99
 
 
-if __name__ == "__main__":
-    if hasattr(signal, "SIGPIPE"):
-        signal.signal(
-            signal.SIGPIPE, signal.SIG_DFL
-        )  # if the parser's process is killed, the next epoch's line ends this
-    if hasattr(os, "nice"):
-        os.nice(10)  # the parser goes first
-    try:
-        sys.stdout.buffer.write(train_segmenter(*sys.argv[1:4]))
-    except (ValueError, OSError) as error:
-        print(f"{_FAILED}{error}", file=sys.stderr)  # noqa: T201
-        raise SystemExit(1) from None
-    except KeyboardInterrupt:
-        raise SystemExit(130) from None
+RECIPE = Recipe()
+# Those that name the letters of an atom.
+_LETTERS = [FEATURES.index(name) for name in ("lowered", "exact", "with_previous", "with_next", "unit")]
+_GENTLE = (0.9, 0.99)  # decay of Adam's averages
+_MAX_NORM = 1.0
+
+
+class Examples(NamedTuple):
+    """A atoms of P paragraphs to learn from.
+
+    Attributes
+    ----------
+    ids : int32 (A, F)
+    targets : float32 (A, 3)
+    columns : int64 (A, K), -1 where nothing is learnt
+    counts : int64 (P,), atoms of each paragraph
+    """
+
+    ids: np.ndarray
+    targets: np.ndarray
+    columns: np.ndarray
+    counts: np.ndarray
+
+    @classmethod
+    def of(cls, reader: AtomReader, gold: GoldText) -> Examples:
+        """Those of gold text."""
+        atoms, ids = reader(gold.paragraphs)
+        token = np.searchsorted(gold.stops, atoms.stops)  # the one that the atom ends, if it ends one
+        token[token == len(gold.stops)] = 0
+        ends = gold.stops[token] == atoms.stops
+        targets = np.stack([ends, ends & gold.ends_sentence[token], ends & gold.several[token]], axis=1)
+        columns = np.where(ends[:, None], gold.values[token], -1)
+        return cls(ids, targets.astype(np.float32), columns, atoms.counts)
+
+
+def train_segmenter(
+    train: Sequence[Sentence], dev: Sequence[Sentence], seed: int, recipe: Recipe | None = None
+) -> NeuralSegmenter:
+    """A segmenter of the text that sentences come from; ``dev`` decides from which odds on tokens and sentences end.
+
+    A seed, from 0 to 2⁶³ − 1, makes one segmenter on one kind of processor.
+    """
+    recipe = recipe or RECIPE
+    start = time.monotonic()
+    gold = gold_text(train)
+    lone_scripts, cuts = cut_runs(gold)
+    arrays = {
+        CUT_RUNS: np.array(list(cuts), np.uint64).view(np.int64),
+        CUT_PLACES: np.array(list(cuts.values()), np.int64),
+        HASHES: np.zeros(0, np.int64),
+    }
+    _, hashes = AtomReader(lone_scripts, arrays).atoms(gold.paragraphs)
+    features, counts = np.unique(hashes, return_counts=True)
+    arrays[HASHES] = features[counts >= recipe.min_count].view(np.int64)
+    reader = AtomReader(lone_scripts, arrays)
+    examples = Examples.of(reader, gold)
+    randomness = Randomness(seed)
+    with Initial(randomness):
+        network = SegmenterNetwork(
+            reader.vectors, recipe.size, recipe.hidden, recipe.layers, recipe.dropout, gold.classes
+        )
+    for module in network.modules():
+        if isinstance(module, Random):
+            module.randomness = randomness
+    _fit(network, examples, recipe, np.random.default_rng(seed))
+    settings = SegmenterSettings(1, 0.0, 0.0, gold.spaces_in_words, lone_scripts, MultiwordTokens.learn(gold.multiword))
+    segmenter, tokens, sentences = _with_best_odds(
+        NeuralSegmenter(settings, arrays | network.weights()), gold_text(dev)
+    )
+    seconds = time.monotonic() - start
+    log.info("segmenter: dev tokens %.2f, sentences %.2f, after %.0f s", 100 * tokens, 100 * sentences, seconds)
+    return segmenter
+
+
+def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np.random.Generator) -> None:
+    """Train; the network has the average of its weights in the end."""
+    optimizer = torch.optim.Adam(network.parameters(), betas=_GENTLE, foreach=True)
+    average = WeightAverage(network, recipe.average)
+    total = sum(examples.counts)
+    epochs = min(recipe.epochs, max(1, recipe.most_atoms // total))
+    windows = len(list(_windows(examples.counts, recipe.window, draw)))
+    batch = max(1, min(recipe.batch, windows // recipe.min_batches)) * recipe.window
+    steps = epochs * (windows * recipe.window // batch + 1)
+    step, shown = 0, time.monotonic()
+    network.train()
+    for epoch in range(1, epochs + 1):
+        for own in _batches(_windows(examples.counts, recipe.window, draw), batch):
+            step += 1
+            rate = recipe.learning_rate * min(1.0, step / recipe.warmup) * max(0.0, 1 - step / steps)
+            for group in optimizer.param_groups:
+                group["lr"] = rate
+            optimizer.zero_grad()
+            _loss(network, examples, own, recipe, draw).backward()
+            nn.utils.clip_grad_norm_(network.parameters(), _MAX_NORM)
+            optimizer.step()
+            average.update(step)
+        if time.monotonic() > shown + _PAUSE:
+            shown = time.monotonic()
+            log.info("segmenter: epoch %d of %d", epoch, epochs)
+    network.eval()
+    average.settle()
+
+
+def _windows(counts: np.ndarray, size: int, draw: np.random.Generator) -> Iterator[tuple[int, int]]:
+    """Windows of a pass, in any order: first and last atom, half-open. Where they begin in a paragraph is random."""
+    windows = []
+    begin = 0
+    for count in counts.tolist():
+        end = begin + count
+        stop = begin + (int(draw.integers(1, size + 1)) if count > size else count)
+        while begin < end:
+            windows.append((begin, min(stop, end)))
+            begin, stop = min(stop, end), stop + size
+    return (windows[i] for i in draw.permutation(len(windows)).tolist())
+
+
+def _batches(windows: Iterator[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
+    """Windows in portions of ``size`` atoms or a little more."""
+    batch: list[tuple[int, int]] = []
+    atoms = 0
+    for first, stop in windows:
+        batch.append((first, stop))
+        atoms += stop - first
+        if atoms >= size:
+            yield batch
+            batch, atoms = [], 0
+    if batch:
+        yield batch
+
+
+def _loss(
+    network: SegmenterNetwork,
+    examples: Examples,
+    windows: Sequence[tuple[int, int]],
+    recipe: Recipe,
+    draw: np.random.Generator,
+) -> Tensor:
+    """The loss of an atom, on average."""
+    rows = np.concatenate([np.arange(first, stop) for first, stop in windows])
+    ids = examples.ids[rows]
+    unknown = draw.random(ids.shape, np.float32) < recipe.unknown
+    unknown[:, _LETTERS] |= draw.random((len(ids), 1), np.float32) < recipe.all_unknown
+    ids = np.where(unknown, np.arange(ids.shape[1], dtype=np.int32), ids)
+    lengths = torch.tensor([stop - first for first, stop in windows])
+    found, columns = network(torch.from_numpy(ids), lengths)
+    targets = torch.from_numpy(examples.targets[rows])
+    loss = nn.functional.binary_cross_entropy_with_logits(found, targets, reduction="sum")
+    for scores, values in zip(columns, torch.from_numpy(examples.columns[rows]).T, strict=True):
+        known = nn.functional.cross_entropy(scores, values, ignore_index=-1, reduction="sum")
+        loss = loss + recipe.column_weight * known
+    return loss / len(rows)
+
+
+def _with_best_odds(segmenter: NeuralSegmenter, gold: GoldText) -> tuple[NeuralSegmenter, float, float]:
+    """The segmenter with the odds that are best on gold text, and F1 of tokens and of sentences there."""
+    atoms, odds = segmenter.log_odds(gold.paragraphs)
+
+    def scores(token: float, sentence: float) -> tuple[float, float]:
+        settings = replace(segmenter.settings, token_odds=token, sentence_odds=sentence)
+        ends = Ends.of(odds, atoms.after, settings)
+        return (
+            _f1(gold.stops, atoms.stops[ends.tokens]),
+            _f1(gold.stops[gold.ends_sentence], atoms.stops[ends.sentences]),
+        )
+
+    token = max(_ODDS, key=lambda one: (scores(one, 0.0)[0], -abs(one)))
+    sentence = max(_ODDS, key=lambda one: (scores(token, one)[1], -abs(one)))
+    return segmenter.with_odds(token, sentence), *scores(token, sentence)
+
+
+def _f1(gold: np.ndarray, found: np.ndarray) -> float:
+    """F1 of spans that follow each other, by where they end."""
+    correct = len(set(pairwise([0, *gold.tolist()])) & set(pairwise([0, *found.tolist()])))
+    return 2 * correct / max(1, len(gold) + len(found))

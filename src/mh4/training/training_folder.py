@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
 from mh4.machine import Terminated
-from mh4.parsers.checksums import remove_files
-from mh4.parsers.model_files import CALIBRATION, LOG, META, SEGMENTER, STATE, WEIGHTS
+from mh4.parsers.checksums import remove_files, write_file
+from mh4.parsers.model_files import CALIBRATION, LOG, META, STATE, WEIGHTS
+from mh4.parsers.segmenter import SEGMENTER_FILES
 
-OF_A_MODEL = (STATE, LOG, WEIGHTS, META, SEGMENTER, CALIBRATION)  # and its definition, which is always written anew
-_NEEDED_FOR = {SEGMENTER: "a segmenter for text", CALIBRATION: "a calibration for confidence"}
+OF_A_MODEL = (
+    STATE,
+    LOG,
+    WEIGHTS,
+    META,
+    *SEGMENTER_FILES,
+    CALIBRATION,
+)  # and its definition, which is always written anew
+_NEEDED_FOR = {CALIBRATION: "a calibration for confidence"}
 
 
 class TrainingFolder:
@@ -45,14 +53,27 @@ class TrainingFolder:
     ) -> None:
         self.path, self.goes_on = path, goes_on
         self._outdated, self._define, self._wanted = set(outdated), define, set(wanted)
+        self._kept: Mapping[str, bytes] = {}
         self.holds_another = WEIGHTS in self._outdated and (path / WEIGHTS).exists()
+
+    def keep(self, files: Mapping[str, bytes]) -> None:
+        """Write files beside the model, once it is that of this training."""
+        if self._define is not None or self._outdated:
+            self._kept = files
+        else:
+            self._write(files)
+
+    def _write(self, files: Mapping[str, bytes]) -> None:
+        for name, content in files.items():
+            write_file(self.path / name, content)
 
     def save(self, write: Callable[[], None]) -> None:
         """Have a model written, the best so far. What confidence meant for others goes."""
         remove_files(self.path, {*self._outdated, CALIBRATION})
         if self._define is not None:
             self._define()
-        self._outdated, self._define, self.holds_another = set(), None, False
+        self._write(self._kept)
+        self._outdated, self._define, self._kept, self.holds_another = set(), None, {}, False
         write()
 
     def state(self) -> str:

@@ -45,7 +45,6 @@ def commands(group, *path):
         ('use device="cpu" or device="auto"', "use --device cpu or --device auto"),
         ('as in unique="nsubj,obj", among=10', "as in --unique nsubj,obj, --among 10"),
         ('words: format="horizontal" (with keep_heads=True)', "words: --input horizontal (with --keep-heads)"),
-        ("segmenter=False trains none", "--no-segmenter trains none"),
         ("a.conllu:3: FEATS 'Foo_resume=True' is bad", "a.conllu:3: FEATS 'Foo_resume=True' is bad"),
         ("learning_rate=1 is out of range", "learning_rate=1 is out of range"),
     ],
@@ -500,7 +499,6 @@ def test_very_long_names_are_errors_like_others(run, small_model, small_treebank
 def test_options_that_do_not_go_together(run, small_treebanks):
     train = ("train", small_treebanks[0], "--dev", small_treebanks[1])
     fails_with_one_line(run(*train, "--resume", "--overwrite"), "choose one")
-    fails_with_one_line(run(*train, "--no-segmenter", "--segmenter-settings", "epochs=2"), "--no-segmenter")
     fails_with_one_line(run(*train, "--system", "arc-lazy"), "covington")
     fails_with_one_line(run(*train, "--system", "mh4", "--oracle", "dynamic"), "static")
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--resume"), "--resume")

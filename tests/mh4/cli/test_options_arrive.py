@@ -43,17 +43,17 @@ def test_of_training_a_network(trained, small_treebanks, tmp_path):
     assert (training.seed, training.max_epochs, training.max_steps, training.precision) == (7, 3, 11, "bf16")
     assert (training.patience, config.encoder.hidden, config.scorers.mlp) == (6, 24, 9)
     assert (job.device, job.threads, job.resume, job.overwrite) == ("cpu", 2, False, True)
-    assert job.segmenter_options is None
+    assert job.segmenter is False
     assert job.errors.policy == "skip"
     assert all(map(callable, (job.on_step, job.on_evaluation, job.on_preparation)))
 
 
 def test_of_going_on(trained, small_treebanks, tmp_path):
     train, dev = small_treebanks
-    run("train", train, "--dev", dev, "--resume", "--segmenter-settings", "epochs=2", "-o", tmp_path / "m")
+    run("train", train, "--dev", dev, "--resume", "-o", tmp_path / "m")
     (job,) = trained
     assert (job.resume, job.overwrite, job.threads, job.device) == (True, False, None, "auto")
-    assert job.segmenter_options.startswith("epochs=2")
+    assert job.segmenter is True
     assert job.errors.policy == "raise"
 
 

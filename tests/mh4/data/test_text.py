@@ -2,16 +2,18 @@
 
 import io
 import pickle
+import re
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mh4.data.arriving import arriving_lines
 from mh4.data.conllu import read_conllu
-from mh4.data.cutting import cut_file
 from mh4.data.document import Document
 from mh4.data.errors import DataError, Errors
-from mh4.data.segmenter import LONGEST_SENTENCE, LONGEST_TOKEN, Segmenter
+from mh4.data.sample import read_sample
+from mh4.data.segmenter import LONGEST_SENTENCE, LONGEST_TOKEN
 from mh4.data.text import PORTION, portions, read_words, text_of
 
 TEXT = "Zub ulv.  Zubani\ttor “teg”.\r\n \n\n\tNew paragraph: 10 000.\n"
@@ -40,17 +42,12 @@ WITH_MULTIWORD_TOKENS = """\
 """
 
 
-@pytest.fixture(scope="module")
-def cutter(segmenter):
-    return Segmenter(segmenter)
-
-
 def paragraphs(text):
-    return list(portions(io.BytesIO(text), "f", Errors("raise")))
+    return list(portions(arriving_lines(io.BytesIO(text), PORTION), "f"))
 
 
-def test_white_space_is_written_as_udpipe_does(cutter):
-    sentences = Document(cutter.cut(TEXT))
+def test_white_space_is_written_as_udpipe_does(segmenter):
+    sentences = Document(segmenter.cut(TEXT))
     assert "".join(text_of(sentences)) == TEXT
     misc = [value for sentence in sentences for value in sentence.misc]
     assert "SpacesAfter=\\r\\n\\s\\n" in misc
@@ -62,9 +59,9 @@ def test_white_space_is_written_as_udpipe_does(cutter):
     assert sentences[0].comments[:2] == ("# newdoc", "# newpar")
 
 
-def test_white_space_that_misc_cannot_end_with_is_escaped(cutter):
+def test_white_space_that_misc_cannot_end_with_is_escaped(segmenter):
     text = "\u3000Zub\u00a0ulv. \u2009Tor\u2028teg\x0b.\u2003"
-    sentences = Document(cutter.cut(text))
+    sentences = Document(segmenter.cut(text))
     assert "".join(text_of(sentences)) == text
     misc = [value for sentence in sentences for value in sentence.misc]
     assert [value for value in misc if value != value.strip()] == []
@@ -78,8 +75,8 @@ def test_text_is_as_it_was_written():
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0")) | st.text(" \t\n\r\u3000a.\u200d\\|"))
-def test_any_text_comes_back(cutter, text):
-    sentences = list(cutter.cut(text))
+def test_any_text_comes_back(segmenter, text):
+    sentences = list(segmenter.cut(text))
     end = len(text.removeprefix("\ufeff").rstrip())
     back = "".join(text_of(sentences))
     assert back[:end] == text.removeprefix("\ufeff")[:end]
@@ -95,8 +92,8 @@ def test_any_text_comes_back(cutter, text):
 @example("\ufeff \n\n Zub ulv.\r\n\r\n\r\n Tor  zub. Teg")
 @example(f"Zub.{' ' * 700}\n" * 100)  # in portions
 @example(f"Zub.{' ' * PORTION}\n{' ' * (PORTION + 9)}\nTor.")
-def test_words_stand_in_the_text_where_they_say(cutter, text):
-    for sentence in cutter.cut(text):
+def test_words_stand_in_the_text_where_they_say(segmenter, text):
+    for sentence in segmenter.cut(text):
         for token in sentence.tokens:
             assert " ".join(text[token.start : token.end].split()) == " ".join(token.form.split())
             for word in sentence[token.first - 1 : token.last]:
@@ -106,44 +103,46 @@ def test_words_stand_in_the_text_where_they_say(cutter, text):
 @pytest.mark.parametrize(
     "text", ["😀👩‍👩‍👧", "שלום עולם. שלום", "\u200d", "a" * (PORTION + 5000), "é " * PORTION, "_ #"]
 )
-def test_hostile_text_is_cut(cutter, text):
-    sentences = list(cutter.cut(text))
+def test_hostile_text_is_cut(segmenter, text):
+    sentences = list(segmenter.cut(text))
     assert "".join(text_of(sentences)) == text
     assert max(map(len, sentences)) <= LONGEST_SENTENCE
     assert max(len(form) for sentence in sentences for form in sentence.forms) <= LONGEST_TOKEN
 
 
 @pytest.mark.parametrize("text", ["", " \n\n \n", "\u2028"])
-def test_text_of_nothing_but_white_space_has_no_sentences(cutter, text):
-    assert list(cutter.cut(text)) == []
+def test_text_of_nothing_but_white_space_has_no_sentences(segmenter, text):
+    assert list(segmenter.cut(text)) == []
 
 
 @pytest.mark.parametrize(("text", "problem"), [("a\ud800b", "U\\+D800"), ("a\0b", "NUL")])
-def test_text_that_no_file_can_hold_is_refused(cutter, text, problem):
+def test_text_that_no_file_can_hold_is_refused(segmenter, text, problem):
     with pytest.raises(DataError, match=problem):
-        list(cutter.cut(text))
+        list(segmenter.cut(text))
 
 
-def test_a_long_text_without_a_blank_line_is_cut_where_sentences_end(cutter, small_treebanks):
+def test_a_long_text_without_a_blank_line_is_cut_where_sentences_end(segmenter, small_treebanks):
     text = "".join(text_of(read_conllu(small_treebanks[0]))).strip()
     paragraph = text + " "
     copies = 2 * PORTION // len(paragraph) + 1
-    cut = [sentence.forms for sentence in cutter.cut(paragraph * copies)]
-    whole = [sentence.forms for sentence in cutter.cut(paragraph)]
+    cut = [sentence.forms for sentence in segmenter.cut(paragraph * copies)]
+    whole = [sentence.forms for sentence in segmenter.cut(paragraph)]
     assert cut[: len(whole) - 1] == whole[:-1]
     assert len(cut) == pytest.approx(copies * len(whole), rel=0.02)  # the end of a copy meets the next one
 
 
 @pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION, 2 * PORTION + 5])
 @pytest.mark.parametrize("piece", ["Zub ulv. Tor.\n", "Zub ulv. Tör. "])
-def test_nothing_is_lost_where_a_long_text_is_read_in_portions(cutter, piece, size):
+def test_nothing_is_lost_where_a_long_text_is_read_in_portions(segmenter, piece, size):
     text = (piece * PORTION)[:size]
-    assert "".join(text_of(cutter.cut(text))) == text
+    assert "".join(text_of(segmenter.cut(text))) == text
 
 
-def test_multiword_tokens_are_split(cutter):
-    gold = list(read_conllu(cutter.model.path.parent / "train.conllu"))
-    sentences = list(cutter.cut("".join(text_of(gold))))
+def test_multiword_tokens_are_split(segmenter):
+    sentences = read_sample()["train"]
+    contracted = [sentence for sentence in sentences if re.search(r"^\d+-", sentence, re.MULTILINE)]
+    gold = Document.from_conllu("".join(contracted))
+    sentences = list(segmenter.cut("".join(text_of(gold))))
     several = [token for sentence in sentences for token in sentence.tokens if token.last > token.first]
     assert several
     assert "".join(text_of(sentences)) == "".join(text_of(gold))
@@ -159,57 +158,13 @@ def test_paragraphs_end_at_blank_lines():
     assert "".join(p.text for p in paragraphs("é".encode() * PORTION)) == "é" * PORTION
 
 
-def test_a_paragraph_that_is_not_utf8_is_named_or_left_out():
+def test_an_error_stands_for_a_paragraph_that_is_not_utf8():
     text = b"good\n\none\nb\xffd\n\nlast\n"
-    with pytest.raises(DataError, match="f:4: byte 0xFF is not UTF-8"):
-        paragraphs(text)
-    skipped = []
-    assert [p.text for p in portions(io.BytesIO(text), "f", Errors(skipped.append))] == ["good\n\n", "", "last\n"]
-    assert len(skipped) == 1
-    with pytest.raises(DataError, match="f:1: byte 0xC3"):
-        paragraphs(b"\xc3")
-
-
-def test_the_process_gives_the_same_sentences(cutter, small_treebanks, tmp_path):
-    path = tmp_path / "a b.txt"
-    text = TEXT + "".join(text_of(read_conllu(small_treebanks[0])))
-    path.write_bytes(text.encode())
-    sentences = list(cut_file(cutter.model.path, path, Errors("raise")))
-    assert sentences[0].comments[0] == "# newdoc id = a b"
-    alone = list(cutter.cut(text))
-    assert [sentence.lines[1:] for sentence in sentences] == [sentence.lines[1:] for sentence in alone]
-    assert [sentence.number for sentence in sentences] == list(range(1, len(sentences) + 1))
-    assert [sentence.tokens for sentence in sentences] == [sentence.tokens for sentence in alone]
-
-
-def test_the_process_hands_errors_on(cutter, tmp_path):
-    with pytest.raises(DataError, match=r"nowhere\.txt: no such file"):
-        list(cut_file(cutter.model.path, tmp_path / "nowhere.txt", Errors("raise")))
-    bad = tmp_path / "bad.txt"
-    bad.write_bytes(b"One.\n\n\xff\n\nTwo.\n")
-    with pytest.raises(DataError, match=r"bad\.txt:3: .*UTF-8"):
-        list(cut_file(cutter.model.path, bad, Errors("raise")))
-    report = Errors(lambda error: None)
-    assert len(list(cut_file(cutter.model.path, bad, report))) == 2
-    assert report.count == 1
-
-
-@pytest.mark.parametrize("size", [0, 100, -1])
-def test_a_damaged_segmenter_is_named(segmenter, size, tmp_path):
-    path = tmp_path / "broken.udpipe"
-    path.write_bytes(segmenter.read_bytes()[:size])
-    with pytest.raises(DataError, match=r"broken\.udpipe: is damaged"):
-        Segmenter(path)
-    with pytest.raises(DataError, match=r"broken\.udpipe: is damaged"):
-        list(cut_file(path, path, Errors("raise")))
-    with pytest.raises(DataError, match="no such file"):
-        Segmenter(tmp_path / "none")
-
-
-def test_without_udpipe_one_line_says_what_to_install(segmenter, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "ufal.udpipe", None)
-    with pytest.raises(ValueError, match=r"ufal.* is not installed: pip install 'mh4\[text\]'"):
-        Segmenter(segmenter)
+    good, error, *rest = paragraphs(text)
+    assert [good.text, *(p.text for p in rest)] == ["good\n\n", "", "last\n"]
+    assert str(error).startswith("f:4: byte 0xFF is not UTF-8")
+    (error,) = paragraphs(b"\xc3")
+    assert str(error).startswith("f:1: byte 0xC3")
 
 
 @pytest.mark.parametrize(
@@ -271,16 +226,16 @@ def test_a_line_without_its_word_is_named(tmp_path):
 
 
 @pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION])
-def test_a_piece_of_a_line_ends_no_paragraph(cutter, size):
+def test_a_piece_of_a_line_ends_no_paragraph(segmenter, size):
     start = ("Zub ulv. " * PORTION)[: size - 1] + "x"
     for text in (f"{start}\nTor zub.\n", f"Zub{' ' * size}ulv.\n"):
-        sentences = list(cutter.cut(text))
+        sentences = list(segmenter.cut(text))
         assert sum("# newpar" in sentence.comments for sentence in sentences) == 1
         assert "".join(text_of(sentences)) == text
 
 
-def test_a_text_is_one_document(cutter):
-    sentences = list(cutter.cut("Zub ulv.\n\nTor zub. Teg ulv.\n\nZub."))
+def test_a_text_is_one_document(segmenter):
+    sentences = list(segmenter.cut("Zub ulv.\n\nTor zub. Teg ulv.\n\nZub."))
     assert len(sentences) >= 3
     assert [sum(comment == "# newdoc" for comment in sentence.comments) for sentence in sentences] == [
         1,
@@ -289,31 +244,22 @@ def test_a_text_is_one_document(cutter):
 
 
 @pytest.mark.parametrize("blanks", [" " * PORTION, " " * (2 * PORTION + 7), "\n" * (PORTION + 3)])
-def test_a_paragraph_begins_after_many_blanks(cutter, blanks):
-    sentences = list(cutter.cut(f"Zub ulv.\n\n{blanks}Tor.\n"))
+def test_a_paragraph_begins_after_many_blanks(segmenter, blanks):
+    sentences = list(segmenter.cut(f"Zub ulv.\n\n{blanks}Tor.\n"))
     begin = [sentence.text for sentence in sentences if "# newpar" in sentence.comments]
     assert begin == [sentences[0].text, next(one.text for one in sentences if one.text.startswith("Tor"))]
 
 
-@pytest.mark.parametrize("name", ["a\nb.txt", "a\u2028b.txt", b"a\xffb.txt".decode(errors="surrogateescape")])
-def test_a_document_has_a_printable_name(cutter, tmp_path, name):
-    path = tmp_path / name
-    path.write_text("Zub ulv.\n", encoding="utf-8")
-    sentences = list(cut_file(cutter.model.path, path, Errors("raise")))
-    assert sentences[0].comments[0] == "# newdoc id = a_b"
-
-
-def test_a_segmenter_can_be_copied(cutter):
-    assert [one.forms for one in pickle.loads(pickle.dumps(cutter)).cut(TEXT)] == [
-        one.forms for one in cutter.cut(TEXT)
+def test_a_segmenter_can_be_copied(segmenter):
+    assert [one.forms for one in pickle.loads(pickle.dumps(segmenter)).cut(TEXT)] == [
+        one.forms for one in segmenter.cut(TEXT)
     ]
 
 
-def test_a_long_paragraph_ends_where_it_is_not_utf8(cutter):
+def test_a_long_paragraph_ends_where_it_is_not_utf8(segmenter):
     text = b"Zub ulv. " * (PORTION // 8) + b"\xff\n\nZub tor.\n"
     report = Errors(lambda error: None)
-    conllu = b"".join(cut.conllu for cut in cutter.cut_stream(io.BytesIO(text), "f", report)).decode()
+    *_, last = segmenter.cut_stream(io.BytesIO(text), "f", report)
     assert report.count == 1
-    last = Document.from_conllu(conllu)[-1]
     assert last.text == "Zub tor."
     assert "# newpar" in last.comments

@@ -1,28 +1,46 @@
-"""A segmenter is trained beside the parser, in a process of its own."""
+"""A segmenter is trained before the parser, on the text of its treebank."""
 
-import logging
 import os
-import subprocess
-import sys
 import threading
-import time
-from pathlib import Path
+from dataclasses import replace
 
+import numpy as np
 import pytest
 from small import small_config, train
 
 import mh4
-from mh4.training.segmenter import segmenter_beside, segmenter_options
+from mh4.data.document import Document
+from mh4.data.text import text_of
+from mh4.models.atoms import script_of
+from mh4.training import segmenter as training
+from mh4.training.segmentation import cut_runs, gold_text
+from mh4.training.segmenter import Recipe, train_segmenter
 
-QUICK = "epochs=1;dimension=16;segment_size=20"
+QUICK = Recipe(size=16, hidden=8, epochs=8, dropout=0.0, learning_rate=0.02)
+
+
+def sentence(*words, comments=()):
+    """CoNLL-U of words, each a form or a form with MISC."""
+    rows = [(word, "_") if isinstance(word, str) else word for word in words]
+    lines = [f"{i}\t{form}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t{misc}" for i, (form, misc) in enumerate(rows, start=1)]
+    return "\n".join([*comments, *lines]) + "\n\n"
+
+
+def gold(*sentences):
+    return gold_text(Document.from_conllu("".join(sentences)))
+
+
+def spans(text):
+    whole = "".join(text.paragraphs)
+    return [whole[start:stop] for start, stop in zip(text.starts.tolist(), text.stops.tolist(), strict=True)]
 
 
 def test_a_network_gets_one(small_treebanks, tmp_path, caplog):
-    caplog.set_level(logging.INFO, "mh4")
-    train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=QUICK)
-    assert [line for line in caplog.messages if line.startswith("segmenter: epoch 1 of 1, dev tokens ")]
+    caplog.set_level("INFO", "mh4")
+    train(*small_treebanks, tmp_path / "n", small_config(max_steps=2), device="cpu", segmenter=True)
+    assert [line for line in caplog.messages if line.startswith("segmenter: dev tokens ")]
     document = mh4.load(tmp_path / "n", device="cpu")("Zub ulv. Tor teg.")
-    assert document.text.split() == ["Zub", "ulv.", "Tor", "teg."]
+    assert "".join(document.text.split()) == "Zubulv.Torteg."
     assert all(len(sentence.roots) == 1 for sentence in document)
 
 
@@ -30,9 +48,7 @@ def test_a_perceptron_gets_none_as_text_has_no_tags(small_treebanks, tmp_path):
     options = {"system": "arc-eager", "scorer": "perceptron", "epochs": 1}
     parser = mh4.train(*small_treebanks, tmp_path / "p", **options)
     assert parser.segmenter is None
-    assert not (tmp_path / "p" / "segmenter.udpipe").exists()
-    with pytest.raises(ValueError, match="a perceptron cannot parse text"):
-        mh4.train(*small_treebanks, tmp_path / "q", segmenter="epochs=3", **options)
+    assert not (tmp_path / "p" / "segmenter.json").exists()
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
@@ -49,75 +65,137 @@ def test_treebanks_that_can_be_read_only_once_teach_a_segmenter_too(small_treeba
     writer = threading.Thread(target=write, daemon=True)
     writer.start()
     config = small_config(max_steps=2)
-    train(*pipes, tmp_path / "piped", config, device="cpu", segmenter=QUICK)
+    train(*pipes, tmp_path / "piped", config, device="cpu", segmenter=True)
     writer.join()
-    train(*small_treebanks, tmp_path / "files", config, device="cpu", segmenter=QUICK)
-    models = [(tmp_path / name / "segmenter.udpipe").read_bytes() for name in ("piped", "files")]
+    train(*small_treebanks, tmp_path / "files", config, device="cpu", segmenter=True)
+    models = [(tmp_path / name / "segmenter.safetensors").read_bytes() for name in ("piped", "files")]
     assert models[0] == models[1]
+
+
+def test_the_parser_is_the_same_with_a_segmenter_and_without(small_treebanks, tmp_path):
+    for name, segmenter in (("with", True), ("without", False)):
+        train(*small_treebanks, tmp_path / name, small_config(max_steps=3), device="cpu", segmenter=segmenter)
+    one, other = ((tmp_path / name / "weights.safetensors").read_bytes() for name in ("with", "without"))
+    assert one == other
 
 
 def test_a_model_that_is_replaced_loses_its_segmenter(text_model, small_treebanks, tmp_path):
     (tmp_path / "m").mkdir()
     for path in text_model.iterdir():
         (tmp_path / "m" / path.name).write_bytes(path.read_bytes())
-    assert (tmp_path / "m" / "segmenter.udpipe").exists()
     train(*small_treebanks, tmp_path / "m", small_config(max_steps=1), device="cpu", overwrite=True)
-    assert not (tmp_path / "m" / "segmenter.udpipe").exists()
+    assert not list((tmp_path / "m").glob("segmenter.*"))
 
 
-def test_a_segmenter_that_fails_is_reported_and_the_parser_trained(small_treebanks, tmp_path, caplog):
-    with segmenter_beside(tmp_path, *((path, ()) for path in small_treebanks), "epochs=many"):
-        pass
-    assert "the model will not cut text: training the segmenter failed" in caplog.text
-    assert "many" in caplog.text
-    assert not list(tmp_path.iterdir())
+def test_a_seed_is_one_segmenter(small_treebanks):
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    one, again, other = (train_segmenter(train, dev, seed, replace(QUICK, epochs=1, dropout=0.3)) for seed in (1, 1, 2))
+    assert one.files == again.files
+    assert one.files != other.files
 
 
-def test_a_parser_that_fails_ends_the_segmenter(small_treebanks, tmp_path):
-    with pytest.raises(KeyError), segmenter_beside(tmp_path, *((path, ()) for path in small_treebanks), "epochs=1000"):
-        raise KeyError
-    assert not list(tmp_path.iterdir())
+def test_the_loss_falls(small_treebanks, monkeypatch):
+    losses, whole = [], training._loss
+    monkeypatch.setattr(training, "_loss", lambda *given: losses.append(whole(*given)) or losses[-1])
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    train_segmenter(train, dev, 1, QUICK)
+    losses = [float(loss.detach()) for loss in losses]
+    assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])
 
 
-def test_settings_are_checked(monkeypatch, caplog):
-    assert segmenter_options(False) is None
-    assert segmenter_options(True) == QUICK
-    assert segmenter_options("epochs=7;dropout=.5").startswith("epochs=7;")
-    with pytest.raises(ValueError, match=r"'epoch'.*known: epochs"):
-        segmenter_options("epoch=3")
-    with pytest.raises(ValueError, match="must be a number"):
-        segmenter_options("epochs=many")
-    assert segmenter_options(True, perceptron=True) is None
-    for nothing in (None, 1, "off"):
-        with pytest.raises((TypeError, ValueError), match="False"):
-            segmenter_options(nothing)
-    monkeypatch.setitem(__import__("sys").modules, "ufal.udpipe", None)
-    assert segmenter_options(True) is None
-    assert r"pip install 'mh4[text]'" in caplog.text
-    with pytest.raises(ValueError, match="not installed"):
-        segmenter_options("epochs=3")
+def test_odds_are_those_that_are_best_on_dev(small_treebanks):
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    segmenter = train_segmenter(train, dev, 1, QUICK)
+    text = gold_text(dev)
+    best, tokens, sentences = training._with_best_odds(segmenter.with_odds(9.0, 9.0), text)
+    assert best.settings == segmenter.settings
+    found = list(best.cut("".join(text_of(dev))))
+    scores = mh4.evaluate(dev, found).scores
+    assert (tokens, sentences) == pytest.approx((scores["Tokens"].f1, scores["Sentences"].f1))
 
 
-KILLED = """
-import os, signal, sys
-from pathlib import Path
-from mh4.training.segmenter import segmenter_beside
-train, dev = ((path, ()) for path in sys.argv[2:])
-with segmenter_beside(Path(sys.argv[1]), train, dev, "epochs=100000;dimension=16;segment_size=20"):
-    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text()
-    print(children, flush=True)
-    sys.stdin.read()
+ODD = """\
+# newpar
+1-2\tal\t_\t_\t_\t_\t_\t_\t_\tX
+1\ta\tx y\tX\ty\t_\t0\troot\t_\tSpacesAfter=abc
+2\tel\t_\tX\t_\t_\t1\tdep\t_\t_
+2.1\tnada\t_\t_\t_\t_\t_\t_\t1:obl\t_
+3\t mar \t_\tX\t_\t_\t1\tdep\t_\tSpacesAfter=xyz|SpacesBefore=!
+4\tb\t_\tX\t_\t_\t1\tdep\t_\tSpacesInToken=\\s|SpaceAfter=No
+5\tc d\t_\tX\t_\t_\t1\tdep\t_\tSpacesInToken=c\\n\\n\\nd
+6\t\ufeff\t_\tX\t_\t_\t_\t_\t_\tSpacesAfter=\\n\\n
+
 """
 
 
-@pytest.mark.skipif(not Path("/proc/self/task").exists(), reason="Linux only")
-def test_a_killed_training_takes_its_segmenter_along(small_treebanks, tmp_path):
-    program = [sys.executable, "-c", KILLED, str(tmp_path), *map(str, small_treebanks)]
-    with subprocess.Popen(program, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        child = Path("/proc") / process.stdout.readline().strip()
-        assert child.exists()
-        process.kill()
-    deadline = time.monotonic() + 60
-    while child.exists() and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert not child.exists()
+def test_whatever_is_odd_about_a_sentence_its_text_is_learnt():
+    document = Document.from_conllu(ODD)
+    text = gold_text(document)
+    assert spans(text) == ["al", "mar", "b", "c d", "\ufeff"]
+    assert text.ends_sentence.tolist() == [False, False, False, False, True]
+    assert text.several.tolist() == [True, False, False, False, False]
+    assert text.multiword == [("al", ("a", "el"))]
+    assert text.spaces_in_words
+    train_segmenter(document, document, 1, QUICK)
+
+
+def test_documents_and_paragraphs_are_paragraphs():
+    text = gold(
+        sentence("A", ("b", "SpaceAfter=No"), "."),
+        sentence("C", comments=["# newpar"]),
+        sentence(("D", r"SpacesAfter=\n\n")),
+        sentence("E", comments=["# newdoc id = x"]),
+        sentence(("F", r"SpacesAfter=\n"), "g"),
+    )
+    assert [one.strip() for one in text.paragraphs] == ["A b.", "C D", "E F\ng"]
+    assert spans(text) == ["A", "b", ".", "C", "D", "E", "F", "g"]
+    assert text.ends_sentence.tolist() == [False, False, True, True, True, True, False, True]
+    assert not text.spaces_in_words
+
+
+def test_long_paragraphs_keep_their_places():
+    words = [f"w{i}" for i in range(20_000)]
+    text = gold(*(sentence(*words[i : i + 10]) for i in range(0, len(words), 10)), sentence("x", comments=["# newdoc"]))
+    assert len(text.paragraphs) == 2
+    assert spans(text) == [*words, "x"]
+
+
+def test_columns_are_learnt_along():
+    text = gold(sentence("A", "b", "c"))
+    assert text.classes == [1, 1, 1, 2]
+    assert text.values[:, 2].tolist() == [-1, -1, -1]
+    assert text.values[:, 3].tolist() == [0, 0, 1]  # arcs from b to A and from c to b cross one end each
+
+
+def test_runs_are_cut_where_training_cuts_them():
+    text = gold(*[sentence(("Can", "SpaceAfter=No"), "not", "canoe")] * 3)
+    scripts, cuts = cut_runs(text)
+    assert scripts == ()
+    assert list(cuts.values()) == [1 << 3]
+    segmenter = train_segmenter(
+        Document.from_conllu(sentence(("can", "SpaceAfter=No"), "not", "do", ".") * 50),
+        Document.from_conllu(sentence(("can", "SpaceAfter=No"), "not", "do", ".") * 3),
+        1,
+        QUICK,
+    )
+    (found, *_) = segmenter.cut("cannot do .")
+    assert found.forms == ("can", "not", "do", ".")
+
+
+def test_scripts_without_spaces_have_no_runs():
+    rng = np.random.default_rng(1)
+    letters = [chr(code) for code in range(0x4E00, 0x4E00 + 60)]
+    words = ["".join(rng.choice(letters, size)) for size in rng.integers(1, 4, 200)]
+
+    def some(count):
+        drawn = (rng.choice(words, 6) for _ in range(count))
+        return "".join(
+            sentence(*((str(word), "SpaceAfter=No") for word in one), ("。", "SpaceAfter=No")) for one in drawn
+        )
+
+    train, dev = (Document.from_conllu(some(count)) for count in (300, 20))
+    assert cut_runs(gold_text(train))[0] == (script_of(letters[0]),)
+    segmenter = train_segmenter(train, dev, 1, replace(QUICK, hidden=32, size=32, epochs=15))
+    scores = mh4.evaluate(dev, segmenter.cut("".join(text_of(dev)))).scores
+    assert scores["Sentences"].f1 > 0.99
+    assert scores["Words"].f1 > 0.8

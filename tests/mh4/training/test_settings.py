@@ -14,12 +14,10 @@ from mh4.models.devices import send_together
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import TrainingConfig
 from mh4.parsers.definition import Definition
-from mh4.training import segmenter
 from mh4.training.batches import shuffled_batches
 from mh4.training.losses import BatchLoss
 from mh4.training.objectives import make_objective
 from mh4.training.schedule import Progress, Schedule
-from mh4.training.segmenter import DEFAULTS, train_segmenter
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -117,43 +115,6 @@ def test_after_a_return_to_the_best_weights_the_average_begins_with_them(small_t
     trainer.on_evaluation = compare
     trainer.run()
     assert seen == [False, True, True]
-
-
-def test_a_segmenter_is_chosen_on_dev_and_trained_for_thirty_epochs(small_treebanks, monkeypatch):
-    assert DEFAULTS == {"epochs": "30"}
-    calls = []
-
-    class Error:
-        def occurred(self):
-            return False
-
-    class Reader:
-        def setText(self, text):  # noqa: N802
-            self.text = text
-
-        def nextSentence(self, sentence, error):  # noqa: N802
-            sentence.append(self.text)
-
-    class UDPipe:
-        ProcessingError, Sentences, Sentence = Error, list, list
-
-        class InputFormat:
-            newConlluInputFormat = Reader  # noqa: N815
-
-        class Trainer:
-            NONE = "none"
-
-            @staticmethod
-            def train(*arguments):
-                calls.append(arguments)
-                return b"model"
-
-    monkeypatch.setattr(segmenter, "require", lambda *_: UDPipe)
-    assert train_segmenter(*small_treebanks, "epochs=2") == b"model"
-    (_, train, dev, tokenizer, tagger, parser, _), (one, other) = calls[0], map(read_gold, small_treebanks)
-    assert (len(train), len(dev)) == (len(one), len(other)) == (40, 12)
-    assert dev[0] == [other[0].to_conllu()]
-    assert (tokenizer, tagger, parser) == ("epochs=2", "none", "none")
 
 
 def test_tensors_that_travel_together_begin_at_multiples_of_16_bytes():

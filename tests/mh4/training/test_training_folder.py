@@ -117,36 +117,42 @@ def test_an_older_model_gives_way_to_another_kind(older, small_treebanks):
     assert load(older, device="cpu").config == small_config("mst")
 
 
-def test_calibration_comes_before_the_segmenter(small_treebanks, tmp_path, monkeypatch):
-    """Ctrl-C while the segmenter is trained: what is missing is named, and resumption adds it."""
-    folder, seen = tmp_path / "m", []
-    whole = running.segmenter_beside
-
-    class Waiting:
-        def __enter__(self):
-            return None
-
-        def __exit__(self, *error):
-            seen.append((folder / "calibration.json").exists())
-            raise KeyboardInterrupt
-
-    with monkeypatch.context() as patched:
-        patched.setattr(running, "segmenter_beside", lambda *_: Waiting())
-        with pytest.raises(KeyboardInterrupt) as interruption:
-            train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK)
-    assert seen == [True]
-    note = f"the best model so far is in {folder}, without a segmenter for text; continue with resume=True"
-    assert interruption.value.__notes__ == [note]
+def test_a_calibration_that_is_missing_comes_on_resumption(small_treebanks, tmp_path):
+    folder = tmp_path / "m"
+    train(*small_treebanks, folder, small_config("mst"), device="cpu")
     calibration = (folder / "calibration.json").read_bytes()
-    before = (folder / "weights.safetensors").read_bytes()
-    assert running.segmenter_beside is whole
-    train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK, resume=True)
-    assert (folder / "segmenter.udpipe").stat().st_size > 0
-    assert (folder / "calibration.json").read_bytes() == calibration
-    assert (folder / "weights.safetensors").read_bytes() == before
     (folder / "calibration.json").unlink()
-    train(*small_treebanks, folder, small_config("mst"), device="cpu", segmenter=QUICK, resume=True)
+    train(*small_treebanks, folder, small_config("mst"), device="cpu", resume=True)
     assert (folder / "calibration.json").read_bytes() == calibration
+
+
+def test_the_segmenter_comes_with_the_first_model(older, small_treebanks, monkeypatch):
+    """And is not trained again when training goes on."""
+    trained, whole = [], running.train_segmenter
+    monkeypatch.setattr(running, "train_segmenter", lambda *given: trained.append(given) or whole(*given))
+    config = small_config(evaluation_steps=4, max_steps=9)
+    options = {"device": "cpu", "segmenter": True}
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, older, config, overwrite=True, on_step=interrupt_at(3), **options)
+    assert (older / "segmenter.udpipe").exists()  # of the older model, which is still there
+    assert not (older / "segmenter.json").exists()
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, older, config, overwrite=True, on_step=interrupt_at(6), **options)
+    assert not (older / "segmenter.udpipe").exists()
+    before = (older / "segmenter.safetensors").read_bytes()
+    assert len(trained) == 2
+    train(*small_treebanks, older, config, resume=True, **options)
+    assert len(trained) == 2
+    assert (older / "segmenter.safetensors").read_bytes() == before
+
+
+def test_a_training_that_goes_on_learns_to_cut_text_if_it_had_not(small_treebanks, tmp_path):
+    folder = tmp_path / "m"
+    train(*small_treebanks, folder, small_config(max_steps=4), device="cpu")
+    weights = (folder / "weights.safetensors").read_bytes()
+    train(*small_treebanks, folder, small_config(max_steps=4), device="cpu", resume=True, segmenter=True)
+    assert load(folder, device="cpu").segmenter is not None
+    assert (folder / "weights.safetensors").read_bytes() == weights
 
 
 def test_no_calibration_is_that_of_other_weights(small_treebanks, tmp_path, monkeypatch):

@@ -18,13 +18,13 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, require
 from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
-from mh4.data.segmenter import EXTRA, SegmenterModel
 from mh4.data.text import text_of
+from mh4.data.udpipe import EXTRA, UDPipeSegmenter
 from mh4.parsers.network import NetworkParser
-from mh4.training.segmenter import train_udpipe
 
 from ..options import say
 from .stages import parser_to_measure
+from .udpipe import train_udpipe
 
 MIB = 2**20
 _STATUS = Path("/proc/self/status")
@@ -72,7 +72,7 @@ def measure_text(
             for _ in range(copies):
                 stream.write(text)
         parser = parser_to_measure(model, sentences, decoder, device, threads)
-        parser.segmenter = parser.segmenter or SegmenterModel.of(peer_path)
+        parser.segmenter = parser.segmenter or UDPipeSegmenter(peer_path, peer_path.read_bytes())
         parser.parse_file(short, os.devnull, format="text")  # compiles what is needed
         if isinstance(parser, NetworkParser):
             parser.network.encoder.forget()

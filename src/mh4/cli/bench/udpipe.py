@@ -1,0 +1,48 @@
+"""Training UDPipe 1 (Straka and Straková 2017), for comparison."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError, Errors, require
+from mh4.data.udpipe import EXTRA
+
+
+def train_udpipe(
+    train: str | Path, dev: str | Path, tokenizer: str, tagger: str | None = None, parser: str | None = None
+) -> bytes:
+    """A model of UDPipe; its progress goes to the system's stderr.
+
+    Parameters
+    ----------
+    train, dev
+        CoNLL-U files; sentences that are not valid are left out.
+    tokenizer, tagger, parser
+        Options of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
+
+    Raises
+    ------
+    DataError
+        What UDPipe makes of the files or the options.
+    """
+    udpipe = require("ufal.udpipe", EXTRA)
+    error = udpipe.ProcessingError()
+
+    def read(path: str | Path) -> Any:
+        reader, sentences = udpipe.InputFormat.newConlluInputFormat(), udpipe.Sentences()
+        for sentence in read_conllu(path, errors=Errors(lambda error: None)):
+            reader.setText(sentence.to_conllu())
+            reader.nextSentence(read := udpipe.Sentence(), error)
+            if error.occurred():
+                raise DataError(f"{path}: {sentence.name}: {error.message}")
+            sentences.append(read)
+        return sentences
+
+    none = udpipe.Trainer.NONE
+    options = (tokenizer, none if tagger is None else tagger, none if parser is None else parser)
+    model = udpipe.Trainer.train("morphodita_parsito", read(train), read(dev), *options, error)
+    if error.occurred():
+        raise DataError(f"{train}: {error.message}")
+    return model

@@ -1,0 +1,110 @@
+"""What multiword tokens consist of: those of training, and by rules learnt from them all others."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Iterable, Iterator, Sequence
+from itertools import takewhile
+from typing import Self, TypeVar
+
+from pydantic import model_validator
+from pydantic.dataclasses import dataclass
+
+from mh4.data.values import FORM, value_problem
+from mh4.models.checked import STRICT
+
+CONTEXT = 3  # letters of a rule beyond those that it changes
+
+Words = tuple[str, ...]
+T = TypeVar("T", bound=Hashable)
+
+
+@dataclass(frozen=True, config=STRICT)
+class MultiwordTokens:
+    """All in lower case.
+
+    Attributes
+    ----------
+    known
+        The words of tokens.
+    endings
+        Of a token that ends so, by how many letters its first word is shorter, and what is put on: the rest of the
+        first word, and all other words. The longest ending or beginning that a token has counts.
+    beginnings
+        The same from the other side: how many letters of the token are not of its last word, and what stands there:
+        all other words, and the beginning of the last one.
+    """
+
+    known: dict[str, Words]
+    endings: dict[str, tuple[int, Words]]
+    beginnings: dict[str, tuple[int, Words]]
+
+    @model_validator(mode="after")
+    def _check_words(self) -> Self:
+        for token, words in self.known.items():
+            if problem := next(filter(None, (value_problem(word, FORM) for word in words)), None):
+                raise ValueError(f"a word of {token!r} {problem}")
+            if len(words) < 2:
+                raise ValueError(f"{token!r} has fewer than two words")
+        for token, (count, parts) in (*self.endings.items(), *self.beginnings.items()):
+            if (
+                not 0 <= count <= len(token)
+                or len(parts) < 2
+                or any(value_problem(part or "x", FORM) for part in parts)
+            ):
+                raise ValueError(f"the rule for {token!r} cannot be applied")
+        return self
+
+    @classmethod
+    def learn(cls, tokens: Iterable[tuple[str, Sequence[str]]]) -> Self:
+        """Of the multiword tokens of a treebank, with their words; where they disagree, the commonest counts."""
+        known: dict[str, Counter[Words]] = defaultdict(Counter)
+        for form, words in tokens:
+            known[form.lower()][tuple(words) if form == form.lower() else tuple(word.lower() for word in words)] += 1
+        endings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
+        beginnings: dict[str, Counter[tuple[int, Words]]] = defaultdict(Counter)
+        for form, counts in known.items():
+            for words, count in counts.items():
+                stays = _shared(form, words[0])
+                changed, rule = len(form) - stays, (words[0][stays:], *words[1:])
+                kept = _shared(form[::-1], words[-1][::-1])
+                start, other = len(form) - kept, (*words[:-1], words[-1][: len(words[-1]) - kept])
+                for length in range(max(changed, 1), min(changed + CONTEXT, len(form)) + 1):
+                    endings[form[-length:]][changed, rule] += count
+                for length in range(max(start, 1), min(start + CONTEXT, len(form)) + 1):
+                    beginnings[form[:length]][start, other] += count
+        return cls(_commonest(known), _commonest(endings), _commonest(beginnings))
+
+    def words(self, form: str) -> Words:
+        """The words of a token that holds several; none if that is not known."""
+        token = form.lower()
+        if len(token) != len(form):  # lower case is longer, in some scripts
+            return ()
+        words = next(filter(None, self._candidates(token)), ())
+        if any(value_problem(word, FORM) for word in words):
+            return ()
+        if form == token:
+            return words
+        if len(form) > 1 and form == form.upper():
+            return tuple(word.upper() for word in words)
+        return (words[0][:1].upper() + words[0][1:], *words[1:]) if words and form[0] != token[0] else words
+
+    def _candidates(self, token: str) -> Iterator[Words]:
+        yield self.known.get(token, ())
+        for length in range(len(token), 0, -1):
+            if rule := self.endings.get(token[-length:]):
+                count, (rest, *others) = rule
+                yield (token[: len(token) - count] + rest, *others)
+            if rule := self.beginnings.get(token[:length]):
+                count, (*others, rest) = rule
+                yield (*others, rest + token[count:])
+
+
+def _shared(one: str, other: str) -> int:
+    """How many characters two strings begin with in common."""
+    return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
+
+
+def _commonest(counts: dict[str, Counter[T]]) -> dict[str, T]:
+    """The value that is commonest with each key, of equal ones the first in order."""
+    return {key: min(own, key=lambda value: (-own[value], value)) for key, own in sorted(counts.items())}

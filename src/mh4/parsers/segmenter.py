@@ -1,0 +1,206 @@
+"""The segmenter of a model: a network over atoms, and what multiword tokens consist of."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from functools import cached_property
+from itertools import repeat
+from typing import Annotated, Any, NamedTuple, Self
+
+import numpy as np
+from pydantic import Field
+from pydantic.dataclasses import dataclass
+from safetensors import SafetensorError
+from safetensors.numpy import load, save
+
+from mh4.data.segmenter import LONGEST_TOKEN, Segmenter, shortened
+from mh4.data.text import Span
+from mh4.data.udpipe import UDPIPE_FILE
+from mh4.models.atoms import (
+    EDGE,
+    FEATURES,
+    NO_GAP,
+    Atoms,
+    HashTable,
+    atoms_of,
+    codes_of,
+    features_of,
+    ids_of,
+    script_table,
+)
+from mh4.models.checked import STRICT, as_json
+from mh4.models.segmenter import SENTENCE_END, SEVERAL_WORDS, TOKEN_END, Tagger
+
+from .multiword import MultiwordTokens
+
+SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS = "segmenter.json", "segmenter.safetensors"
+SEGMENTER_FILES = (SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, UDPIPE_FILE)  # one model has those of one segmenter
+
+HASHES, CUT_RUNS, CUT_PLACES = "hashes", "cut_runs", "cut_places"
+
+
+@dataclass(frozen=True, config=STRICT)
+class SegmenterSettings:
+    """What a segmenter knows beside its weights.
+
+    Attributes
+    ----------
+    format
+        Of both files; others are of later versions.
+    token_odds, sentence_odds
+        Log-odds from which on a token and a sentence end.
+    spaces_in_words
+        Whether white space may stand inside a word.
+    lone_scripts
+        Numbers of scripts of which each letter is an atom; see `mh4.models.atoms.script_of`.
+    multiword
+        What multiword tokens consist of.
+    """
+
+    format: Annotated[int, Field(ge=1, le=1)]
+    token_odds: float
+    sentence_odds: float
+    spaces_in_words: bool
+    lone_scripts: tuple[Annotated[int, Field(ge=0, lt=1 << 16)], ...]
+    multiword: MultiwordTokens
+
+
+class Ends(NamedTuple):
+    """bool (A,): the atoms that tokens and sentences end with; of the former, those that hold several words."""
+
+    tokens: np.ndarray
+    sentences: np.ndarray
+    several: np.ndarray
+
+    @classmethod
+    def of(cls, odds: np.ndarray, after: np.ndarray, settings: SegmenterSettings) -> Self:
+        """What log-odds (A, 3) mean; ``after`` is that of `Atoms`."""
+        sentences = (odds[:, SENTENCE_END] > settings.sentence_odds) | (after == EDGE)
+        tokens = (odds[:, TOKEN_END] > settings.token_odds) | sentences
+        if not settings.spaces_in_words:
+            tokens |= after != NO_GAP
+        return cls(tokens, sentences, tokens & (odds[:, SEVERAL_WORDS] > 0))
+
+
+class AtomReader:
+    """Turns paragraphs into what the network takes.
+
+    Parameters
+    ----------
+    lone_scripts
+        See `SegmenterSettings`.
+    arrays
+        int64, the bits of unsigned numbers: ``hashes`` (V,) of features, that have the numbers from `FEATURES` on;
+        ``cut_runs`` and ``cut_places`` (R,), see `atoms_of`.
+
+    Raises
+    ------
+    ValueError
+        Arrays are missing, or are no such ones.
+    """
+
+    def __init__(self, lone_scripts: Sequence[int], arrays: Mapping[str, np.ndarray]) -> None:
+        for name in (HASHES, CUT_RUNS, CUT_PLACES):
+            if name not in arrays:
+                raise ValueError(f"{name} is missing")
+            if arrays[name].dtype != np.int64 or arrays[name].ndim != 1:
+                raise ValueError(f"{name} is no vector of 64-bit integers")
+        hashes, runs, places = arrays[HASHES], arrays[CUT_RUNS], arrays[CUT_PLACES]
+        for name, own in ((HASHES, hashes), (CUT_RUNS, runs)):
+            if len(np.unique(own)) < len(own) or not own.all():
+                raise ValueError(f"{name} holds a hash twice, or 0")
+        if len(runs) != len(places):
+            raise ValueError(f"{CUT_PLACES} and {CUT_RUNS} differ in length")
+        self.vectors = len(hashes) + len(FEATURES)
+        self._vocabulary = HashTable.of(hashes.view(np.uint64), np.arange(len(FEATURES), self.vectors))
+        self._cuts = HashTable.of(runs.view(np.uint64), places)
+        self._lone_scripts = script_table(lone_scripts)
+
+    def atoms(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
+        """The atoms of paragraphs, and uint64 (A, F), their features."""
+        codes = codes_of("".join(texts))
+        atoms = atoms_of(codes, [len(text) for text in texts], self._lone_scripts, self._cuts)
+        return atoms, features_of(codes, atoms)
+
+    def __call__(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
+        """The atoms of paragraphs, and int32 (A, F), the numbers of their features."""
+        atoms, hashes = self.atoms(texts)
+        return atoms, ids_of(hashes, self._vocabulary)
+
+
+class NeuralSegmenter(Segmenter):
+    """A segmenter that was trained with the parser.
+
+    Parameters
+    ----------
+    settings
+        All but the weights.
+    arrays
+        What `AtomReader` takes, and `SegmenterNetwork.weights`.
+
+    Raises
+    ------
+    ValueError
+        Arrays are missing, or do not fit each other.
+    """
+
+    def __init__(self, settings: SegmenterSettings, arrays: Mapping[str, np.ndarray]) -> None:
+        self.settings, self._arrays = settings, dict(arrays)
+        self._reader = AtomReader(settings.lone_scripts, arrays)
+        self._tagger = Tagger.of(arrays, self._reader.vectors)
+
+    @classmethod
+    def of_weights(cls, settings: SegmenterSettings, content: bytes) -> Self:
+        """That of a file of weights; a ValueError if it is damaged."""
+        try:
+            arrays = load(content)
+        except SafetensorError as error:
+            raise ValueError(f"not a whole safetensors file: {error}") from None
+        return cls(settings, arrays)
+
+    def with_odds(self, token: float, sentence: float) -> Self:
+        """The same, but for the log-odds from which on tokens and sentences end."""
+        return type(self)(replace(self.settings, token_odds=token, sentence_odds=sentence), self._arrays)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.settings, self._arrays)
+
+    @cached_property
+    def files(self) -> Mapping[str, bytes]:
+        return {SEGMENTER_SETTINGS: as_json(asdict(self.settings)), SEGMENTER_WEIGHTS: save(self._arrays)}
+
+    def log_odds(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
+        """The atoms of paragraphs, and float32 (A, 3): what the network says of each."""
+        atoms, ids = self._reader(texts)
+        return atoms, self._tagger.tag(ids, atoms.counts)
+
+    def _tokens(self, texts: Sequence[str]) -> list[list[list[Span]]]:
+        atoms, odds = self.log_odds(texts)
+        ends = Ends.of(odds, atoms.after, self.settings)
+        last = np.flatnonzero(ends.tokens)
+        first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
+        lengths = [len(text) for text in texts]
+        shift = np.repeat(np.cumsum([0, *lengths[:-1]]), atoms.counts)  # where paragraphs begin
+        spans = list(map(Span, (atoms.starts - shift)[first].tolist(), (atoms.stops - shift)[last].tolist()))
+        sentence_ends = np.flatnonzero(ends.sentences[last]) + 1
+        paragraph_ends = np.searchsorted(last[sentence_ends - 1], np.cumsum(atoms.counts))
+        several = ends.several[last]
+        found = []
+        begin = sentence = 0
+        for text, until in zip(texts, paragraph_ends.tolist(), strict=True):
+            own = []
+            for end in sentence_ends[sentence:until].tolist():
+                tokens = spans[begin:end]
+                if several[begin:end].any():
+                    tokens = list(map(self._with_words, tokens, several[begin:end].tolist(), repeat(text)))
+                if any(stop - start > LONGEST_TOKEN for start, stop, _ in tokens):
+                    tokens = [short for token in tokens for short in shortened(token)]
+                own.append(tokens)
+                begin = end
+            found.append(own)
+            sentence = until
+        return found
+
+    def _with_words(self, token: Span, several: bool, text: str) -> Span:
+        return token._replace(words=self.settings.multiword.words(text[token.start : token.stop])) if several else token

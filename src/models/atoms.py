@@ -1,0 +1,344 @@
+"""Text as a sequence of atoms, the pieces that no token ends inside, and what a segmenter sees of each.
+
+An atom is a run of letters of one script, a run of digits, or another character alone; marks and joiners stay with what
+they follow. In scripts whose words stand without white space or punctuation between them, each letter is an atom.
+Every feature of an atom is a hash of 64 bits, so that a vocabulary is an array of hashes.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+import zlib
+from collections.abc import Collection, Sequence
+from threading import Lock
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+SPACE, BREAK, LETTER, DIGIT, OTHER, JOINED, JOINER = range(1, 8)  # kinds of characters; 0 is not known yet
+NO_GAP, BLANK, LINE_BREAK, EDGE = range(4)  # what stands between atoms; EDGE is an end of the paragraph
+
+FEATURES = (
+    *("lowered", "exact", "shape", "suffix_2", "suffix_3", "prefix_3", "gaps"),
+    *("with_previous", "with_next", "unit", "next_shape"),
+)
+
+_LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
+_CODES = 0x110000
+_SCRIPTS = 1 << 16
+_LONGEST_SHAPE = 4  # characters, beyond which shapes do not count them
+LAST_PLACE = 62  # letters behind which a run may be cut
+_LONGEST_UNIT = 24  # characters; longer units are not looked up
+
+_PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
+_MIXING, _KIND, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x632BE59BD9B4E019), np.uint64(29)
+
+
+class Atoms(NamedTuple):
+    """A atoms of P paragraphs.
+
+    Attributes
+    ----------
+    starts, stops
+        int64 (A,): which characters each has, half-open.
+    before, after
+        uint8 (A,): what stands before and behind each.
+    counts
+        int64 (P,): how many each paragraph has.
+    """
+
+    starts: np.ndarray
+    stops: np.ndarray
+    before: np.ndarray
+    after: np.ndarray
+    counts: np.ndarray
+
+
+class _Characters:
+    """What is known of characters, looked up in Unicode's tables when one is first met."""
+
+    def __init__(self) -> None:
+        self.kinds = np.zeros(_CODES, np.uint8)
+        self.scripts = np.zeros(_CODES, np.uint16)
+        self.lowered = np.zeros(_CODES, np.uint32)
+        self._lock = Lock()
+
+    def learn(self, codes: np.ndarray) -> None:
+        """Look up those that are not known yet."""
+        unknown = codes[self.kinds[codes] == 0]
+        if not len(unknown):
+            return
+        with self._lock:
+            for code in np.unique(unknown).tolist():
+                character = chr(code)
+                lowered = character.lower()
+                self.lowered[code] = ord(lowered) if len(lowered) == 1 else code
+                self.scripts[code] = script_of(character)
+                self.kinds[code] = _kind(character)  # the last one: other threads look at it without the lock
+
+
+def script_of(character: str) -> int:
+    """A number for the script of a letter, such as that of all Latin ones."""
+    name = unicodedata.name(character, "").partition(" ")[0]
+    return zlib.crc32(name.encode()) % _SCRIPTS
+
+
+def _kind(character: str) -> int:
+    category = unicodedata.category(character)
+    if character.isspace():
+        return BREAK if character in _LINE_BREAKS else SPACE
+    if character == "\u200d":
+        return JOINER
+    is_modifier = category in ("Lm", "Sk") and unicodedata.name(character, "").startswith(("MODIFIER", "EMOJI"))
+    if category[0] == "M" or category == "Cf" or is_modifier:
+        return JOINED
+    return {"L": LETTER, "Nd": DIGIT}.get(category if category == "Nd" else category[0], OTHER)
+
+
+_characters = _Characters()
+
+
+def codes_of(text: str) -> np.ndarray:
+    """uint32: the characters of a text."""
+    return np.frombuffer(text.encode("utf-32-le"), np.uint32)
+
+
+def script_table(scripts: Collection[int]) -> np.ndarray:
+    """bool: whether a script is one of some."""
+    table = np.zeros(_SCRIPTS, np.bool_)
+    table[list(scripts)] = True
+    return table
+
+
+class HashTable(NamedTuple):
+    """Values of hashes, by open addressing; a hash of 0 is an empty slot.
+
+    Attributes
+    ----------
+    hashes
+        uint64 (S,), S a power of two, at least half of the slots empty.
+    values
+        int64 (S,).
+    """
+
+    hashes: np.ndarray
+    values: np.ndarray
+
+    @classmethod
+    def of(cls, hashes: np.ndarray, values: np.ndarray) -> HashTable:
+        """A table of different hashes, none of them 0, with a value each."""
+        size = 2
+        while size < 2 * len(hashes):
+            size *= 2
+        table = cls(np.zeros(size, np.uint64), np.zeros(size, np.int64))
+        _fill_table(hashes, values, *table)
+        return table
+
+
+@njit(cache=True, nogil=True)
+def _fill_table(hashes, values, slots, slot_values):
+    mask = np.uint64(len(slots) - 1)
+    for i in range(len(hashes)):
+        at = hashes[i] & mask
+        while slots[at] != 0:
+            at = (at + np.uint64(1)) & mask
+        slots[at] = hashes[i]
+        slot_values[at] = values[i]
+
+
+@njit(nogil=True)
+def _found(slots, values, wanted, missing):
+    """The value of a hash, or ``missing``."""
+    mask = np.uint64(len(slots) - 1)
+    at = wanted & mask
+    while slots[at] != 0:
+        if slots[at] == wanted:
+            return values[at]
+        at = (at + np.uint64(1)) & mask
+    return missing
+
+
+@njit(nogil=True, inline="always")
+def _with(value, code):
+    return (value ^ np.uint64(code)) * _PRIME
+
+
+@njit(nogil=True)
+def _mixed(value, kind):
+    """The hash of a feature of some kind; never 0."""
+    value = (value + np.uint64(kind + 1) * _KIND) * _MIXING
+    value = (value ^ (value >> _SHIFT)) * _MIXING
+    return (value ^ (value >> _SHIFT)) | np.uint64(1)
+
+
+@njit(nogil=True)
+def _hash_of(codes, start, stop):
+    value = _BASIS
+    for i in range(start, stop):
+        value = _with(value, codes[i])
+    return value
+
+
+@njit(nogil=True)
+def _end_of_atom(codes, kinds, scripts, runs, start, end):
+    """Where the atom ends that begins at ``start``; ``runs`` are kinds of which several characters go together."""
+    kind, script = kinds[codes[start]], scripts[codes[start]]
+    stop = start + 1
+    while stop < end:
+        following = kinds[codes[stop]]
+        goes_on = runs and following == kind and (kind == DIGIT or scripts[codes[stop]] == script)
+        joined = following > BREAK and kinds[codes[stop - 1]] == JOINER
+        if not (goes_on or joined or following in (JOINED, JOINER)):
+            break
+        stop += 1
+    return stop
+
+
+@njit(cache=True, nogil=True)
+def _cut(codes, bounds, kinds, scripts, lowered, lone_scripts, cut_hashes, cut_places, atoms):
+    """Fill the arrays of `Atoms`; returns how many there are. Cut places are bits: 1 << k is a cut after k letters."""
+    starts, stops, before, after, counts = atoms
+    has_places = cut_hashes.any()
+    count = 0
+    for paragraph in range(len(counts)):
+        first = count
+        i, end = bounds[paragraph], bounds[paragraph + 1]
+        gap = EDGE
+        while i < end:
+            kind = kinds[codes[i]]
+            if kind <= BREAK:
+                if gap != EDGE:
+                    gap = LINE_BREAK if kind == BREAK or gap == LINE_BREAK else BLANK
+                i += 1
+                continue
+            runs = kind == DIGIT or (kind == LETTER and not lone_scripts[scripts[codes[i]]])
+            stop = _end_of_atom(codes, kinds, scripts, runs, i, end)
+            places = np.int64(0)
+            if runs and kind == LETTER and has_places:
+                value = _BASIS
+                for k in range(i, stop):
+                    value = _with(value, lowered[codes[k]])
+                places = _found(cut_hashes, cut_places, _mixed(value, 0), np.int64(0))
+            at = i
+            for k in range(i + 1, stop + 1):
+                if k == stop or (k - i <= LAST_PLACE and (places >> (k - i)) & 1):
+                    starts[count], stops[count], before[count] = at, k, gap
+                    if count > first:
+                        after[count - 1] = gap
+                    count += 1
+                    at, gap = k, NO_GAP
+            i = stop
+        if count > first:
+            after[count - 1] = EDGE
+        counts[paragraph] = count - first
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _fill_features(codes, kinds, lowered, atoms, out):
+    """Fill (A, `FEATURES`) with the hash of each feature."""
+    starts, stops, before, after, _ = atoms
+    count = len(starts)
+    hashes, shapes = np.zeros(count + 2, np.uint64), np.zeros(count + 2, np.uint64)  # of the atom before, from 1 on
+    small = np.empty(len(codes), np.uint32)
+    for i in range(len(codes)):
+        small[i] = lowered[codes[i]]
+    for a in range(count):
+        start, stop = starts[a], stops[a]
+        hashes[a + 1] = _hash_of(small, start, stop)
+        shape = np.uint64(min(stop - start, _LONGEST_SHAPE))
+        for i in range(start, min(stop, start + 2)):  # the first two characters say how a word is written
+            shape = shape * np.uint64(16) + np.uint64(kinds[codes[i]] * 2 + (small[i] != codes[i]))
+        shapes[a + 1] = shape
+    unit_start = 0
+    nothing = np.uint64(0)
+    for a in range(count):
+        start, stop = starts[a], stops[a]
+        if before[a] != NO_GAP:
+            unit_start = a
+        last = a
+        while after[last] == NO_GAP and stops[last] - starts[unit_start] <= _LONGEST_UNIT:
+            last += 1
+        own = hashes[a + 1]
+        previous = nothing if before[a] == EDGE else hashes[a]
+        following, shape = (nothing, nothing) if after[a] == EDGE else (hashes[a + 2], shapes[a + 2])
+        unit = _hash_of(small, starts[unit_start], min(stops[last], starts[unit_start] + _LONGEST_UNIT))
+        row = out[a]
+        row[0] = _mixed(own, 0)
+        row[1] = _mixed(_hash_of(codes, start, stop), 1)
+        row[2] = _mixed(shapes[a + 1], 2)
+        row[3] = _mixed(_hash_of(small, max(start, stop - 2), stop), 3)
+        row[4] = _mixed(_hash_of(small, max(start, stop - 3), stop), 4)
+        row[5] = _mixed(_hash_of(small, start, min(stop, start + 3)), 5)
+        row[6] = _mixed(np.uint64(before[a] * 4 + after[a]), 6)
+        row[7] = _mixed(_with(_mixed(previous, 0), own), 7)
+        row[8] = _mixed(_with(_mixed(own, 0), following), 8)
+        row[9] = _mixed(_with(unit, a - unit_start), 9)
+        row[10] = _mixed(_with(_mixed(shape, 0), after[a]), 10)
+
+
+@njit(cache=True, nogil=True)
+def _look_up(hashes, slots, values, out):
+    """Fill (A, F) with the values of hashes; those of features that the table lacks get the number of their kind."""
+    for a in range(hashes.shape[0]):
+        for kind in range(hashes.shape[1]):
+            out[a, kind] = _found(slots, values, hashes[a, kind], kind)
+
+
+def run_hash(letters: str) -> int:
+    """The hash of a run of letters in a table of places where it is cut."""
+    codes = codes_of(letters)
+    _characters.learn(codes)
+    return int(_hash_of_run(codes, _characters.lowered))
+
+
+@njit(cache=True, nogil=True)
+def _hash_of_run(codes, lowered):
+    value = _BASIS
+    for code in codes:
+        value = _with(value, lowered[code])
+    return _mixed(value, 0)
+
+
+NO_CUTS = HashTable.of(np.zeros(0, np.uint64), np.zeros(0, np.int64))
+
+
+def atoms_of(codes: np.ndarray, lengths: Sequence[int], lone_scripts: np.ndarray, cuts: HashTable = NO_CUTS) -> Atoms:
+    """The atoms of paragraphs.
+
+    Parameters
+    ----------
+    codes
+        uint32 (N,): the characters of all paragraphs, one after the other.
+    lengths
+        How many each has.
+    lone_scripts
+        See `script_table`: scripts of which each letter is an atom.
+    cuts
+        Places inside runs of letters, by the runs' hashes: 1 << k for one behind k letters.
+    """
+    _characters.learn(codes)
+    n = len(codes)
+    bounds = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
+    starts, stops = np.empty((2, n), np.int64)
+    before, after = np.empty((2, n), np.uint8)
+    counts = np.empty(len(lengths), np.int64)
+    tables = _characters.kinds, _characters.scripts, _characters.lowered
+    found = Atoms(starts, stops, before, after, counts)
+    count = _cut(codes, bounds, *tables, lone_scripts, *cuts, found)
+    return Atoms(starts[:count], stops[:count], before[:count], after[:count], counts)
+
+
+def features_of(codes: np.ndarray, atoms: Atoms) -> np.ndarray:
+    """uint64 (A, `FEATURES`): what a segmenter sees of each atom."""
+    hashes = np.empty((len(atoms.starts), len(FEATURES)), np.uint64)
+    _fill_features(codes, _characters.kinds, _characters.lowered, atoms, hashes)
+    return hashes
+
+
+def ids_of(hashes: np.ndarray, vocabulary: HashTable) -> np.ndarray:
+    """int32 (A, F): the number of each feature in a vocabulary, that of its kind where it lacks it."""
+    ids = np.empty(hashes.shape, np.int32)
+    _look_up(hashes, *vocabulary, ids)
+    return ids

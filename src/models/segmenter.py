@@ -1,0 +1,279 @@
+"""A BiLSTM over the atoms of a text, which says where tokens and sentences end; trained by PyTorch, run compiled.
+
+The features of an atom (see `atoms`) have a vector each, and their sum is what the BiLSTM reads. What comes out says
+three things of each atom: whether a token ends with it, whether a sentence does, and whether that token holds several
+words. In training the network also learns the columns of the treebank; that is what tells it where a sentence ends in
+text without punctuation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from numba import njit
+from torch import Tensor, nn
+
+from mh4.decoders.lanes import splat
+
+from .layers import BiLSTM, Linear, room
+from .products import COLUMNS, ROWS, W, add_tile, load_tile, store_tile
+from .recurrence import COMPILED, Sequences, sigmoid, tanh
+
+TOKEN_END, SENTENCE_END, SEVERAL_WORDS = range(3)  # columns of what comes out
+WINDOW, CONTEXT = 320, 32  # atoms that are read at once, and those around them that are read with them
+TOGETHER = 32  # windows: as many as keep the registers full, and what they need in the cache
+
+_SPREAD = 0.1  # standard deviation of vectors before training
+_MULTIPLE = 32  # columns of the gates, whole tiles on every machine
+
+
+_Layer = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+@njit(cache=True, nogil=True)
+def _sum_vectors(table, ids, out):
+    for a in range(ids.shape[0]):
+        row = out[a]
+        row[:] = np.float32(0.0)
+        for k in range(ids.shape[1]):
+            vector = table[ids[a, k]]
+            for j in range(len(row)):
+                row[j] += vector[j]
+
+
+@njit(cache=True, nogil=True)
+def _add_to_vectors(gradient, ids, out):
+    for a in range(ids.shape[0]):
+        row = gradient[a]
+        for k in range(ids.shape[1]):
+            vector = out[ids[a, k]]
+            for j in range(len(row)):
+                vector[j] += row[j]
+
+
+class _Summed(torch.autograd.Function):
+    """``apply(table, ids)``: the sum of the rows of table (V, E) that each row of ids, int32 (A, F), names."""
+
+    @staticmethod
+    def forward(context: Any, table: Tensor, ids: Tensor) -> Tensor:
+        context.save_for_backward(ids)
+        context.shape = table.shape
+        out = table.new_empty(len(ids), table.shape[1])
+        _sum_vectors(table.detach().numpy(), ids.numpy(), out.numpy())
+        return out
+
+    @staticmethod
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (ids,) = context.saved_tensors
+        total = gradient.new_zeros(context.shape)
+        _add_to_vectors(gradient.contiguous().numpy(), ids.numpy(), total.numpy())
+        return total, None
+
+
+class SegmenterNetwork(nn.Module):
+    """The network as it is trained, on the CPU.
+
+    Parameters
+    ----------
+    vectors : int
+        Rows of the table: of all features that are known, and one for what is unknown of each kind.
+    size, hidden, layers : int
+        Of a vector and of the states of one direction, multiples of 8; layers of the BiLSTM.
+    dropout : float
+    classes : sequence of int
+        How many values each column of the treebank has that is learnt along.
+    """
+
+    def __init__(
+        self, vectors: int, size: int, hidden: int, layers: int, dropout: float, classes: Sequence[int] = ()
+    ) -> None:
+        super().__init__()
+        self.table = nn.Parameter(nn.init.normal_(room(vectors, size), std=_SPREAD))
+        self.bilstm = BiLSTM(size, hidden, layers, dropout)
+        self.output = Linear(size + 2 * hidden, 3)
+        self.columns = nn.ModuleList(Linear(2 * hidden, count) for count in classes)
+
+    def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
+        """What comes out, (A, 3), as log-odds, and for each column scores of its values.
+
+        ``ids`` are int32 (A, F), those of B windows one after the other; ``lengths`` int64 (B,).
+        """
+        x = _Summed.apply(self.table, ids)
+        states = self.bilstm.dropout(self.bilstm(x, lengths)[0][-1])
+        together = torch.cat([states, self.bilstm.dropout(x)], dim=1)
+        return self.output(together), [column(states) for column in self.columns]
+
+    def weights(self) -> dict[str, np.ndarray]:
+        """Copies of all that a `Tagger` needs."""
+        return {
+            name: parameter.detach().numpy().copy()
+            for name, parameter in self.named_parameters()
+            if not name.startswith("columns.")
+        }
+
+
+@njit(nogil=True)
+def _add_products(a, a_rows, b, out, count, fresh):
+    """Rows of a times b, added to the first ``count`` rows of ``out``, or, if ``fresh``, written over them."""
+    inner, width = b.shape
+    zero = splat(np.float32(0), W)
+    last = count - 1
+    for column in range(0, width, COLUMNS):
+        for r in range(0, count, ROWS):
+            r1, r2, r3 = min(r + 1, last), min(r + 2, last), min(r + 3, last)
+            rows = r, r1, r2, r3
+            tile = (zero, zero, zero, zero, zero, zero, zero, zero) if fresh else load_tile(out, rows, column)
+            tile = add_tile(a, (a_rows[r], a_rows[r1], a_rows[r2], a_rows[r3]), 0, b, column, inner, tile)
+            store_tile(out, rows, column, tile)
+
+
+@njit(cache=True, **COMPILED)
+def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
+    """One direction of an LSTM over windows side by side, the longest first, into its half of ``states`` (A, 2H)."""
+    hidden = len(recurrent_weight)
+    count = len(lengths)
+    gates = np.empty((count, 4 * hidden), np.float32)
+    cells, last = np.zeros((count, hidden), np.float32), np.zeros((count, hidden), np.float32)
+    rows, own = np.empty(count, np.int64), np.arange(count)
+    active = count
+    for t in range(lengths[0]):
+        while lengths[active - 1] <= t:
+            active -= 1
+        for r in range(active):
+            rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
+        _add_products(x, rows, input_weight, gates, active, True)
+        _add_products(last, own, recurrent_weight, gates, active, False)
+        for r in range(active):
+            i, f = gates[r, :hidden], gates[r, hidden : 2 * hidden]
+            g, o = gates[r, 2 * hidden : 3 * hidden], gates[r, 3 * hidden :]
+            cell, state = cells[r], last[r]
+            for k in range(4 * hidden):
+                gates[r, k] += bias[k]
+            for k in range(hidden):
+                cell[k] = sigmoid(f[k]) * cell[k] + sigmoid(i[k]) * tanh(g[k])
+            for k in range(hidden):
+                state[k] = sigmoid(o[k]) * tanh(cell[k])
+            states[rows[r], back * hidden : (back + 1) * hidden] = state
+
+
+@njit(cache=True, nogil=True)
+def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
+    """Fill ``out`` (A, 3) with log-odds; for ``layers`` see `Tagger`."""
+    count, size = len(ids), table.shape[1]
+    x = np.empty((count, size), np.float32)
+    _sum_vectors(table, ids, x)
+    below = x
+    for input_weight, recurrent_weight, bias in layers:
+        states = np.empty((count, 2 * recurrent_weight.shape[1]), np.float32)
+        for back in range(2):
+            _run(back, first, lengths, below, input_weight[back], recurrent_weight[back], bias[back], states)
+        below = states
+    width = below.shape[1]
+    for a in range(count):
+        for k in range(out.shape[1]):
+            total = output_bias[k]
+            for j in range(width):
+                total += below[a, j] * output_weight[k, j]
+            for j in range(size):
+                total += x[a, j] * output_weight[k, width + j]
+            out[a, k] = total
+
+
+@dataclass(frozen=True)
+class Tagger:
+    """The network as it is run; several threads may share it.
+
+    Attributes
+    ----------
+    table : float32 (V, E)
+    layers : list of arrays
+        Input weights (2, I, 4H), recurrent weights (2, H, 4H) and bias (2, 4H) of each layer.
+    output_weight, output_bias : float32 (3, 2H + E) and (3,)
+    """
+
+    table: np.ndarray
+    layers: tuple[_Layer, ...]
+    output_weight: np.ndarray
+    output_bias: np.ndarray
+
+    @classmethod
+    def of(cls, weights: Mapping[str, np.ndarray], vectors: int) -> Tagger:
+        """That of the weights of a network with so many vectors.
+
+        ValueError: Some are missing, or do not fit each other.
+        """
+        table, output, bias = (_array(weights, name, None) for name in ("table", "output.weight", "output.bias"))
+        if table.ndim != 2 or len(table) != vectors:
+            raise ValueError(f"table has {len(table)} rows where {vectors} are expected")
+        layers: list[_Layer] = []
+        inputs = table.shape[1]
+        while (name := f"bilstm.layers.{len(layers)}.") + "bias" in weights:
+            own_bias = _array(weights, name + "bias", None)
+            hidden = own_bias.shape[-1] // 4
+            if not hidden or 4 * hidden % _MULTIPLE:
+                raise ValueError(f"{name}bias has {own_bias.shape[-1]} columns, which are no multiple of {_MULTIPLE}")
+            own = [
+                _array(weights, name + "input_weight", (2, 4 * hidden, inputs)),
+                _array(weights, name + "recurrent_weight", (2, 4 * hidden, hidden)),
+            ]
+            inner, recurrent = map(_transposed, own)
+            layers.append((inner, recurrent, _array(weights, name + "bias", (2, 4 * hidden))))
+            inputs = 2 * hidden
+        if not layers:
+            raise ValueError("bilstm.layers.0.bias is missing")
+        _array(weights, "output.weight", (3, inputs + table.shape[1]))
+        _array(weights, "output.bias", (3,))
+        return cls(table, tuple(layers), output, bias)
+
+    def tag(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
+        """float32 (A, 3): log-odds of each atom of P paragraphs; ``lengths`` (P,) say how many atoms each has."""
+        out = np.empty((len(ids), 3), np.float32)
+        for group in _groups(windows_of(lengths.tolist())):
+            starts, stops, read_from, read_to = group.T
+            sizes = read_to - read_from
+            rows = np.concatenate([np.arange(first, last) for first, last in zip(read_from, read_to, strict=True)])
+            found = np.empty((len(rows), 3), np.float32)
+            weights = self.table, self.layers, self.output_weight, self.output_bias
+            _tag(*Sequences.one_after_the_other(sizes), ids[rows], *weights, found)
+            kept = (rows >= np.repeat(starts, sizes)) & (rows < np.repeat(stops, sizes))
+            out[rows[kept]] = found[kept]
+        return out
+
+
+def windows_of(lengths: Sequence[int]) -> np.ndarray:
+    """int64 (W, 4): start and stop of windows that together cover paragraphs, and from where to where each reads."""
+    windows = []
+    begin = 0
+    for length in lengths:
+        end = begin + length
+        for start in range(begin, end, WINDOW):
+            stop = min(start + WINDOW, end)
+            windows.append((start, stop, max(begin, start - CONTEXT), min(end, stop + CONTEXT)))
+        begin = end
+    return np.array(windows, np.int64).reshape(-1, 4)
+
+
+def _groups(windows: np.ndarray) -> list[np.ndarray]:
+    """Windows of similar length together."""
+    order = np.argsort(windows[:, 2] - windows[:, 3], kind="stable")
+    return [windows[order[i : i + TOGETHER]] for i in range(0, len(order), TOGETHER)]
+
+
+def _transposed(weight: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(weight.transpose(0, 2, 1))
+
+
+def _array(weights: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...] | None) -> np.ndarray:
+    """A matrix or vector of some weights, contiguous; a ValueError if it is missing or not as expected."""
+    array = weights.get(name)
+    if array is None:
+        raise ValueError(f"{name} is missing")
+    if array.dtype != np.float32 or (shape is not None and array.shape != shape):
+        raise ValueError(f"{name} is {array.dtype} {array.shape} where float32 {shape or ''} is expected")
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} holds values that are no numbers")
+    return np.ascontiguousarray(array)

@@ -1,0 +1,69 @@
+"""What multiword tokens consist of."""
+
+import pytest
+
+from mh4.models.checked import as_json, checked
+from mh4.parsers.multiword import MultiwordTokens
+
+SPANISH = [("al", ("a", "el")), ("Del", ("De", "el")), ("dámelo", ("da", "me", "lo")), ("cómelo", ("come", "lo"))]
+ARABIC = [("وقال", ("و", "قال")), ("وكان", ("و", "كان"))]
+
+
+@pytest.mark.parametrize(
+    ("form", "words"),
+    [
+        ("al", ("a", "el")),
+        ("Al", ("A", "el")),
+        ("AL", ("A", "EL")),
+        ("del", ("de", "el")),
+        ("DEL", ("DE", "EL")),
+        ("rómelo", ("rome", "lo")),  # by the longest ending that is known
+        ("Tómelo", ("Tome", "lo")),
+        ("x", ()),
+        ("", ()),
+    ],
+)
+def test_of_endings(form, words):
+    assert MultiwordTokens.learn(SPANISH).words(form) == words
+
+
+def test_of_beginnings():
+    known = MultiwordTokens.learn(ARABIC)
+    assert known.words("وذهب") == ("و", "ذهب")
+    assert known.words("ذهب") == ()
+
+
+def test_the_commonest_reading_counts():
+    tokens = [("im", ("in", "dem")), ("im", ("i", "m")), ("Im", ("In", "dem"))]
+    assert MultiwordTokens.learn(tokens).words("im") == ("in", "dem")
+
+
+def test_lower_case_that_is_longer_is_left_alone():
+    assert MultiwordTokens.learn([("i̇x", ("i̇", "x"))]).words("İx") == ()
+
+
+def test_without_any_nothing_is_known():
+    assert MultiwordTokens.learn([]).words("al") == ()
+
+
+def test_it_is_written_and_read():
+    known = MultiwordTokens.learn(SPANISH + ARABIC)
+    data = {"known": known.known, "endings": known.endings, "beginnings": known.beginnings}
+    assert checked(MultiwordTokens, as_json(data)) == known
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {"known": {"al": ["a\tb", "c"]}},
+        {"known": {"al": ["a"]}},
+        {"known": {"al": ["a", " "]}},
+        {"endings": {"al": [3, ["a", "b"]]}},
+        {"endings": {"al": [1, ["a"]]}},
+        {"endings": {"al": [1, ["a", "b\n"]]}},
+        {"beginnings": {"al": [-1, ["a", "b"]]}},
+    ],
+)
+def test_what_would_make_bad_lines_is_refused(data):
+    with pytest.raises(ValueError, match="al"):
+        checked(MultiwordTokens, as_json({"known": {}, "endings": {}, "beginnings": {}} | data))
