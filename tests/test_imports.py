@@ -141,3 +141,10 @@ def test_sentences_are_read_without_numba():
 def test_help_loads_nothing_heavy(arguments):
     program = f"import sys; sys.argv = ['mh4', *{arguments}]; from mh4.cli import app; app(standalone_mode=False)"
     assert not {"numba", "numpy", "torch"} & set(loaded_by(program))
+
+
+def test_transformers_is_loaded_by_those_only_who_build_on_it(small_model):
+    program = f"import mh4; mh4.load({str(small_model)!r}, device='cpu')(['Topebon', 'rupo'])"
+    loaded = loaded_by(program)
+    assert "torch" in loaded
+    assert not {"transformers", "tokenizers", "huggingface_hub"} & set(loaded)

@@ -48,6 +48,18 @@ def test_of_training_a_network(trained, small_treebanks, tmp_path):
     assert all(map(callable, (job.on_step, job.on_evaluation, job.on_preparation)))
 
 
+def test_of_a_pretrained_encoder(trained, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    run("train", train, "--dev", dev, "--encoder", "some/model", "--set", "encoder_freeze=1", "--set", "part_cost=900")
+    config = trained[0].config
+    assert (config.encoder.kind, config.encoder.pretrained, config.encoder.encoder_freeze) == (
+        "transformer",
+        "some/model",
+        True,
+    )
+    assert (config.training.part_cost, config.training.rate_fall, config.training.max_epochs) == (900, "linear", 20)
+
+
 def test_of_going_on(trained, small_treebanks, tmp_path):
     train, dev = small_treebanks
     run("train", train, "--dev", dev, "--resume", "-o", tmp_path / "m")

@@ -1,0 +1,74 @@
+"""Words in pieces, and the windows of long sentences."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tiny_bert import make_tokenizer
+
+from mh4.models.encoder import FileError
+from mh4.models.word_pieces import PieceBatch, PieceVocabulary, windows
+
+COUNTS = st.lists(st.integers(1, 9), min_size=1, max_size=60).map(np.array)
+
+
+@given(COUNTS, st.integers(12, 40))
+def test_every_piece_is_in_the_window_that_its_state_comes_from(counts, room):
+    starts, chosen = windows(counts, room)
+    total = counts.sum()
+    size = min(room, total)
+    pieces = np.arange(total)
+    assert (starts[chosen] <= pieces).all()
+    assert (pieces < starts[chosen] + size).all()
+    assert starts[0] == 0
+    assert starts[-1] + size == total
+    assert (np.diff(starts) > 0).all()
+    assert (np.diff(starts) <= room // 2).all()  # they overlap by half at least
+
+
+@given(COUNTS, st.integers(20, 40))
+def test_the_pieces_of_a_word_come_from_the_window_whose_middle_is_closest(counts, room):
+    starts, chosen = windows(counts, room)
+    ends = counts.cumsum()
+    for first, end in zip(ends - counts, ends, strict=True):
+        assert len(set(chosen[first:end])) == 1
+        middle = (first + end - 1) / 2
+        distances = np.abs(starts + (min(room, ends[-1]) - 1) / 2 - middle)
+        assert distances[chosen[first]] == distances.min()
+
+
+def test_a_word_longer_than_a_window_is_not_cut():
+    starts, chosen = windows(np.array([1, 100, 1]), 20)
+    pieces = np.arange(102)
+    assert ((starts[chosen] <= pieces) & (pieces < starts[chosen] + 20)).all()
+
+
+@pytest.fixture(scope="module")
+def vocabulary():
+    tokenizer = make_tokenizer(["abc abd abe xyz"] * 9, size=60)
+    return PieceVocabulary(tokenizer.backend_tokenizer.to_str().encode(), tokenizer.unk_token_id)
+
+
+def test_words_are_cut_each_by_itself(vocabulary):
+    alone = [vocabulary.pieces([form]).ids.tolist() for form in ("abc", "xq", "abd")]
+    together = vocabulary.pieces(["abc", "xq", "abd"])
+    assert together.ids.tolist() == [i for own in alone for i in own]
+    assert together.counts.tolist() == [len(own) for own in alone]
+    assert vocabulary.pieces(["\x01"]).ids.tolist() == [1]  # nothing is left of it
+    assert (vocabulary.before.tolist(), vocabulary.after.tolist()) == ([2], [3])
+
+
+def test_a_batch_has_the_pieces_of_all_windows(vocabulary):
+    sentences = [vocabulary.pieces(["abc"] * count) for count in (30, 3, 20)]
+    batch = PieceBatch.of(vocabulary, sentences, 18)
+    flat = batch.ids.flatten()
+    assert flat[batch.places].tolist() == [i for own in sentences for i in own.ids]
+    assert batch.lengths.tolist() == [30, 3, 20]
+    assert batch.sizes.max() == 18
+    assert (batch.ids[:, 0] == 2).all()
+    assert all(row[size - 1] == 3 and (row[size:] == 0).all() for row, size in zip(batch.ids, batch.sizes, strict=True))
+
+
+def test_what_is_no_tokenizer_is_named():
+    with pytest.raises(FileError, match=r"^tokenizer\.json: is no tokenizer"):
+        PieceVocabulary(b"{}", 0)
