@@ -90,6 +90,33 @@ def test_resumed_training_is_the_same(bert, frozen, small_treebanks, tmp_path, d
     assert [line["loss"] for line in log_of(tmp_path / "m")] == [line["loss"] for line in log_of(tmp_path / "whole")]
 
 
+def test_weights_that_training_goes_back_to_are_those_of_the_folder(bert, small_treebanks, tmp_path):
+    """Half precision: a training that goes on reads them there, and one that was not interrupted must not differ."""
+    how = {"patience": 1, "decays": 9, "decay_from": "best", "evaluation_steps": 1, "learning_rate": 1.0}
+    config = config_of(bert, max_steps=8, **how)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu")
+    train(*small_treebanks, tmp_path / "m", changed(config, max_steps=14), device="cpu", resume=True)
+    train(*small_treebanks, tmp_path / "whole", changed(config, max_steps=14), device="cpu")
+    ours, theirs = log_of(tmp_path / "m"), log_of(tmp_path / "whole")
+    later = [line for line in ours if line["step"] > 8]
+    assert not any(line["best"] for line in later)
+    assert len({line["learning_rate"] for line in later}) > 1  # went back
+    states = [load_file(tmp_path / folder / "training.safetensors") for folder in ("m", "whole")]
+    assert all(torch.equal(own, states[1][name]) for name, own in states[0].items())
+    assert [line["loss"] for line in ours] == [line["loss"] for line in theirs]
+
+
+def test_fine_tuning_changes_no_other_model(bert, small_treebanks, tmp_path):
+    sentences = read_gold(small_treebanks[0])
+    frozen, tuned = (
+        new_parser(bert, sentences, encoder_freeze=freeze, encoder_storage="float32") for freeze in (True, False)
+    )
+    before = {name: own.clone() for name, own in frozen.network.named_parameters()}
+    trainer = Trainer(tuned, sentences, sentences, tmp_path)
+    trainer.step(*trainer.prepare(range(4)))
+    assert all(torch.equal(own, before[name]) for name, own in frozen.network.named_parameters())
+
+
 def test_no_random_number_of_a_host_program_is_drawn(bert, small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
     before = torch.get_rng_state()

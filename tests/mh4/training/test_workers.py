@@ -11,6 +11,7 @@ from safetensors.torch import load_file
 
 from mh4.cli import app
 from mh4.models.randomness import Randomness
+from mh4.training import workers
 from mh4.training.workers import Workers
 
 # Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
@@ -113,3 +114,14 @@ def test_workers_draw_differently_and_the_same_again():
     assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
     assert drawn(1, 2, 4) == drawn(1, 2, 4)
     assert drawn(0, 1, 0) == drawn(0, 1, 4)  # alone: as it was
+
+
+def test_gradients_of_parts_stay_with_each_process(monkeypatch):
+    class Together(torch.nn.Module):
+        def no_sync(self):
+            return "apart"
+
+    monkeypatch.setattr(workers, "DistributedDataParallel", Together)
+    assert Workers(0, 2).apart(Together()) == "apart"
+    with Workers().apart(torch.nn.Linear(1, 1)):  # of one process there is nothing to keep apart
+        pass
