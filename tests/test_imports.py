@@ -22,6 +22,7 @@ LAYERS = {
     "training": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers"},
     "api": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training"},
     "service": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api"},
+    "spacy": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api"},
     "cli": {"decoders", "data", "transitions", "oracles", "trees", "models", "parsers", "training", "api", "service"},
 }
 # What a room may need from outside the standard library, where that is not everything the package depends on.

@@ -1,0 +1,146 @@
+"""The component for spaCy, and documents of both kinds."""
+
+import numpy as np
+import pytest
+
+import mh4
+from mh4.data.document import Document
+from mh4.data.sentence import Sentence
+from mh4.decoders.trees import is_projective
+
+spacy = pytest.importorskip("spacy")
+mh4_spacy = pytest.importorskip("mh4.spacy")
+
+TEXT = "Te nofe  mihevode.\nZvai te.\n\nKve yeni takomero."
+
+
+def seen(doc):
+    return [(t.text, t.head.i, t.dep_, t.tag_, t.pos_, str(t.morph), t.lemma_, t.is_sent_start) for t in doc]
+
+
+@pytest.fixture(scope="module")
+def nlp(text_model):
+    return mh4_spacy.load(text_model, confidence=True)
+
+
+def random_heads(rng, n):
+    """A random tree of any kind with one root: heads (n,)."""
+    order = rng.permutation(n)
+    heads = np.zeros(n, int)
+    for place in range(1, n):
+        heads[order[place]] = order[rng.integers(place)] + 1
+    return heads
+
+
+def test_a_pipeline_parses_as_the_parser_does(nlp, text_model):
+    doc, expected = nlp(TEXT), mh4.load(text_model)(TEXT, confidence=True)
+    assert doc.text == TEXT
+    words = [token for token in doc if not token.is_space]
+    assert [token.text for token in words] == [form for sentence in expected for form in sentence.forms]
+    assert len(list(doc.sents)) == len(expected)
+    found = mh4_spacy.from_doc(doc)
+    for one, other in zip(found, expected, strict=True):
+        assert (one.heads.tolist(), one.relations) == (other.heads.tolist(), other.relations)
+    for token, word in zip(words, (word for sentence in expected for word in sentence), strict=True):
+        assert token._.mh4_confidence == word.confidence
+        assert token._.mh4_head_confidence == word.head_confidence
+    assert doc._.conllu == found.to_conllu()
+    assert [doc.text for doc in nlp.pipe([TEXT, "Zvai.", ""])] == [TEXT, "Zvai.", ""]
+
+
+def test_tags_and_lemmas_are_set(annotating_model):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": str(annotating_model)})
+    doc = nlp("Te nofe hivon")
+    expected = mh4.load(annotating_model)(["Te", "nofe", "hivon"])
+    found = mh4_spacy.from_doc(doc)[0]
+    for name in ("heads", "relations", "upos", "xpos", "feats", "lemmas"):
+        assert list(getattr(found, name)) == list(getattr(expected, name)), name
+    assert [token.pos_ for token in doc] == list(expected.upos)
+    assert doc[0]._.mh4_confidence is None  # not asked for
+
+
+def test_sentences_of_the_document_stay(text_model):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": str(text_model)})
+    doc = spacy.tokens.Doc(nlp.vocab, ["a", "b", "c", "d"], sent_starts=[True, False, True, False])
+    doc = nlp.get_pipe("mh4")(doc)
+    assert [span.text for span in doc.sents] == ["a b", "c d"]
+    assert [token.dep_ for token in doc].count("ROOT") == 2
+    without = nlp("Te nofe mihevode. Zvai te.")  # the segmenter finds the ends
+    assert len(list(without.sents)) == len(mh4.load(text_model).cut("Te nofe mihevode. Zvai te."))
+
+
+def test_without_a_segmenter_a_document_is_one_sentence(small_model):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": str(small_model)})
+    assert len(list(nlp("a b. c d.").sents)) == 1
+    with pytest.raises(ValueError, match="cannot cut text"):
+        mh4_spacy.load(small_model)
+
+
+def test_empty_and_blank_documents(nlp):
+    for text in ("", " ", "\n\n", "  a"):
+        assert nlp(text).text == text
+
+
+def test_a_saved_pipeline_has_its_model(nlp, tmp_path, small_model):
+    expected = seen(nlp(TEXT))
+    nlp.to_disk(tmp_path / "nlp")
+    assert seen(spacy.load(tmp_path / "nlp")(TEXT)) == expected
+    again = spacy.blank(nlp.lang, config={"nlp": {"tokenizer": {"@tokenizers": "mh4.Tokenizer.v1"}}})
+    again.add_pipe("mh4")
+    with pytest.raises(ValueError, match="the component has no model"):
+        again("a")
+    assert seen(again.from_bytes(nlp.to_bytes())(TEXT)) == expected
+
+
+def test_processes(nlp):
+    texts = [TEXT, "Zvai te.", "Kve yeni."] * 4
+    assert [seen(doc) for doc in nlp.pipe(texts, n_process=2, batch_size=3)] == [seen(doc) for doc in nlp.pipe(texts)]
+
+
+def test_random_trees_survive():
+    rng = np.random.default_rng(0)
+    vocab = spacy.blank("xx").vocab
+    crossing = 0
+    for _ in range(300):
+        n = int(rng.integers(1, 12))
+        sentences = []
+        for _ in range(int(rng.integers(1, 4))):
+            heads = random_heads(rng, n)
+            crossing += not is_projective(np.concatenate([[-1], heads]).astype(np.int32))
+            relations = ["root" if h == 0 else f"r{rng.integers(3)}" for h in heads]
+            upos = rng.choice(["NOUN", "VERB", "_"], n).tolist()
+            feats = rng.choice(["Case=Nom|Number=Sing", "_"], n).tolist()
+            lemmas = rng.choice(["x", "_"], n).tolist()
+            columns = {"upos": upos, "feats": feats, "lemmas": lemmas, "xpos": rng.choice(["N", "_"], n).tolist()}
+            sentences.append(Sentence([f"w{i}" for i in range(n)], heads=heads, relations=relations, **columns))
+        doc = mh4_spacy.to_doc(Document(sentences), vocab)
+        assert mh4_spacy.from_doc(doc) == Document(sentences)
+        copied = spacy.tokens.Doc(vocab).from_bytes(doc.to_bytes())
+        assert mh4_spacy.from_doc(copied) == Document(sentences)
+    assert crossing > 100
+
+
+def test_multiword_tokens_keep_their_surface():
+    conllu = (
+        "# text = vamos al mar\n1\tvamos\t_\t_\t_\t_\t0\troot\t_\t_\n2-3\tal\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "2\ta\t_\t_\t_\t_\t4\tcase\t_\t_\n3\tel\t_\t_\t_\t_\t4\tdet\t_\t_\n4\tmar\t_\t_\t_\t_\t1\tobl\t_\t_\n\n"
+    )
+    doc = mh4_spacy.to_doc(Sentence.from_conllu(conllu), spacy.blank("es").vocab)
+    assert [token.text for token in doc] == ["vamos", "a", "el", "mar"]
+    assert [token._.mh4_surface for token in doc] == [None, "al", None, None]
+    assert [token.head.i for token in doc] == [0, 3, 3, 0]
+
+
+def test_displacy_draws_it(nlp):
+    svg = spacy.displacy.render(nlp("Te nofe mihevode."), style="dep", jupyter=False)
+    assert svg.startswith("<svg")
+    assert "mihevode" in svg
+
+
+def test_unknown_parts_of_speech_are_x():
+    sentence = Sentence(["a", "b"], heads=[0, 1], relations=["root", "dep"], upos=["FOO", "NOUN"])
+    doc = mh4_spacy.to_doc(sentence, spacy.blank("xx").vocab)
+    assert [token.pos_ for token in doc] == ["X", "NOUN"]
