@@ -14,6 +14,7 @@ from tiny_bert import make_bert, make_tokenizer
 from transformers import AutoConfig, AutoModel
 
 import mh4
+from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.errors import DataError
 from mh4.models import extras
 from mh4.models.encoder import UnusableError
@@ -22,6 +23,7 @@ from mh4.models.transformer_config import TransformerConfig
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
+from mh4.training.presets import PRESETS
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -333,8 +335,19 @@ def test_everything_is_predicted_with_it(bert, small_treebanks, tmp_path, kind):
         assert len(parser.k_best(dev[0].forms, 3)) == 3
 
 
-def test_models_with_the_same_table_have_it_in_memory_once(model):
-    one, other = mh4.load(model, model, device="cpu").members
+def test_its_speed_is_measured(bert, model, small_treebanks):
+    sizes = {"hidden": 16, "mlp": 8, "word_size": 12, "character_hidden": 8, "batch_words": 60, "part_cost": 80}
+    settings = {**PRESETS["pretrained"], **sizes, "encoder": "transformer", "pretrained": str(bert)}
+    trained = time_training(small_treebanks[0], "mst", 2, "cpu", 1, settings)
+    parsed = time_parsing(model, small_treebanks[1], "mst", 1, "cpu", 1)
+    assert trained["words"] >= 2 * 60
+    assert parsed["share"]["encode"] > 0
+
+
+def test_models_with_the_same_table_have_it_in_memory_once(model, small_treebanks):
+    ensemble = mh4.load(model, model, device="cpu")
+    one, other = ensemble.members
+    assert len(list(ensemble.parse(small_treebanks[1]))) == len(read_gold(small_treebanks[1]))
     tables = [parser.network.encoder.transformer.table for parser in (one, other)]
     assert tables[0].data_ptr() == tables[1].data_ptr()
 
