@@ -2,15 +2,19 @@
 
     python experiments/segmentation.py train TRAIN.conllu DEV.conllu -o MODEL.udpipe
     python experiments/segmentation.py segment MODEL.udpipe TEST.conllu -o SEGMENTED.conllu
+    python experiments/segmentation.py score TRAIN.conllu DEV.conllu --seed 1 --udpipe MODEL.udpipe -o RESULT.json
 
 The first trains a segmenter of UDPipe's own default settings, for treebanks whose model from the shared task is not at
 hand. The second cuts the text of a gold file into sentences and words; `grid.py` does so by itself where it gets a
-model in place of a segmented file. Both need the extra ``text``: ``pip install -e '.[text]'``.
+model in place of a segmented file. The third trains our own segmenter and scores both on the text of DEV, unless the
+result is there. UDPipe needs the extra ``text``: ``pip install -e '.[text]'``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import time
 from pathlib import Path
 
 from mh4.cli.bench.udpipe import train_udpipe
@@ -18,6 +22,8 @@ from mh4.data.conllu import read_conllu
 from mh4.data.files import atomic_output
 from mh4.data.text import text_of
 from mh4.data.udpipe import UDPipeSegmenter
+from mh4.training.segmenter import train_segmenter
+from mh4.trees.evaluation import evaluate
 
 MODEL_SUFFIX = ".udpipe"
 
@@ -37,8 +43,23 @@ def segment_file(model: Path, gold: Path, output: Path) -> Path:
     return output
 
 
+def score(train: Path, dev: Path, seed: int, peer: Path, output: Path) -> None:
+    """Write F1 of both segmenters on gold text, and the seconds of processor time that ours took to train."""
+    if output.exists():
+        return
+    gold = list(read_conllu(dev))
+    start = time.process_time()
+    own = train_segmenter(list(read_conllu(train)), gold, seed)
+    result = {"train": train.name, "dev": dev.name, "seed": seed, "cpu_seconds": time.process_time() - start}
+    for name, segmenter in (("mh4", own), ("udpipe", UDPipeSegmenter(peer, peer.read_bytes()))):
+        scores = evaluate(gold, segmenter.cut("".join(text_of(gold)))).scores
+        result[name] = {metric: 100 * scores[metric].f1 for metric in ("Tokens", "Words", "Sentences")}
+    with atomic_output(output) as stream:
+        stream.write((json.dumps(result, indent=1) + "\n").encode())
+
+
 def main() -> None:
-    """Train or segment."""
+    """Train, segment or score."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     commands = parser.add_subparsers(dest="command", required=True)
     train = commands.add_parser("train", help="train a segmenter")
@@ -48,12 +69,20 @@ def main() -> None:
     cut = commands.add_parser("segment", help="cut the text of a gold file")
     cut.add_argument("model", type=Path, metavar="MODEL")
     cut.add_argument("gold", type=Path, metavar="GOLD")
-    for command in (train, cut):
+    both = commands.add_parser("score", help="train our own segmenter, and score it beside UDPipe's")
+    both.add_argument("train", type=Path, metavar="TRAIN")
+    both.add_argument("dev", type=Path, metavar="DEV")
+    both.add_argument("--seed", type=int, default=1)
+    both.add_argument("--udpipe", type=Path, required=True, metavar="MODEL")
+    for command in (train, cut, both):
         command.add_argument("-o", "--output", type=Path, required=True)
     arguments = parser.parse_args()
     try:
         if arguments.command == "segment":
             segment_file(arguments.model, arguments.gold, arguments.output)
+            return
+        if arguments.command == "score":
+            score(arguments.train, arguments.dev, arguments.seed, arguments.udpipe, arguments.output)
             return
         model = train_udpipe(arguments.train, arguments.dev, arguments.options)
         with atomic_output(arguments.output) as stream:

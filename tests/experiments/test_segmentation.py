@@ -1,5 +1,6 @@
 """Segmentation by a model of UDPipe that is trained here."""
 
+import json
 from dataclasses import replace
 
 import numpy as np
@@ -69,3 +70,16 @@ def test_bad_models_and_treebanks_are_named(treebank, tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match=r"bad\.conllu: "):
         run("segment", treebank.segmented, unreadable)
     assert not (tmp_path / "out").exists()
+
+
+def test_both_segmenters_are_scored_once(treebank, tmp_path, monkeypatch):
+    output = tmp_path / "u-1.json"
+    files = [str(path) for path in (treebank.train, treebank.dev, "--udpipe", treebank.segmented, "-o", output)]
+    monkeypatch.setattr("sys.argv", ["segmentation.py", "score", *files])
+    main()
+    result = json.loads(output.read_text())
+    assert result["mh4"].keys() == result["udpipe"].keys() == {"Tokens", "Words", "Sentences"}
+    assert result["mh4"]["Tokens"] > 90
+    before = output.stat().st_mtime_ns
+    main()
+    assert output.stat().st_mtime_ns == before
