@@ -7,7 +7,7 @@ RUN pip install --no-cache-dir torch --index-url https://download.pytorch.org/wh
 WORKDIR /app
 COPY pyproject.toml README.md LICENSE ./
 COPY src ./src
-RUN pip install --no-cache-dir '.[serve,text]' && useradd --create-home mh4
+RUN pip install --no-cache-dir '.[serve]' && useradd --create-home mh4
 
 USER mh4
 EXPOSE 8001
