@@ -141,7 +141,7 @@ def test_settings_are_named_without_their_part():
 @pytest.mark.parametrize(
     ("config_type", "settings", "message"),
     [
-        (ChartConfig, {"lr": 1}, "unknown setting 'lr'; known: .*learning_rate"),
+        (ChartConfig, {"lr": 1}, "unknown setting 'lr'; write learning_rate; known: .*batch_words"),
         (ChartConfig, {"system": "mh4"}, "unknown setting 'system'"),
         (ChartConfig, {"hidden": "big"}, "encoder.hidden: must be a valid integer, .*; got 'big'"),
         (ChartConfig, {"hidden": 191}, "encoder.hidden: must be a multiple of 2; got 191"),
