@@ -26,7 +26,9 @@ build/typed: $(SOURCES) $(VENV)/installed
 	touch $@
 
 # An editable install: compiled kernels stay in the source folders' __pycache__ from run to run.
+# Kernels compiled before may need modules that have moved since.
 $(VENV)/installed: pyproject.toml constraints.txt
+	find src -name '*.nb[ic]' -delete
 	test -x $(BIN)/pip || $(PYTHON) -m venv --clear $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt setuptools torch
 	$(BIN)/pip install --quiet --no-build-isolation --constraint constraints.txt --editable '.[dev,plots]'

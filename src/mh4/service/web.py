@@ -110,11 +110,11 @@ class Service:
         if "data" not in parameters:
             raise HTTPException(400, "the parameter 'data' is required")
         self._count += 1
-        source = f"{REQUEST}{self._count}"
+        number = self._count
         try:
             with self._stage("read"):
                 few = len(parameters["data"]) <= FEW and "tokenizer" not in parameters and self.models.in_memory(model)
-                parser, asked, sentences = await self._run(few, self._read, model, parameters, source)
+                parser, asked, sentences = await self._run(few, self._read, model, parameters, f"{REQUEST}{number}")
             answers = None
             if asked.request is not None and sentences:
                 with self._stage("parse"):
@@ -127,7 +127,7 @@ class Service:
             raise HTTPException(400, str(error)) from None
         words = sum(map(len, sentences))
         self.metrics.words.labels(model.name).inc(words)
-        request.state.logged |= {"request": self._count, "model": model.name, "words": words}
+        request.state.logged |= {"request": number, "model": model.name, "words": words}
         return Response(answer, media_type="application/json")
 
     async def health(self, request: Request) -> Response:
@@ -288,7 +288,7 @@ class _Watched:
                 raise
         finally:
             self.service.release(state["held"])
-            known = scope["path"] if "endpoint" in scope else "other"
+            known = "other" if "endpoint" not in scope else "/page" if scope["path_params"] else scope["path"]
             self.service.metrics.requests.labels(known, status).inc()
             milliseconds = round(1000 * (time.perf_counter() - start), 1)
             self.service.log(method=scope["method"], path=known, status=status, ms=milliseconds, **logged)

@@ -76,6 +76,7 @@ def test_many_clients_get_their_own_answers(models):
 
     with running(models) as client, ThreadPoolExecutor(32) as pool:
         assert all(pool.map(ask, range(300)))
+        assert sorted(line["request"] for line in client.logged) == list(range(1, 301))
 
 
 def test_bodies_that_are_too_large(client):
@@ -181,8 +182,10 @@ def test_other_hosts_are_refused(client):
 def test_logs_and_answers_hold_no_text_of_users_but_their_own(client):
     client.process("secret", input="horizontal", parser="")
     client.get("/secret")
+    client.get("/page/secret.js")
     assert "secret" not in json.dumps(client.logged)
-    assert {"method", "path", "status", "ms", "model", "words"} <= set(client.logged[-2])
+    assert {"method", "path", "status", "ms", "model", "words"} <= set(client.logged[-3])
+    assert "secret" not in client.get("/metrics").text
 
 
 def test_no_file_of_the_server_can_be_named(client, tmp_path):
