@@ -33,7 +33,8 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
     for result in results.values():
         assert result["dev"].keys() == set(pretrained.METRICS)
         steps = [row[0] for row in result["curve"]]
-        assert steps and steps == sorted(set(steps))
+        assert steps
+        assert steps == sorted(set(steps))
     assert capsys.readouterr().out.count("| xx | mst | ") == 2
     monkeypatch.setattr(pretrained, "run_training", None)  # nothing is trained again
     pretrained.main()
