@@ -76,9 +76,15 @@ def listening(host: str, port: int) -> socket.socket:
     DataError: The address is in use, or not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sends at once, without Nagle's wait of 40 ms, only through sockets that say that they are TCP.
+    found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
-        return socket.create_server((host, port), family=family, backlog=MOST_CONNECTIONS)
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        found.bind((host, port))
+        found.listen(MOST_CONNECTIONS)
+        return found
     except OSError as error:
+        found.close()
         reason = (os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror) or str(error)
         raise DataError(f"cannot listen at {host}, port {port}: {reason} (see --host and --port)") from None
 

@@ -164,6 +164,12 @@ def test_who_leaves_frees_the_place(models, held):
         held.set()
 
 
+def test_answers_are_sent_at_once():
+    """asyncio switches off Nagle's algorithm for sockets of this protocol alone."""
+    with server.listening("127.0.0.1", 0) as found:
+        assert found.proto == socket.IPPROTO_TCP
+
+
 def test_an_address_that_is_taken_is_one_line():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
