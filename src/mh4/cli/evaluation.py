@@ -29,7 +29,10 @@ def evaluate(
     gold: Annotated[Path, typer.Argument(help="Gold CoNLL-U.")],
     files: Annotated[
         list[Path] | None,
-        typer.Argument(help="CoNLL-U of one or more systems; segmentation may differ.", metavar="SYSTEM"),
+        typer.Argument(
+            help="Output of one or more systems in CoNLL-U; it may split sentences and words differently.",
+            metavar="SYSTEM",
+        ),
     ] = None,
     models: Annotated[
         list[Path] | None,

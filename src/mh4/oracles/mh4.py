@@ -38,7 +38,10 @@ def costs(state, oracle, gold, candidates, count):
 
 
 def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
-    """Whether the system can build a tree, int (n + 1,); O(n). ValueError if it is none; ``single_root``: see `MH4`."""
+    """Return whether the system can build a tree, in O(n); ``heads`` is int (n + 1,). For ``single_root`` see `MH4`.
+
+    ValueError: ``heads`` is not a tree.
+    """
     gold = np.ascontiguousarray(checked_tree(heads), np.int32)
     if single_root and np.count_nonzero(gold == 0) != 1:
         return False

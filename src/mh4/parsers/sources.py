@@ -45,10 +45,12 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
         return read_words(path, form, report)
     words = path.split() if isinstance(path, str) else [path]
     if not words:
-        raise ValueError("an empty string is no file; write parser(text) to parse text")
+        raise ValueError("an empty string is not a file; write parser(text) to parse text")
     if len(words) > 1 and not os.path.exists(path):  # unlike Path.exists it does not mind how long a text is
         shown = quote(str(path))
-        raise ValueError(f"{shown} is no file; write parser({shown}) to parse text, or parser({words[:5]}) for words")
+        raise ValueError(
+            f"{shown} is not a file; write parser({shown}) to parse text, or parser({words[:5]}) for words"
+        )
     return read_arriving(report) if is_standard_input(path) else read_conllu(path, errors=report)
 
 

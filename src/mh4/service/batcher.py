@@ -59,9 +59,9 @@ class _Job:
 
 
 class Batcher:
-    """Parses what waits in rounds, as many requests at once as are alike; while one is parsed, others gather.
+    """Parses waiting requests in rounds, requests with equal options together; more gather during a round.
 
-    Whoever is alone does not wait. All methods are for the thread of the event loop.
+    A request that finds the queue empty starts at once. Call all methods in the thread of the event loop.
 
     Parameters
     ----------

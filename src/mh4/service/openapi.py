@@ -14,11 +14,11 @@ from .processing import READERS, WRITERS
 _PROTOCOL = {
     "data": "Text, or sentences in the format `input`; required.",
     "model": "A name from /models, its beginning up to a hyphen, or a language; by default the first model.",
-    "tokenizer": "Data is raw text to be cut into words. Options, with ; between them: presegmented (a sentence in "
+    "tokenizer": "Data is raw text to split into words. Options, separated by ;: presegmented (a sentence in "
     "each line), ranges (places of tokens in MISC), normalized_spaces.",
     "tagger": "Predict UPOS, XPOS, FEATS and LEMMA.",
     "parser": "Predict HEAD and DEPREL.",
-    "input": f"Format of data that is no raw text: {', '.join(READERS)}.",
+    "input": f"Format of data, unless it is raw text: {', '.join(READERS)}.",
     "output": f"Format of the result: {', '.join(WRITERS)}.",
 }
 

@@ -91,6 +91,9 @@ def listening(host: str, port: int) -> socket.socket:
 
 def serve(app: Starlette, at: socket.socket, on_ready: Callable[[], object]) -> None:
     """Answer requests until SIGTERM or SIGINT; those that are under way are answered first. Logs JSON to stderr."""
+    for name in ("mh4", "uvicorn.error"):
+        logger = logging.getLogger(name)
+        logger.handlers, logger.propagate = [JsonLog(logging.WARNING)], False
     try:
         new_server(app, on_ready).run(sockets=[at])
     except (KeyboardInterrupt, Terminated):  # the server obeys a signal and then raises it again
@@ -99,9 +102,6 @@ def serve(app: Starlette, at: socket.socket, on_ready: Callable[[], object]) -> 
 
 def new_server(app: Starlette, on_ready: Callable[[], object]) -> uvicorn.Server:
     """A server that calls back when it listens; `should_exit` stops it, as SIGTERM does."""
-    for name in ("mh4", "uvicorn.error"):
-        logger = logging.getLogger(name)
-        logger.handlers, logger.propagate = [JsonLog(logging.WARNING)], False
     config = uvicorn.Config(
         app,
         http=_Protocol,

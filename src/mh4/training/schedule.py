@@ -39,7 +39,7 @@ def check_progress(progress: Progress) -> None:
     """ValueError for numbers that no training comes to."""
     for name, value in vars(progress).items():
         if not math.isfinite(value):
-            raise ValueError(f"{name} is no number")
+            raise ValueError(f"{name} is not a number")
         if value < 0 and (name not in ("best_uas", "best_las") or value != -1):
             raise ValueError(f"{name} must not be negative; got {value}")
     if progress.best_step > progress.step or progress.batch > progress.step or progress.epoch > progress.step:

@@ -156,7 +156,7 @@ def test_calls_keep_heads(parser):
     [
         (lambda parser: parser("A kutya ugat."), r"the model cannot cut text: .* or give words: parser\(\[…\]\)"),
         (lambda parser: parser(Path("hu.conllu")), r"write parser.parse\('hu.conllu'\) for a file"),
-        (lambda parser: parser.parse("A kutya"), r"is no file; write parser\('A kutya'\) to parse text"),
+        (lambda parser: parser.parse("A kutya"), r"is not a file; write parser\('A kutya'\) to parse text"),
         (lambda parser: parser.parse("missing.conllu"), r"missing.conllu: no such file"),
         (lambda parser: parser.parse(["A", "kutya"]), r"'A' is a string where a sentence is expected; write parser\("),
         (lambda parser: parser([["A"], "kutya"]), r"'kutya' is a string where a sentence is expected"),

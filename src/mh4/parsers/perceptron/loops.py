@@ -39,7 +39,7 @@ class Gold(NamedTuple):
     """Gold trees of a text."""
 
     heads: np.ndarray  # int32 (P,): −1 at roots
-    relations: np.ndarray  # int32 (P,): `ANY_RELATION` where none is to be learnt
+    relations: np.ndarray  # int32 (P,): `ANY_RELATION` where the treebank has no relation to learn
 
 
 class Actions(NamedTuple):
