@@ -8,7 +8,7 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 
 STAGES = ("receive", "read", "parse", "write")
 
@@ -26,6 +26,7 @@ class Metrics:
             "mh4_stage_seconds", "Seconds of a request, by stage.", ["stage"], registry=self.registry
         )
         self.waiting = Gauge("mh4_waiting_words", "Words that wait to be parsed.", registry=self.registry)
+        ProcessCollector(registry=self.registry)  # memory, CPU seconds and open files, where there is /proc
         for stage in STAGES:
             self.seconds.labels(stage)
 

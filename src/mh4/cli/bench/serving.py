@@ -26,7 +26,10 @@ from mh4.data.sentence import Sentence
 from mh4.parsers.registry import load
 from mh4.parsers.sources import words_alone
 
+from .text import MIB
+
 PAGE_WORDS = 400  # of a long request
+SAMPLES = 20  # of memory
 
 
 def measure_serving(
@@ -41,8 +44,9 @@ def measure_serving(
     -------
     dict
         ``parse``: words per second of `Parser.parse` on the same sentences; ``runs``: for each size of requests and
-        number of clients ``words_per_second``, ``p50`` and ``p99`` in milliseconds, ``requests``, and how many
-        answers were ``wrong``.
+        number of clients ``words_per_second``, ``p50`` and ``p99`` in milliseconds, ``requests``, how many answers
+        were ``wrong``, and over the second half of the time the server's mean resident ``memory`` in bytes and its
+        largest ``deviation`` from it, as a share (None where ``/metrics`` does not tell memory).
     """
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(words_alone(read_conllu(treebank or write_sample(folder)["dev"])))
@@ -99,8 +103,12 @@ def _content(log: Any) -> str:
 async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, seconds: float) -> dict[str, Any]:
     """What some clients measure together within some seconds, after one of warming up."""
     begin = time.perf_counter() + 1
-    found = await asyncio.gather(*(_client(port, bodies, seed, begin, begin + seconds) for seed in range(clients)))
+    end = begin + seconds
+    *found, memory = await asyncio.gather(
+        *(_client(port, bodies, seed, begin, end) for seed in range(clients)), _memory(port, end - seconds / 2, end)
+    )
     answers = [answer for own in found for answer in own]
+    mean = statistics.mean(memory) if memory else None
     waits = sorted(wait for wait, _, _ in answers)
     return {
         "words_per_second": sum(words for _, words, _ in answers) / seconds,
@@ -108,7 +116,22 @@ async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, s
         "p50": 1000 * statistics.median(waits),
         "p99": 1000 * waits[min(len(waits) - 1, int(0.99 * len(waits)))],
         "wrong": sum(not right for _, _, right in answers),
+        "memory": mean,
+        "deviation": max(abs(own / mean - 1) for own in memory) if mean else None,
     }
+
+
+async def _memory(port: int, begin: float, end: float) -> list[float]:
+    """The server's resident bytes at `SAMPLES` moments between two times."""
+    found = []
+    for i in range(SAMPLES):
+        await asyncio.sleep(max(0, begin + (end - begin) * i / SAMPLES - time.perf_counter()))
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(b"GET /metrics HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
+        if told := re.search(rb"^process_resident_memory_bytes (\S+)", await reader.read(), re.MULTILINE):
+            found.append(float(told[1]))
+        writer.close()
+    return found
 
 
 async def _client(
@@ -140,12 +163,24 @@ async def _client(
 def serving_table(results: dict[str, Any]) -> Table:
     """A row for each size of requests and number of clients."""
     table = Table(title=f"mh4 serve (parser.parse: {results['parse']:,.0f} words/s)", pad_edge=False)
-    for column in ("requests of a", "clients", "words/s", "of parse", "p50 ms", "p99 ms", "answers", "wrong"):
+    for column in (
+        "requests of a",
+        "clients",
+        "words/s",
+        "of parse",
+        "p50 ms",
+        "p99 ms",
+        "answers",
+        "wrong",
+        "MiB",
+        "±",
+    ):
         table.add_column(column, justify="left" if column == "requests of a" else "right")
     for run in results["runs"]:
         share = f"{run['words_per_second'] / results['parse']:.0%}"
         waits = (f"{run[name]:.1f}" for name in ("p50", "p99"))
         numbers = (f"{run[name]:,}" for name in ("requests", "wrong"))
         speed = f"{run['words_per_second']:,.0f}"
-        table.add_row(run["requests_of"], str(run["clients"]), speed, share, *waits, *numbers)
+        memory = (f"{run['memory'] / MIB:.0f}", f"{run['deviation']:.1%}") if run["memory"] else ("–", "–")
+        table.add_row(run["requests_of"], str(run["clients"]), speed, share, *waits, *numbers, *memory)
     return table

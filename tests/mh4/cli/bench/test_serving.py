@@ -1,8 +1,11 @@
 """``mh4 bench serve``."""
 
+import sys
+
 import pytest
 
 from mh4.cli.bench.serving import _pages, measure_serving, serving_table
+from mh4.cli.bench.text import MIB
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 
@@ -20,6 +23,9 @@ def test_a_server_is_measured(small_model):
         assert run["wrong"] == 0
         assert 0 < run["p50"] <= run["p99"]
         assert run["words_per_second"] > 0
+        if sys.platform == "linux":
+            assert run["memory"] > 50 * MIB
+            assert 0 <= run["deviation"] < 1
     assert serving_table(found).row_count == 4
 
 
