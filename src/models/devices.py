@@ -55,6 +55,11 @@ def choose_device(device: str) -> torch.device:
     return torch.device("cuda" if device != "cpu" and torch.cuda.is_available() else "cpu")
 
 
+def multiplies_bfloat16(device: torch.device) -> bool:
+    """Whether there are instructions for it; without them, a CPU takes ten times as long as in float32."""
+    return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
+
+
 def send(tensor: Tensor, device: torch.device) -> Tensor:
     """A tensor of the host on ``device``; on a GPU it may still be on its way, which the work there waits for."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)

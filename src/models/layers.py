@@ -121,10 +121,9 @@ def packed_lstm(x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias:
     by_direction = [*flat[:2], *flat[4:6], *flat[2:4], *flat[6:]]
     start = x.new_zeros(2, int(packed.batch_sizes[0]), recurrent_weight.shape[2])
     rows = Rearranged.apply(x, packed.rows, packed.places)
-    with torch.autocast(x.device.type, enabled=False):  # it would make this float16, whatever it is told
-        states = torch.lstm(
-            rows, packed.batch_sizes, [start, start], by_direction, True, 1, 0.0, torch.is_grad_enabled(), True
-        )[0]
+    states = torch.lstm(
+        rows, packed.batch_sizes, [start, start], by_direction, True, 1, 0.0, torch.is_grad_enabled(), True
+    )[0]
     return Rearranged.apply(states, packed.places, packed.rows)
 
 
@@ -146,10 +145,11 @@ class BiLSTM(nn.Module):
         whole sequence.
         """
         steps = Steps.one_after_the_other(lengths, x.device)
-        states = []
-        for layer in self.layers:
-            x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
-            states.append(x)
+        x, states = x.float(), []
+        with torch.autocast(x.device.type, enabled=False):  # an LSTM would be float16, whatever it is told
+            for layer in self.layers:
+                x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
+                states.append(x)
         ahead, back = x.chunk(2, dim=1)
         return states, torch.cat([take_rows(ahead, steps.last), take_rows(back, steps.first)], dim=1)
 
@@ -164,7 +164,7 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, input_size) → (…, output_size)."""
-        if x.device.type == "cpu" and WIDE_REGISTERS:
+        if x.device.type == "cpu" and WIDE_REGISTERS and not torch.is_autocast_enabled("cpu"):
             return Product.apply(x, self.weight, self.bias)
         return super().forward(x)
 

@@ -118,7 +118,9 @@ LossOption = Annotated[
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
-        help="Precision of MLPs and classifiers in training; bf16 needs a GPU. All else is fp32.", show_default="fp32"
+        help="Precision of MLPs, classifiers and transformers in training; bf16 needs a GPU or a CPU with instructions "
+        "for it. All else is fp32.",
+        show_default="fp32",
     ),
 ]
 SegmenterOption = Annotated[

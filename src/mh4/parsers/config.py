@@ -86,8 +86,9 @@ class TrainingConfig:
     weight_average
         Decay of an exponential moving average of the weights, which is evaluated and saved; 0: the weights themselves.
     precision
-        Precision of linear layers and MLPs in training on a GPU: "fp32" or "bf16" (bfloat16). BiLSTMs, scores of trees,
-        losses, weights, the optimiser's state, evaluation and parsing are always float32.
+        Precision of linear layers, MLPs and transformers in training, on a GPU or a CPU with instructions for it:
+        "fp32" or "bf16" (bfloat16). BiLSTMs, scores of trees, losses, weights, the optimiser's state, evaluation and
+        parsing are always float32.
     """
 
     seed: Seed = 1

@@ -22,7 +22,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders import InfeasibleError
 from mh4.machine import Terminated
-from mh4.models.devices import HostCopy
+from mh4.models.devices import HostCopy, multiplies_bfloat16
 from mh4.models.weight_average import WeightAverage
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
@@ -99,11 +99,11 @@ class Trainer:
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
 
     def _precision(self) -> Callable[[], AbstractContextManager[Any]]:
-        """What layers compute inside of."""
+        """What layers compute inside of; ValueError if that would only be slower."""
         if self.settings.precision == "fp32":
             return nullcontext
-        if self.parser.device.type == "cpu":
-            raise ValueError('precision bf16 is for GPUs; train with precision="fp32" on the CPU')
+        if not multiplies_bfloat16(self.parser.device):
+            raise ValueError('this CPU has no instructions for bfloat16; train with precision="fp32"')
         return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
     def _examples(self, sentences: Sequence[Sentence], on_preparation: Callable[[int, int], None]) -> list[Example]:

@@ -12,6 +12,7 @@ from tiny_bert import make_bert
 from mh4.data.conllu import read_conllu
 from mh4.models.transformer_config import TransformerConfig
 from mh4.parsers.registry import load
+from mh4.training import trainer
 from mh4.training.treebanks import read_gold
 
 MOST_WAITS = 3  # a step: for the scores, for what was reported a step ago, and by transformers, which looks at the mask
@@ -59,6 +60,21 @@ def test_in_half_precision_it_comes_to_nearly_the_same(config, gpu, small_treeba
         train(*small_treebanks, tmp_path / precision, own, device="cuda")
         logs.append([line["loss"] for line in log_of(tmp_path / precision)])
     assert logs[0] == pytest.approx(logs[1], rel=0.05)
+
+
+def test_a_cpu_with_instructions_for_bfloat16_tunes_with_them(config, small_treebanks, tmp_path, monkeypatch):
+    if config.encoder.encoder_freeze:
+        pytest.skip("its states are computed outside of training")
+    kinds = set()
+
+    monkeypatch.setattr(trainer, "multiplies_bfloat16", lambda device: device.type == "cpu")
+    own = certain(replace(config, training=replace(config.training, precision="bf16")))
+    with torch.nn.modules.module.register_module_forward_hook(
+        lambda module, inputs, output: kinds.add(output.dtype) if type(module) is torch.nn.Linear else None
+    ):
+        train(*small_treebanks, tmp_path / "m", own, device="cpu")
+    assert torch.bfloat16 in kinds
+    assert load(tmp_path / "m", device="cpu").predict(list(read_conllu(small_treebanks[1])))
 
 
 def test_a_step_waits_for_little(config, small_treebanks, tmp_path):
