@@ -47,6 +47,7 @@ def configure(
     scorer: str = "bilstm",
     preset: str | None = None,
     encoder: str | Path | None = None,
+    vectors: str | Path | None = None,
     seed: int = 1,
     epochs: int | None = None,
     settings: Mapping[str, Any] | None = None,
@@ -68,8 +69,10 @@ def configure(
         raise ValueError("presets are for networks; the perceptron has none")
     if preset is not None and preset not in PRESETS:
         raise ValueError(f"unknown preset {preset!r}; known: {', '.join(PRESETS)}")
-    if scorer == "perceptron" and encoder is not None:
-        raise ValueError("a pretrained encoder is for networks; the perceptron has none")
+    if scorer == "perceptron":
+        for what, given in (("a pretrained encoder is", encoder), ("word vectors are", vectors)):
+            if given is not None:
+                raise ValueError(f"{what} for networks; the perceptron has none")
     if preset == PRETRAINED_PRESET and encoder is None:
         raise ValueError(f"preset {preset} is for a pretrained encoder; name its folder, as in encoder=FOLDER")
     if epochs is not None:
@@ -82,6 +85,8 @@ def configure(
         "seed": seed,
         "iterations" if perceptron else "max_epochs": epochs,
     }
+    if vectors is not None:
+        chosen["vectors"] = str(vectors)
     if encoder is not None:
         chosen |= {"encoder": PRETRAINED.kind, "pretrained": str(encoder)}
     default = DEFAULT_PRESET if encoder is None else PRETRAINED_PRESET
@@ -113,6 +118,7 @@ def train(
     scorer: str = "bilstm",
     preset: str | None = None,
     encoder: str | Path | None = None,
+    vectors: str | Path | None = None,
     seed: int = 1,
     epochs: int | None = None,
     device: str = "auto",
@@ -146,6 +152,10 @@ def train(
     encoder : path, optional
         A pretrained transformer whose states join the learnt word vectors (extra ``mh4[transformers]``): a folder with
         config.json, model.safetensors and tokenizer.json or, if there is no such folder, a name on the hub.
+    vectors : path, optional
+        A file of word vectors, which stay as they are and join the learnt ones: text, plain or packed; word2vec's
+        binary format (.bin); a fastText model (.bin; extra ``mh4[vectors]``). The model keeps the first
+        ``vectors_keep`` of them, and those of words in the treebanks.
     seed : int
         Equal seeds give equal models on one device.
     epochs : int, optional
@@ -175,7 +185,8 @@ def train(
         A treebank is not a path.
     """
     what: dict[str, Any] = {"decoder": decoder, "system": system, "oracle": oracle, "scorer": scorer}
-    config = configure(**what, preset=preset, encoder=encoder, seed=seed, epochs=epochs, settings=settings)
+    built_on: dict[str, Any] = {"preset": preset, "encoder": encoder, "vectors": vectors}
+    config = configure(**what, **built_on, seed=seed, epochs=epochs, settings=settings)
     job = TrainingJob(
         train,
         dev,

@@ -29,6 +29,11 @@ class BiLSTMConfig(EncoderConfig):
         Rarer words have no embedding and are spelt.
     word_unknown, character_unknown
         A word (character) seen c times is treated as unknown in training with probability x / (x + c).
+    vectors
+        The file that frozen vectors of words were read from; empty: there are none. The model folder has a copy of the
+        rows that it needs.
+    vectors_keep
+        Words of that file, from its beginning, which are kept in the model folder beside those of the treebanks.
     """
 
     kind: Literal["bilstm"] = "bilstm"
@@ -46,6 +51,8 @@ class BiLSTMConfig(EncoderConfig):
     min_word_count: Positive = 5
     word_unknown: Weight = 2.5
     character_unknown: Weight = 0.25
+    vectors: str = ""
+    vectors_keep: Annotated[int, Field(ge=0)] = 200_000
 
     @model_validator(mode="after")
     def _check_tagger_layer(self) -> Self:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -11,11 +11,12 @@ from torch import Tensor, nn
 
 from .bilstm_config import BiLSTMConfig
 from .devices import send_together
-from .encoder import Encoder, States, Words
+from .encoder import Encoder, OnReading, States, Words, unreported
 from .layers import SMALL, BiLSTM, room
 from .rows import Rearranged
 from .word_encoder import WordEncoder
 from .word_source import JointBatch, WordSource
+from .word_vectors import WordVectors
 
 
 class SentenceEncoder(nn.Module):
@@ -63,7 +64,7 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
     @classmethod
     def source_types(cls, config: Any) -> dict[str, type[WordSource[Any, Any]]]:
         """The sources of word vectors, by the names that their weights have."""
-        return {"words": WordEncoder}
+        return {"words": WordEncoder} | ({"vectors": WordVectors} if config.vectors else {})
 
     def head(self, config: Any) -> nn.Module:
         """What makes context vectors of word vectors; see `SentenceEncoder`."""
@@ -75,11 +76,12 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
         return [getattr(self, name) for name in self._names]
 
     @classmethod
-    def learn(cls, config: BiLSTMConfig, sentences: Iterable[Words]) -> dict[str, bytes]:
-        sentences = list(sentences)
+    def learn(
+        cls, config: Any, train: Sequence[Words], dev: Sequence[Words] = (), on_reading: OnReading = unreported
+    ) -> dict[str, bytes]:
         files: dict[str, bytes] = {}
         for source_type in cls.source_types(config).values():
-            files |= source_type.learn(config, sentences)
+            files |= source_type.learn(config, train, dev, on_reading)
         return files
 
     def files(self) -> dict[str, bytes]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Generic, NamedTuple, Protocol, Self, TypeVar
 
@@ -16,6 +16,12 @@ from .checked import STRICT
 
 P = TypeVar("P")
 B = TypeVar("B", bound="Batch")
+
+OnReading = Callable[[int, int], None]  # is told how much of a file is read, and of how much, in bytes
+
+
+def unreported(done: int, total: int) -> None:
+    """An `OnReading` that tells nobody."""
 
 
 class Words(Protocol):
@@ -139,8 +145,12 @@ class Encoder(Reader[P, B]):
 
     @classmethod
     @abstractmethod
-    def learn(cls, config: Any, sentences: Iterable[Words]) -> dict[str, bytes]:
+    def learn(
+        cls, config: Any, train: Sequence[Words], dev: Sequence[Words] = (), on_reading: OnReading = unreported
+    ) -> dict[str, bytes]:
         """The files of a new encoder, from its settings and training sentences.
+
+        Of ``dev`` nothing is learnt; what its words have in a file that the settings name is kept.
 
         UnusableError: The settings name something that cannot be used.
         """

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakValueDictionary
 
 import torch
-from safetensors import SafetensorError
-from safetensors.torch import load, save
+from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
@@ -18,6 +15,7 @@ from .checked import as_json
 from .devices import HOST
 from .encoder import FileError
 from .extras import transformers_module
+from .frozen import read_tensors, shared
 
 SETTINGS, WEIGHTS = "transformer.json", "transformer.safetensors"
 TABLE = "pieces"  # the vectors of pieces, among the weights
@@ -27,26 +25,19 @@ _DRAWN = frozenset({"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", 
 
 
 class FrozenWeights(dict[str, Tensor]):
-    """Tensors of a file; those of equal files are in memory once, however many models have them."""
-
-
-_read: WeakValueDictionary[bytes, FrozenWeights] = WeakValueDictionary()
+    """Tensors of a file, which weak references can point to."""
 
 
 def read_weights(content: bytes) -> FrozenWeights:
-    """The weights that a file holds: the table as it is there, all others as float32."""
-    key = hashlib.sha256(content).digest()
-    weights = _read.get(key)
-    if weights is None:
-        try:
-            found = load(content)
-        except SafetensorError as error:
-            raise FileError(WEIGHTS, f"not a whole safetensors file: {error}") from None
-        if TABLE not in found:
-            raise FileError(WEIGHTS, f"{TABLE} is missing")
-        weights = FrozenWeights({name: own if name == TABLE else own.float() for name, own in found.items()})
-        _read[key] = weights
-    return weights
+    """The weights that a file holds: the table as it is there, all others as float32; see `shared`."""
+    return shared(_read_weights, content)
+
+
+def _read_weights(content: bytes) -> FrozenWeights:
+    found = read_tensors(WEIGHTS, content)
+    if TABLE not in found:
+        raise FileError(WEIGHTS, f"{TABLE} is missing")
+    return FrozenWeights({name: own if name == TABLE else own.float() for name, own in found.items()})
 
 
 def packed_weights(table: Tensor, model: Mapping[str, Tensor], storage: torch.dtype) -> bytes:

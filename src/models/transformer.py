@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 
 from .devices import HOST, send, send_together
 from .dropout import Dropout
-from .encoder import FileError, Words
+from .encoder import FileError, OnReading, Words
 from .layers import Linear
 from .pretrained import read_pretrained
 from .pretrained_files import MODEL, SETTINGS, TABLE, WEIGHTS, Settings, packed_weights, read_weights, stored
@@ -21,6 +22,8 @@ from .rows import Rearranged
 from .transformer_config import TransformerConfig
 from .word_pieces import TOKENIZER, PieceBatch, PieceVocabulary, WordPieces
 from .word_source import WordSource
+
+_LAYER = re.compile(r"(?:^|\.)layers?\.(\d+)\.")  # in the names of weights, of whichever architecture
 
 FILL_COST = 2_000  # pieces of a batch whose states are computed to be remembered
 
@@ -89,7 +92,9 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         self.model.requires_grad_(not self.config.encoder_freeze)
 
     @classmethod
-    def learn(cls, config: TransformerConfig, sentences: Iterable[Words]) -> dict[str, bytes]:
+    def learn(
+        cls, config: TransformerConfig, train: Sequence[Words], dev: Sequence[Words], on_reading: OnReading
+    ) -> dict[str, bytes]:
         return read_pretrained(config.pretrained, getattr(torch, config.encoder_storage), config.encoder_freeze)
 
     def files(self) -> dict[str, bytes]:
@@ -110,8 +115,19 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         if self.config.encoder_freeze:
             return []
         config = self.config
-        how = {"rate": config.encoder_rate, "warm_up": config.encoder_warm_up, "clip": config.encoder_clip}
-        return [{"params": list(self.model.parameters()), **how}]
+        how = {"warm_up": config.encoder_warm_up, "clip": config.encoder_clip}
+        by_rate: dict[float, list[nn.Parameter]] = {}
+        for name, own in self.model.named_parameters():
+            rate = config.encoder_rate * config.encoder_layer_decay ** self._layers_above(name)
+            by_rate.setdefault(rate, []).append(own)
+        return [{"params": own, "rate": rate, **how} for rate, own in by_rate.items()]
+
+    def _layers_above(self, name: str) -> int:
+        """Layers above the one that a weight belongs to; all of them are above what comes before the first."""
+        count = self.settings.model.num_hidden_layers
+        if found := _LAYER.search(name):
+            return count - 1 - int(found[1])
+        return count if "embedding" in name else 0  # a norm at the end, or layers that share their weights
 
     def train(self, mode: bool = True) -> Self:
         """See `torch.nn.Module.train`; of the transformer only our own dropout knows of it."""

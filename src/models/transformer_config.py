@@ -30,6 +30,9 @@ class TransformerConfig(BiLSTMConfig):
     encoder_rate, encoder_warm_up, encoder_clip
         Learning rate of the pretrained weights, the steps over which it rises linearly from none, and the largest norm
         of their gradient, which is cut by itself. The rate falls as that of the other weights does.
+    encoder_layer_decay
+        What a layer's learning rate is multiplied by for each layer above it, so that the lowest ones, which know most
+        about language in general, change least (Howard and Ruder 2018).
     encoder_dropout
         Inside the transformer, but for its attention.
     encoder_window
@@ -47,6 +50,7 @@ class TransformerConfig(BiLSTMConfig):
     encoder_rate: Weight = 1e-4
     encoder_warm_up: Count = 300
     encoder_clip: Weight = 1.0
+    encoder_layer_decay: Annotated[float, Field(gt=0, le=1)] = 1.0
     encoder_dropout: Share = 0.1
     encoder_window: Annotated[int, Field(ge=16)] = 512
     encoder_storage: Literal["float16", "float32"] = "float16"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .bilstm_config import BiLSTMConfig
 from .checked import as_json, checked
 from .devices import HOST, send, send_together
-from .encoder import FileError, Words
+from .encoder import FileError, OnReading, Words
 from .layers import SMALL, BiLSTM, Linear
 from .randomness import Random
 from .rows import take_rows
@@ -105,8 +105,10 @@ class WordEncoder(WordSource[WordIds, WordBatch], Random):
         self._memory = WordMemory()
 
     @classmethod
-    def learn(cls, config: BiLSTMConfig, sentences: Iterable[Words]) -> dict[str, bytes]:
-        forms = (form for sentence in sentences for form in sentence.forms)
+    def learn(
+        cls, config: BiLSTMConfig, train: Sequence[Words], dev: Sequence[Words], on_reading: OnReading
+    ) -> dict[str, bytes]:
+        forms = (form for sentence in train for form in sentence.forms)
         return {VOCABULARY: as_json(asdict(WordVocabulary.of(forms, config.min_word_count)))}
 
     def files(self) -> dict[str, bytes]:

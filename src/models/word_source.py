@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor
 
-from .encoder import B, Batch, P, Reader, Words
+from .encoder import B, Batch, OnReading, P, Reader, Words
 
 
 class WordSource(Reader[P, B]):
@@ -23,7 +23,9 @@ class WordSource(Reader[P, B]):
 
     @classmethod
     @abstractmethod
-    def learn(cls, config: Any, sentences: Iterable[Words]) -> Mapping[str, bytes]:
+    def learn(
+        cls, config: Any, train: Sequence[Words], dev: Sequence[Words], on_reading: OnReading
+    ) -> Mapping[str, bytes]:
         """See `Encoder.learn`."""
 
     @abstractmethod

@@ -32,7 +32,8 @@ OPTIONS = by_name(
         "--predict COLUMN,…": "--tag --tags --parse --lemmas",
         "--decoder NAME": "--parser --algorithm",
         "TRAIN as the argument, --dev DEV": "--train --train-file",
-        "--encoder NAME": "--bert --transformer --pretrained --embeddings",
+        "--encoder NAME": "--bert --transformer --pretrained",
+        "--vectors FILE": "--embeddings --word-vectors --fasttext --word2vec --glove --wordvec-file --wordvec_file",
         "--set learning_rate=VALUE": "--lr --learning-rate",
     }
 )

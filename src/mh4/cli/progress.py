@@ -98,6 +98,11 @@ class TrainingDisplay:
     def __exit__(self, *_: object) -> None:
         self._bar.stop()
 
+    def on_reading(self, done: int, total: int) -> None:
+        """Show how much of a file of word vectors is read."""
+        Terminated.check()
+        self._bar.update(self._task, description="reading the vectors", completed=done, total=total)
+
     def on_preparation(self, done: int, total: int) -> None:
         """Show how much of the treebank is ready to be learnt from."""
         Terminated.check()

@@ -108,6 +108,23 @@ EncoderOption = Annotated[
         help="Pretrained transformer to build on: a folder, or a name on the hub (needs the extra transformers).",
     ),
 ]
+VectorsOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Word vectors to build on: text (.vec, GloVe), also .gz, .xz or .bz2; word2vec .bin; "
+        "fastText .bin (needs the extra vectors).",
+    ),
+]
+VectorsKeepOption = Annotated[
+    int | None,
+    typer.Option(
+        min=0,
+        metavar="N",
+        help="With --vectors: keep the first N words of the file in the model, and those of the treebanks.",
+        show_default="200000",
+    ),
+]
 LossOption = Annotated[
     Loss | None,
     typer.Option(
@@ -144,6 +161,8 @@ def train(
     max_steps: StepsOption = None,
     preset: PresetOption = None,
     encoder: EncoderOption = None,
+    vectors: VectorsOption = None,
+    vectors_keep: VectorsKeepOption = None,
     loss: LossOption = None,
     precision: PrecisionOption = None,
     setting: SettingOption = None,
@@ -169,7 +188,14 @@ def train(
         raise ValueError(f"--{'many-roots' if many_roots else 'loss'} cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
         raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
-    chosen = {"max_steps": max_steps, "loss": loss and loss.value, "precision": precision and precision.value}
+    if vectors_keep is not None and vectors is None:
+        raise ValueError("--vectors-keep is about --vectors; name their file")
+    chosen = {
+        "max_steps": max_steps,
+        "loss": loss and loss.value,
+        "precision": precision and precision.value,
+        "vectors_keep": vectors_keep,
+    }
     config = configure(
         decoder=decoder and decoder.value,
         system=system,
@@ -177,6 +203,7 @@ def train(
         scorer=scorer.value,
         preset=preset and preset.value,
         encoder=encoder,
+        vectors=vectors,
         seed=seed,
         epochs=epochs,
         settings={name: value for name, value in chosen.items() if value is not None}
@@ -198,6 +225,7 @@ def train(
         segmenter=segmenter,
         on_step=display.on_step,
         on_evaluation=display.on_evaluation,
+        on_reading=display.on_reading,
         on_preparation=display.on_preparation,
     )
     _run(job, display)

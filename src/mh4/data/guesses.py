@@ -70,7 +70,8 @@ SETTINGS = by_name(
     {
         "learning_rate": "lr learn_rate",
         "batch_words, in words": "batch batch_size",
-        "encoder=NAME": "bert transformer pretrained embeddings",
+        "encoder=NAME": "bert transformer",
+        "vectors=FILE": "embeddings word_vectors fasttext word2vec glove wordvec_file",
         "epochs": "n_epochs num_epochs n_iter iterations",
         'device="cuda"': "gpu use_gpu",
         'decoder="mst"': "parser algorithm",

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Generic, NamedTuple, Self, TypeVar
 
 from mh4.data.sentence import Sentence
+from mh4.models.encoder import OnReading, unreported
 from mh4.models.encoders import ENCODERS
 
 from .config import NetworkParserConfig
@@ -22,10 +23,13 @@ class Definition(NamedTuple, Generic[C]):
     encoder_files: Mapping[str, bytes]
 
     @classmethod
-    def learn(cls, config: C, sentences: Sequence[Sentence]) -> Self:
-        """That of a new parser, from training sentences.
+    def learn(
+        cls, config: C, train: Sequence[Sentence], dev: Sequence[Sentence] = (), on_reading: OnReading = unreported
+    ) -> Self:
+        """That of a new parser, from training sentences; see `Encoder.learn`.
 
         ValueError: The treebank cannot be learnt from.
         """
-        vocabulary = Vocabulary.from_sentences(sentences, config.weights.annotates)
-        return cls(config, vocabulary, ENCODERS[config.encoder.kind].learn(config.encoder, sentences))
+        vocabulary = Vocabulary.from_sentences(train, config.weights.annotates)
+        files = ENCODERS[config.encoder.kind].learn(config.encoder, train, dev, on_reading)
+        return cls(config, vocabulary, files)

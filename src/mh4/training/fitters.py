@@ -14,7 +14,7 @@ from mh4.data.conllu import Trees
 from mh4.data.errors import DataError
 from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
-from mh4.models.encoder import UnusableError
+from mh4.models.encoder import UnusableError, unreported
 from mh4.models.host_settings import settings_put_aside
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
@@ -147,7 +147,7 @@ class NetworkFitter(Fitter):
         (_, train), (_, self.dev) = treebanks
         try:
             with problems_in_words(Vocabulary):
-                definition = Definition.learn(config, train)
+                definition = Definition.learn(config, train, self.dev, job.on_reading if self.lead else unreported)
         except UnusableError as error:
             raise DataError(str(error)) from None
         except ValueError as error:

@@ -10,6 +10,7 @@ from typing import Any
 
 from mh4.data.errors import ErrorPolicy, Errors
 from mh4.models.devices import check_device
+from mh4.models.encoder import OnReading, unreported
 from mh4.parsers.checking import check_flag, check_number
 from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
 from mh4.parsers.model_files import named_folder
@@ -28,6 +29,8 @@ class TrainingJob:
     config : ChartConfig, GreedyConfig or PerceptronConfig
         The kind of parser and its settings, by default as published. On resumption it must equal the saved one, up to
         the limits ``max_steps`` and ``max_epochs``.
+    on_reading : callable
+        Called while a file of word vectors is read, with the bytes that are read, and their number in all.
     on_preparation : callable, optional
         Called for every sentence before the first step of a network, with how much is prepared, and of how much.
 
@@ -51,6 +54,7 @@ class TrainingJob:
     segmenter: bool = False
     on_step: Callable[[Progress, Any], None] | None = None
     on_evaluation: Callable[[dict[str, Any]], None] | None = None
+    on_reading: OnReading = unreported
     on_preparation: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:

@@ -64,7 +64,7 @@ class PiecesEncoder(Encoder):
         self.frozen = nn.Parameter(torch.from_numpy(np.cos(columns).astype(np.float32)), requires_grad=False)
 
     @classmethod
-    def learn(cls, config, sentences):
+    def learn(cls, config, sentences, dev=(), on_reading=None):
         pieces = sorted({piece for sentence in sentences for form in sentence.forms for piece in cut(form, config)})
         return {TABLE: json.dumps(pieces).encode(), START: b"0.25"}
 

@@ -1,0 +1,106 @@
+"""What word vectors of the training text alone change: accuracy on dev with `--vectors` and without.
+
+    python experiments/own_vectors.py UD/2.0/hu --work runs/own-vectors --seeds 1 2
+
+The vectors are those of positive pointwise mutual information, reduced by a singular value decomposition (Levy,
+Goldberg and Dagan 2015). They know no word that the parser does not learn by itself, so accuracy should neither rise
+nor fall; vectors of far more text are what pays.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from grid_results import write_result
+from kept_results import part_path
+from provenance import describe_commit, describe_hardware, describe_versions
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import svds
+
+from mh4.api import configure
+from mh4.data.conllu import read_conllu
+from mh4.parsers.model_files import LOG
+from mh4.training.job import TrainingJob
+from mh4.training.running import run_training
+
+FOLDER = Path(__file__).parent / "results" / "own-vectors"
+WINDOW = 3  # words to each side
+SMOOTHING = 0.75  # exponent of the counts of contexts
+
+
+def vectors_of(sentences: Sequence[Sequence[str]], size: int) -> tuple[list[str], np.ndarray]:
+    """Words, the most frequent first, and their vectors (N, size)."""
+    words = [word for word, _ in Counter(word for sentence in sentences for word in sentence).most_common()]
+    index = {word: i for i, word in enumerate(words)}
+    pairs: Counter[tuple[int, int]] = Counter()
+    for sentence in sentences:
+        ids = [index[word] for word in sentence]
+        for i, word in enumerate(ids):
+            pairs.update((word, other) for other in ids[max(0, i - WINDOW) : i] + ids[i + 1 : i + 1 + WINDOW])
+    (rows, columns), counts = np.array([*pairs]).T, np.array([*pairs.values()], float)
+    of_words, of_contexts = (np.bincount(own, counts, len(words)) for own in (rows, columns))
+    contexts = of_contexts**SMOOTHING / (of_contexts**SMOOTHING).sum()
+    information = np.log(counts / (of_words[rows] * contexts[columns]))
+    matrix = csr_array((np.maximum(information, 0), (rows, columns)), shape=(len(words), len(words)))
+    left, values, _ = svds(matrix, size, v0=np.ones(len(words)))
+    return words, left * np.sqrt(values)
+
+
+def write_vectors(path: Path, treebank: Path, size: int) -> None:
+    """A file of vectors of the words of a treebank, in lower case."""
+    sentences = [[form.lower() for form in sentence.forms] for sentence in read_conllu(treebank)]
+    words, vectors = vectors_of(sentences, size)
+    with path.open("w", encoding="utf-8") as stream:
+        print(len(words), size, file=stream)
+        for word, vector in zip(words, vectors, strict=True):
+            print(word, *(f"{number:.5f}" for number in vector), file=stream)
+
+
+def run(treebank: Path, work: Path, preset: str, seed: int, vectors: Path | None) -> dict[str, Any]:
+    """Train, or continue; the best dev scores."""
+    config = configure(preset=preset, seed=seed, vectors=vectors)
+    folder = work / f"{treebank.name}-{preset}-{seed}-{'without' if vectors is None else 'with'}"
+    train, dev = (part_path(treebank, part) for part in ("train", "dev"))
+    progress = run_training(TrainingJob(train, dev, folder, config, threads=1, resume=True))
+    last = json.loads((folder / LOG).read_text(encoding="utf-8").splitlines()[-1])
+    return {"uas": progress.best_uas, "las": progress.best_las, "step": progress.best_step, "steps": last["step"]}
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebanks", nargs="+", type=Path, metavar="TREEBANK", help="folders with train and dev files")
+    parser.add_argument("--work", type=Path, default=Path("runs/own-vectors"), help="models, outside the repository")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--preset", default="fast")
+    parser.add_argument("--size", type=int, default=50, help="of the vectors")
+    parser.add_argument("--seeds", nargs="+", type=int, default=[1])
+    arguments = parser.parse_args()
+    for treebank in arguments.treebanks:
+        arguments.work.mkdir(parents=True, exist_ok=True)
+        path = arguments.work / f"{treebank.name}-{arguments.size}.vec"
+        write_vectors(path, part_path(treebank, "train"), arguments.size)
+        for seed in arguments.seeds:
+            result = {
+                "treebank": treebank.name,
+                "preset": arguments.preset,
+                "seed": seed,
+                "size": arguments.size,
+                "with": run(treebank, arguments.work, arguments.preset, seed, path),
+                "without": run(treebank, arguments.work, arguments.preset, seed, None),
+                "commit": describe_commit(),
+                "versions": describe_versions(),
+                "hardware": describe_hardware("cpu"),
+            }
+            write_result(arguments.results / f"{treebank.name}-{arguments.preset}-{seed}.json", result)
+            print(json.dumps({key: result[key] for key in ("treebank", "seed", "with", "without")}))
+
+
+if __name__ == "__main__":
+    main()
