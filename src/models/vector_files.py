@@ -212,5 +212,5 @@ def _of_fasttext(path: Path, most: int, wanted: set[str]) -> tuple[list[str], np
     whole = np.isfinite(found).all(1)
     if not whole.all():
         raise UnusableError(f"{path}: the vector of {words[int(whole.argmin())]!r} holds NaN or infinity")
-    known = found.any(1)  # others are made of no n-gram
-    return [word for word, one in zip(words, known, strict=True) if one], found[known]
+    known = np.any(found, axis=1)  # others are made of no n-gram
+    return [word for word, one in zip(words, known.tolist(), strict=True) if one], found[known]

@@ -2,22 +2,29 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
 import torch
-from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
+from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors
 from transformers import BertConfig, BertModel, PreTrainedTokenizerFast
 
 SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 def make_tokenizer(texts: Iterable[str], size: int = 150) -> PreTrainedTokenizerFast:
-    """Word pieces of some texts."""
-    tokenizer = Tokenizer(models.WordPiece(unk_token="[UNK]"))
+    """Letters and the most frequent words of some texts; a trainer's choice between equal counts differs each time."""
+    cut = pre_tokenizers.BertPreTokenizer()
+    words = Counter(word for text in texts for word, _ in cut.pre_tokenize_str(normalizers.NFC().normalize_str(text)))
+    letters = sorted(set("".join(words)))
+    pieces = dict.fromkeys([*SPECIAL, *letters, *(f"##{letter}" for letter in letters)])
+    whole = sorted((word for word in words if word not in pieces), key=lambda word: (-words[word], word))
+    vocabulary = [*pieces, *whole[: max(0, size - len(pieces))]]
+    own = {piece: index for index, piece in enumerate(vocabulary)}
+    tokenizer = Tokenizer(models.WordPiece(own, unk_token="[UNK]"))
     tokenizer.normalizer = normalizers.NFC()
-    tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
-    tokenizer.train_from_iterator(texts, trainers.WordPieceTrainer(vocab_size=size, special_tokens=list(SPECIAL)))
+    tokenizer.pre_tokenizer = cut
     tokenizer.post_processor = processors.TemplateProcessing(
         single="[CLS] $A [SEP]", pair="[CLS] $A [SEP] $B [SEP]", special_tokens=[("[CLS]", 2), ("[SEP]", 3)]
     )

@@ -16,6 +16,7 @@ from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
 from mh4.models.encoder import UnusableError, unreported
 from mh4.models.host_settings import settings_put_aside
+from mh4.models.word_encoder import VOCABULARY
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
 from mh4.parsers.definition import Definition
@@ -194,5 +195,9 @@ def _check_definition(folder: Path, definition: Definition[Any], train: str | Pa
     if differences := differing(saved_config, config):
         problem = f"was made with other settings: {', '.join(differences)}"
         raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
-    if saved_vocabulary != vocabulary or dict(saved_files) != dict(encoder_files):
+    changed = {name for name in {*saved_files, *encoder_files} if saved_files.get(name) != encoder_files.get(name)}
+    if saved_vocabulary != vocabulary or VOCABULARY in changed:
         raise DataError(f"{folder}: was trained on another treebank than {train}")
+    if changed:
+        path = there.encoder_files.path(min(changed))
+        raise DataError(f"{path}: made from other files; resume with the same treebanks, vectors and encoder")

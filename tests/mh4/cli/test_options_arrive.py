@@ -60,6 +60,18 @@ def test_of_a_pretrained_encoder(trained, small_treebanks, tmp_path):
     assert (config.training.part_cost, config.training.rate_fall, config.training.max_epochs) == (900, "linear", 20)
 
 
+def test_of_word_vectors(trained, small_treebanks, tmp_path):
+    train, dev = small_treebanks
+    command = ["train", train, "--dev", dev, "--vectors-keep", 9]
+    run(*command, "--vectors", "some/file.vec")
+    (job,) = trained
+    encoder = job.config.encoder
+    assert (encoder.kind, encoder.vectors, encoder.vectors_keep) == ("bilstm", "some/file.vec", 9)
+    assert job.on_reading.__name__ == "on_reading"
+    with pytest.raises(ValueError, match="--vectors-keep is about --vectors"):
+        run(*command)
+
+
 def test_of_going_on(trained, small_treebanks, tmp_path):
     train, dev = small_treebanks
     run("train", train, "--dev", dev, "--resume", "-o", tmp_path / "m")

@@ -71,6 +71,13 @@ def test_training_shows_the_least_time_left(screen):
     assert ("at least 0:00:20 left" in drawn) == screen.terminal
 
 
+def test_reading_vectors_is_shown(screen):
+    with progress.TrainingDisplay() as display:
+        display.on_reading(30, 120)
+    assert ("reading the vectors" in screen.getvalue()) == screen.terminal
+    assert ("25%" in screen.getvalue()) == screen.terminal
+
+
 def test_the_preparation_of_a_treebank_is_shown(screen):
     with progress.TrainingDisplay() as display:
         for done in range(0, 401, 100):

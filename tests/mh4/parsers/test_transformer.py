@@ -228,6 +228,35 @@ def test_it_learns_at_a_rate_of_its_own_and_is_clipped_by_itself(bert, small_tre
     )
 
 
+LAYERS = {  # layers above each weight, by the beginning of its name; there are two
+    "bert": {"encoder.layer.0.": 1, "encoder.layer.1.": 0, "embeddings.": 2},
+    "distilbert": {"transformer.layer.0.": 1, "transformer.layer.1.": 0, "embeddings.": 2},
+    "modernbert": {"layers.0.": 1, "layers.1.": 0, "embeddings.": 2, "final_norm.": 0},
+    "deberta-v2": {"encoder.layer.0.": 1, "encoder.layer.1.": 0, "embeddings.": 2, "encoder.rel_embeddings.": 2, "": 0},
+    "albert": {"embeddings.": 2, "encoder.embedding_hidden_mapping_in.": 2, "": 0},  # all layers share their weights
+}
+
+
+@pytest.mark.parametrize("kind", LAYERS)
+def test_each_layer_learns_at_a_rate_of_its_own(kind, texts, small_treebanks, tmp_path):
+    make_other(kind, tmp_path / "model", texts)
+    sentences = read_gold(small_treebanks[0])
+    how = {"encoder_rate": 0.5, "encoder_layer_decay": 0.5, "encoder_warm_up": 4, "encoder_clip": 1e-3}
+    parser = new_parser(tmp_path / "model", sentences, **how)
+    trainer = Trainer(parser, sentences, sentences, tmp_path)
+    rates = {id(own): group["lr"] for group in trainer.optimizer.param_groups for own in group["params"]}
+    model = dict(parser.network.encoder.transformer.model.named_parameters())
+    found = set()
+    for name, own in model.items():
+        above = next(layers for start, layers in LAYERS[kind].items() if name.startswith(start))
+        found.add(above)
+        assert rates[id(own)] == pytest.approx(0.125 * 0.5**above), name
+    assert found == set(LAYERS[kind].values())
+    trainer.step(trainer.collate(range(8)))
+    gradients = [own.grad for own in model.values() if own.grad is not None]
+    assert torch.nn.utils.get_total_norm(gradients).item() == pytest.approx(1e-3, rel=1e-3)  # of all layers together
+
+
 def test_a_batch_in_parts_has_the_same_gradient(bert, small_treebanks, tmp_path):
     sentences = read_gold(small_treebanks[0])
     gradients = []
@@ -281,7 +310,12 @@ def make_other(kind, folder, texts):
     common = {**sizes, "vocab_size": len(tokenizer), "max_position_embeddings": 40, "pad_token_id": 0}
     special = {"cls_token_id": 2, "sep_token_id": 3, "bos_token_id": 2, "eos_token_id": 3}
     relative = {"relative_attention": True, "pos_att_type": ["p2c", "c2p"], "position_biased_input": False}
-    own = {"electra": {"embedding_size": 8}, "modernbert": special, "deberta-v2": {"type_vocab_size": 0, **relative}}
+    own = {
+        "electra": {"embedding_size": 8},
+        "albert": {"embedding_size": 8},
+        "modernbert": special,
+        "deberta-v2": {"type_vocab_size": 0, **relative},
+    }
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(1)
         model = AutoModel.from_config(AutoConfig.for_model(kind, **common, **own.get(kind, {})))
@@ -330,8 +364,8 @@ def test_everything_is_predicted_with_it(bert, small_treebanks, tmp_path, kind):
     assert [len(one) for one in parsed] == [len(one) for one in dev]
     assert all("_" not in one.upos for one in parsed)
     if kind != "greedy":
-        confident = list(parser.parse(small_treebanks[1], confidence=True))
-        assert all("Confidence" in one.to_conllu() or one.words for one in confident)
+        sure = list(parser.parse(small_treebanks[1], confidence=True, overwrite=True))
+        assert all(0 < word.confidence <= 1 for one in sure for word in one.words)
         assert len(parser.k_best(dev[0].forms, 3)) == 3
 
 
@@ -340,7 +374,7 @@ def test_its_speed_is_measured(bert, model, small_treebanks):
     settings = {**PRESETS["pretrained"], **sizes, "encoder": "transformer", "pretrained": str(bert)}
     trained = time_training(small_treebanks[0], "mst", 2, "cpu", 1, settings)
     parsed = time_parsing(model, small_treebanks[1], "mst", 1, "cpu", 1)
-    assert trained["words"] >= 2 * 60
+    assert trained["words"] > 60
     assert parsed["share"]["encode"] > 0
 
 
@@ -422,7 +456,10 @@ def edit(path, **values):
         (another_architecture, r"{folder}: encoder\.layer\.1\.\S+ is missing: the weights are not those of a bert$"),
         (an_unknown_architecture, r"{folder}/config\.json: cannot be used: .*gru"),
         (code_of_its_own, r"{folder}/config\.json: cannot be used: "),
-        (another_vocabulary, r"{folder}/tokenizer\.json: has 67 pieces, where the model has vectors of \d+: it is the"),
+        (
+            another_vocabulary,
+            r"{folder}/tokenizer\.json: has \d+ pieces, where the model has vectors of \d+: ",
+        ),
     ],
 )
 def test_folders_that_cannot_be_built_on(bert, texts, small_treebanks, tmp_path, break_it, message):
