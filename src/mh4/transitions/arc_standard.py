@@ -13,7 +13,7 @@ Only arcs built after the configuration count; an arc is a left one if the depen
 
 - ``left-before-right``: the topmost word of the stack and those of the remaining input get their left arcs before any
   right arc. A word deeper in the stack may still get left arcs, all of them after its first right one.
-- ``strict-left-before-right``: moreover, words below the topmost one get no more left arcs.
+- ``strict-left-before-right``: moreover, words below the topmost one get no more left arcs (Nederhof 2021, Table 2).
 - ``right-before-left``: the topmost word and those of the remaining input get their right arcs before any left arc.
 """
 

@@ -43,7 +43,7 @@ def step_scores(module, stack, labels, front, tree):
 def exact(batch, system, policy, reduce_correct):
     if system is ArcEager:
         return arc_eager.step_scores_batch(*batch, policy, "exact", reduce_correct)
-    return arc_eager_normalized.step_scores_batch(*batch, reduce_correct)
+    return arc_eager_normalized.step_scores_batch(*batch, "exact", reduce_correct)
 
 
 def check(system, policy, reduce_correct, configurations, gold):
@@ -281,5 +281,6 @@ def test_unknown_names_list_the_known_ones():
     configuration, tree = Configuration((0,), "R", 1, 2), gold(0, 1)
     with pytest.raises(ValueError, match="known: shift-before-reduce, reduce-before-shift, strict"):
         arc_eager.optimal_step(configuration, tree, policy="eager")
-    with pytest.raises(ValueError, match="known: exact, linear"):
-        arc_eager.optimal_step(configuration, tree, algorithm="fast")
+    for module in (arc_eager, arc_eager_normalized):
+        with pytest.raises(ValueError, match="known: exact, linear"):
+            module.optimal_step(configuration, tree, algorithm="fast")

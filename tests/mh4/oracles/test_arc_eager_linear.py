@@ -1,18 +1,18 @@
-"""Section 5 of Nederhof (2021): linear time, exact for projective gold trees."""
+"""Linear time, exact for projective gold trees: Nederhof (2021), section 5, and its counterpart for Table 8."""
 
 import numpy as np
 import pytest
 from arc_eager_twin import bare_configurations, every_pair, random_configuration, scores_by_listing
 from computations import all_trees, random_projective_tree, random_tree
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mh4.decoders.trees import is_projective
-from mh4.oracles.arc_eager import optimal_step, step_scores_batch
+from mh4.oracles.arc_eager import normalized, optimal_step, step_scores_batch
 from mh4.oracles.arc_eager.batch import flat_configurations
 from mh4.oracles.arc_eager.linear import rightmost_descendants
 from mh4.oracles.optimal_step import UNREACHABLE
-from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration
+from mh4.transitions.arc_eager import POLICIES, ArcEager, Configuration, NormalizedArcEager
 
 SYSTEM = ArcEager()
 both_policies = pytest.mark.parametrize("policy", ["shift-before-reduce", "reduce-before-shift"])
@@ -48,6 +48,40 @@ def test_exact_for_projective_trees_of_any_length(policy, n, seed):
     np.testing.assert_array_equal(
         step_scores_batch(*batch, policy, "linear"), step_scores_batch(*batch, policy, "exact")
     )
+
+
+@pytest.mark.parametrize("n", range(1, 6))
+def test_every_normalized_configuration_with_every_projective_tree(n):
+    batch = every_pair(bare_configurations(NormalizedArcEager(), n), projective_trees(n))
+    np.testing.assert_array_equal(
+        normalized.step_scores_batch(*batch, "linear"), normalized.step_scores_batch(*batch, "exact")
+    )
+
+
+def normalized_pair(rng, n, push, sentence):
+    """A random configuration; often with an undecided word."""
+    configuration = random_configuration(rng, n, push)
+    if configuration.front <= n and rng.random() < 0.5:
+        stack, labels, front = configuration.stack, configuration.labels, configuration.front
+        configuration = Configuration((*stack, front), labels + "N", front + 1, n)
+    return configuration, sentence
+
+
+@settings(max_examples=300)
+@given(n=st.integers(1, 25), seed=st.integers(0, 2**32 - 1))
+def test_normalized_scores_are_exact_for_projective_trees_of_any_length(n, seed):
+    rng = np.random.default_rng(seed)
+    push = rng.choice([0.2, 0.5, 0.9])
+    pairs = [normalized_pair(rng, n, push, sentence) for sentence in range(30)]
+    golds = [random_projective_tree(rng, n) for _ in pairs]
+    batch = *flat_configurations(pairs), golds
+    exact = normalized.step_scores_batch(*batch, "exact")
+    np.testing.assert_array_equal(normalized.step_scores_batch(*batch, "linear"), exact)
+    golds[:5] = [random_tree(rng, n) for _ in range(5)]  # for these the default is exact, and linear goes on
+    exact = normalized.step_scores_batch(*batch, "exact")
+    np.testing.assert_array_equal(normalized.step_scores_batch(*batch), exact)
+    linear = normalized.step_scores_batch(*batch, "linear")
+    np.testing.assert_array_equal(linear == UNREACHABLE, exact == UNREACHABLE)
 
 
 @both_policies
@@ -128,3 +162,5 @@ def test_what_it_is_not_made_for_is_an_error():
         optimal_step(configuration, gold, "strict-reduce-before-shift", "linear")
     with pytest.raises(ValueError, match="use algorithm='exact'"):
         optimal_step(configuration, gold, algorithm="linear", reduce_correct=False)
+    with pytest.raises(ValueError, match="use algorithm='exact'"):
+        normalized.optimal_step(configuration, gold, "linear", reduce_correct=False)

@@ -1,8 +1,14 @@
-"""What the transitions of normalized arc-eager parsing are worth, by the split grammar of Table 9; cubic time.
+"""What the transitions of normalized arc-eager parsing are worth: exactly, or in linear time.
 
 For a configuration and a gold tree, projective or not: the most gold arcs of any tree that can be reached after each
 transition. The policy reduce-before-shift is built into the system. Words that get the label ``L`` after the
 configuration must become left children; only earlier labels may be corrected.
+
+Algorithms:
+
+- ``exact``: by the split grammar of Table 9, cubic time, any gold tree.
+- ``linear``: see `normalized_linear`; exact for projective gold trees, an approximation for others. Only with
+  `reduce_correct`.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 4.
 """
@@ -18,7 +24,7 @@ from ..flat_arrays import checked_batch
 from ..optimal_step import OptimalStep
 from .batch import checked_labels, flat_configurations
 from .grammars import NORMALIZED_GRAMMARS
-from .oracle import fill_scores
+from .oracle import fill_scores, linear_trees
 from .static import normalized_computation
 
 
@@ -29,6 +35,7 @@ def step_scores_batch(
     fronts: np.ndarray,
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
+    algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
     """See `mh4.oracles.arc_eager.step_scores_batch`; int32 (B, 5).
@@ -38,14 +45,19 @@ def step_scores_batch(
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=True)
     scores = np.empty((len(batch.fronts), len(NormalizedArcEager.transitions)), np.int32)
-    grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, np.zeros(len(golds), np.bool_)
+    grammar, linear = NORMALIZED_GRAMMARS[reduce_correct].arrays, linear_trees(algorithm, golds, reduce_correct)
     fill_scores(batch, labels, grammar, True, 0, linear, reduce_correct, scores)
     return scores
 
 
-def optimal_step(configuration: Configuration, gold: np.ndarray, reduce_correct: bool = True) -> OptimalStep:
-    """The score of every transition and the best ones; ``reduce_correct``: see `NormalizedArcEager`."""
-    scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], reduce_correct)
+def optimal_step(
+    configuration: Configuration, gold: np.ndarray, algorithm: str | None = None, reduce_correct: bool = True
+) -> OptimalStep:
+    """The score of every transition and the best ones, by default in linear time for projective gold trees.
+
+    ``reduce_correct``: see `NormalizedArcEager`; for other arguments and errors see `mh4.oracles`.
+    """
+    scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], algorithm, reduce_correct)
     return OptimalStep.with_arcs_made(NormalizedArcEager.transitions, scores[0], configuration, gold)
 
 

@@ -30,6 +30,7 @@ from ..optimal_step import OptimalStep
 from .batch import checked_labels, flat_configurations
 from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
 from .linear import linear_scores, rightmost_descendants
+from .normalized_linear import normalized_scores
 from .static import projective_computation
 from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT
 
@@ -55,23 +56,32 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
         first, k, front = batch.offsets[c], batch.offsets[c + 1] - batch.offsets[c], batch.fronts[c]
         stack[:k] = batch.stacks[first : first + k]
         labels[:k] = all_labels[first : first + k]
-        if linear[s]:
+        if linear[s] and normalized:
+            normalized_scores(stack, labels, k, front, gold, rightmost, scores[c])
+        elif linear[s]:
             linear_scores(policy, stack, labels, k, front, gold, rightmost, scores[c])
         else:
             exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores[c])
 
 
-def _code(policy: str, algorithm: str | None, reduce_correct: bool) -> int:
+def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray], reduce_correct: bool) -> np.ndarray:
+    """bool (S,): which gold trees take the linear way; by default the projective ones, if there is one."""
+    if algorithm is not None and algorithm not in ALGORITHMS:
+        raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
+    if algorithm == "linear" and not reduce_correct:
+        raise ValueError("the linear-time algorithm takes reduce_correct for granted; use algorithm='exact'")
+    if algorithm is None and reduce_correct:
+        return np.fromiter(map(is_projective, golds), np.bool_, len(golds))
+    return np.full(len(golds), algorithm == "linear")
+
+
+def _code(policy: str, algorithm: str | None) -> int:
     """The number of a policy, if the algorithm is made for it."""
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
-    if algorithm is not None and algorithm not in ALGORITHMS:
-        raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
     code = POLICIES.index(policy)
     if algorithm == "linear" and code == STRICT_REDUCE_BEFORE_SHIFT:
         raise ValueError(f"there is no linear-time algorithm for {policy} here; use algorithm='exact'")
-    if algorithm == "linear" and not reduce_correct:
-        raise ValueError("the linear-time algorithm takes reduce_correct for granted; use algorithm='exact'")
     return code
 
 
@@ -107,14 +117,14 @@ def step_scores_batch(
     int32 (B, 4)
         For shift, left_arc, right_arc, reduce; arcs made before are not counted.
     """
-    code = _code(policy, algorithm, reduce_correct)
+    code = _code(policy, algorithm)
+    if code == STRICT_REDUCE_BEFORE_SHIFT:
+        algorithm = algorithm or "exact"
     batch = checked_batch(stacks, offsets, fronts, sentences, golds)
     labels = checked_labels(labels, batch, undecided=False)
     scores = np.empty((len(batch.fronts), len(ArcEager.transitions)), np.int32)
     grammar = UNNORMALIZED_GRAMMARS[reduce_correct].arrays
-    linear = np.full(len(golds), algorithm == "linear")
-    if algorithm is None and reduce_correct and code != STRICT_REDUCE_BEFORE_SHIFT:
-        linear = np.fromiter(map(is_projective, golds), np.bool_, len(golds))
+    linear = linear_trees(algorithm, golds, reduce_correct)
     fill_scores(batch, labels, grammar, False, code, linear, reduce_correct, scores)
     return scores
 
@@ -139,6 +149,6 @@ def optimal_computation(
     gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
 ) -> tuple[str, ...]:
     """A computation from the initial configuration to the closest projective tree, which follows a policy."""
-    reduce_late = _code(policy, "exact", True) == SHIFT_BEFORE_REDUCE
+    reduce_late = _code(policy, None) == SHIFT_BEFORE_REDUCE
     transitions = projective_computation(closest_tree(gold, "projective", single_root), reduce_late)
     return tuple(ArcEager.transitions[transition] for transition in transitions)
