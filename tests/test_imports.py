@@ -144,7 +144,7 @@ def test_help_loads_nothing_heavy(arguments):
     assert not {"numba", "numpy", "torch"} & set(loaded_by(program))
 
 
-def test_transformers_is_loaded_by_those_only_who_build_on_it(small_model):
+def test_extras_are_loaded_by_those_only_who_need_them(small_model):
     program = f"import mh4; mh4.load({str(small_model)!r}, device='cpu')(['Topebon', 'rupo'])"
     loaded = loaded_by(program)
     assert "torch" in loaded

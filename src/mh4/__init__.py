@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from mh4.api import Parser as Parser
     from mh4.api import Request as Request
     from mh4.api import compare as compare
+    from mh4.api import download as download
     from mh4.api import draw as draw
     from mh4.api import evaluate as evaluate
     from mh4.api import load as load
@@ -29,7 +30,7 @@ IMPORTED_AT = time.perf_counter()  # start-up time, for the command line, counts
 
 # Where each public name lives. They are looked up when they are used: `import mh4.decoders` stays free of PyTorch.
 _HOMES = {
-    "mh4.api": ("Parser", "Request", "compare", "draw", "evaluate", "load", "train"),
+    "mh4.api": ("Parser", "Request", "compare", "download", "draw", "evaluate", "load", "train"),
     "mh4.data.conllu": ("read_conllu", "write_conllu"),
     "mh4.data.errors": ("DataError",),
     "mh4.data.document": ("Document",),
@@ -47,6 +48,7 @@ __all__ = [
     "Word",
     "__version__",
     "compare",
+    "download",
     "draw",
     "evaluate",
     "load",

@@ -15,6 +15,7 @@ from mh4.models.encoders import PRETRAINED
 from mh4.parsers.base import Parser
 from mh4.parsers.checking import check_number
 from mh4.parsers.config import ChartConfig, Config, GreedyConfig, PerceptronConfig, make_config
+from mh4.parsers.packages.download import download
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 from mh4.training.job import TrainingJob
@@ -28,6 +29,7 @@ __all__ = [
     "Request",
     "compare",
     "configure",
+    "download",
     "draw",
     "evaluate",
     "load",

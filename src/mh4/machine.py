@@ -1,4 +1,4 @@
-"""What this machine allows: where compiled kernels are kept, how threads wait, how many there should be.
+"""What this machine allows: where compiled kernels and models are kept, how threads wait, how many there should be.
 
 Imported before NumPy, Numba and PyTorch, which read their settings when they are imported.
 """
@@ -101,6 +101,11 @@ def _cache_folders() -> Iterator[Path]:
     if os.path.isabs(home):
         yield Path(home) / ".cache" / "mh4"
     yield Path(tempfile.gettempdir()) / f"mh4-{os.getuid() if hasattr(os, 'getuid') else 'kernels'}"
+
+
+def home() -> Path:
+    """Where downloaded models are kept: ``MH4_HOME``, or the user's cache."""
+    return Path(os.environ.get("MH4_HOME") or next(_cache_folders())).expanduser().absolute()
 
 
 def _is_private(folder: Path) -> bool:

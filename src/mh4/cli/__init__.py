@@ -32,6 +32,7 @@ from .options import Commands, discard, in_options, say
 from .parsing import parse
 from .samples import demo, sample
 from .serving import serve
+from .sharing import download, package
 from .training import train
 from .trees import coverage, draw, oracle, transform
 
@@ -78,6 +79,8 @@ app.command()(calibrate)
 app.command()(uncertain)
 app.command()(draw)
 app.command()(serve)
+app.command()(package)
+app.command()(download)
 app.command()(coverage)
 app.command()(transform)
 app.command()(oracle)

@@ -117,7 +117,7 @@ def _parsed(
     set_threads(threads)
     bare = list(words_alone(sentences, given))
     for model in models:
-        _ = ModelFolder(model).config  # fail before the first model parses
+        _ = ModelFolder.find(model).config  # fail before the first model parses
 
     def parsed(model: Path) -> Iterator[Sentence]:
         parser, count = load(model, device=device, threads=threads), Count(0, 0)

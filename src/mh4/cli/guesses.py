@@ -7,7 +7,8 @@ from mh4.data.guesses import by_name, hint
 COMMANDS = by_name(
     {
         "mh4 parse MODEL INPUT, or mh4 parse MODEL --text FILE": "tag tokenize segment predict annotate run process",
-        "mh4 train TRAIN --dev DEV, which makes a model": "fit download models list",
+        "mh4 train TRAIN --dev DEV, which makes a model": "fit",
+        "mh4 download --index INDEX, which lists models": "models list pull",
         "mh4 eval GOLD SYSTEM": "evaluate score test compare",
         "mh4 transform --to CLASS": "projectivize projectivise convert",
         "mh4 --help": "help",

@@ -178,13 +178,19 @@ def _split(paths: list[str], ensemble: bool) -> tuple[list[str], list[str]]:
     """Model folders, and inputs."""
     models = 1
     if ensemble:
-        models = next((i for i, path in enumerate(paths) if not os.path.isdir(path)), len(paths))
+        models = next((i for i, path in enumerate(paths) if not _is_model(path)), len(paths))
         if models == 0:
             raise ValueError(f"{paths[0]}: is not a folder (--ensemble takes model folders, then the input)")
     folders, sources = paths[:models], paths[models:] or ["-"]
     if ensemble and len(sources) > 1 and not os.path.exists(sources[0]):
         raise ValueError(f"{sources[0]}: is not a folder (--ensemble takes model folders, then the input)")
     return folders, sources
+
+
+def _is_model(path: str) -> bool:
+    from mh4.parsers.packages.cache import installed
+
+    return os.path.isdir(path) or (not os.path.exists(path) and installed(path) is not None)
 
 
 def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str | Path]]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     ProgressColumn,
     SpinnerColumn,
     TaskProgressColumn,
@@ -66,6 +67,20 @@ def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[
             if elapsed >= shown + 1 / _REFRESHES:  # not at every sentence
                 shown = elapsed
                 bar.update(task, completed=count.words, speed=count.words / elapsed)
+
+        yield show
+
+
+@contextmanager
+def bytes_bar(description: str) -> Iterator[Callable[[int, int], None]]:
+    """Yield a function that takes how many bytes of how many are there."""
+    columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
+    with _bar(*columns) as bar:
+        task = bar.add_task(description, total=None)
+
+        def show(done: int, total: int) -> None:
+            Terminated.check()
+            bar.update(task, completed=done, total=total)
 
         yield show
 

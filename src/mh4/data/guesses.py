@@ -16,12 +16,14 @@ def by_name(names: Mapping[str, str]) -> Mapping[str, str]:
 
 MODULE = by_name(
     {
-        'mh4.load("FOLDER")': "load_model from_pretrained Pipeline pipeline Model",
+        'mh4.load("FOLDER")': "load_model Pipeline pipeline Model",
+        'mh4.Parser.from_pretrained("USER/NAME")': "from_pretrained AutoModel",
         'parser = mh4.load("FOLDER"), then parser(text) or parser.parse(path)': (
             "parse parse_file parse_text annotate process predict tag k_best"
         ),
         'parser = mh4.load("FOLDER"), then parser.cut(text)': "tokenize segment cut",
-        "mh4.train(train, dev, folder)": "fit Trainer download list_models",
+        "mh4.train(train, dev, folder)": "fit Trainer",
+        "mh4 download --index INDEX, on the command line, which lists models": "list_models",
         "mh4.read_conllu(path)": "read read_conll load_conllu open_conllu",
         "mh4.Document.from_conllu(text)": "loads from_conllu parse_conllu parse_conll",
         "mh4.write_conllu(sentences, path)": "write write_conll save_conllu dump",
@@ -168,8 +170,8 @@ PARSER = by_name(
         "parser.meta": "version name lang language info treebank",
         'parser.parse(path, format="text")': "tokenizer has_segmenter",
         "parser.evaluate(gold)": "score test accuracy",
-        "parser.save(folder)": "to_disk save_pretrained save_weights state_dict dump export",
-        "mh4.load(folder)": "from_disk from_pretrained load_model",
+        "parser.save(folder)": "to_disk save_weights state_dict dump export",
+        "mh4.load(folder)": "from_disk load_model",
         "mh4.train(train, dev, folder)": "fit update train",
         "parser itself: parser.model.config is parser.config": "model",
     }

@@ -30,8 +30,8 @@ from mh4.trees.evaluation import Evaluation, evaluate
 from .answers import Answers
 from .checking import check_flag
 from .folder import ModelFolder
-from .loading import Loaded
 from .long_sentences import LONGEST, in_pieces
+from .packages.hub import Shared
 from .relation_places import RelationPlaces
 from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request, describing_options
 from .sources import (
@@ -58,7 +58,7 @@ class Count(NamedTuple):
     words: int
 
 
-class Parser(Loaded, Guided, ABC):
+class Parser(Shared, Guided, ABC):
     """A trained parser: exact, greedy, perceptron or an ensemble. Several threads may share it.
 
     Attributes
@@ -76,7 +76,7 @@ class Parser(Loaded, Guided, ABC):
     segmenter : mh4.data.segmenter.Segmenter, optional
         Splits text into sentences and words, if the model can.
     meta : dict
-        Contents of meta.json: language, treebank, scores on dev, version, command, time; empty for an ensemble.
+        Contents of meta.json: language, treebank, licence, scores on dev, version, command, time; empty if an ensemble.
 
     Examples
     --------

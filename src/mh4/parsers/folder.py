@@ -39,6 +39,7 @@ from .model_files import (
     read_weights,
     write_json,
 )
+from .packages.cache import find_model
 from .segmenter import SEGMENTER_FILES, SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, NeuralSegmenter, SegmenterSettings
 from .vocabulary import Vocabulary, without_words
 
@@ -90,6 +91,11 @@ class ModelFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = named_folder(path)
         self.encoder_files = EncoderFiles(self.path)
+
+    @classmethod
+    def find(cls, model: str | Path) -> Self:
+        """The folder of that name or, if there is none, the downloaded model; a `DataError` if there is neither."""
+        return cls(find_model(model))
 
     def __truediv__(self, name: str) -> Path:
         return self.path / name

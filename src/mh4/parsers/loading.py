@@ -40,7 +40,7 @@ class Loaded:
         Parameters
         ----------
         *folders
-            Model folders; the best model first.
+            Model folders, or names of downloaded models; the best model first.
         device : {"auto", "cpu", "cuda"}
             Where networks run; ``auto`` uses CUDA if available.
         threads : int, optional
@@ -66,7 +66,7 @@ class Loaded:
                 raise TypeError(
                     f"a model is a folder; write mh4.load('A', 'B') for an ensemble of several, not {folder!r}"
                 )
-        members = [cls._load(ModelFolder(folder), runtime) for folder in folders]
+        members = [cls._load(ModelFolder.find(folder), runtime) for folder in folders]
         return members[0] if len(members) == 1 else cls._kinds["ensemble"](members, combine=combine)
 
     @classmethod

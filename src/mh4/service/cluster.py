@@ -256,8 +256,9 @@ def parse_files(
     count = Count(0, 0)
     request, runtime = Request(**options), Runtime(device, threads or 1, search)
     pairs = check_files(inputs, output_folder, form)
-    _check(model, runtime, request, min_confidence)
-    segmenter = ModelFolder(model).segmenter
+    found = ModelFolder.find(model)
+    _check(found, runtime, request, min_confidence)
+    segmenter = found.segmenter
     if form == "text":
         require_segmenter(segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)
@@ -273,7 +274,7 @@ def parse_files(
                 stream.write(sentence.to_bytes() if sentence else b"")
         return part
 
-    where = str(Path(model).absolute())
+    where = str(found.path.absolute())
     job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
     try:
         tasks = _tasks([pair.source for pair in pairs], cut, shard_words, parts)
@@ -292,15 +293,15 @@ def parse_files(
     return count
 
 
-def _check(model: str | Path, runtime: Runtime, request: Request, min_confidence: float | None) -> None:
+def _check(model: ModelFolder, runtime: Runtime, request: Request, min_confidence: float | None) -> None:
     """Raise an error before workers start if the model is missing or cannot answer the request; log its warnings."""
-    _ = ModelFolder(model).config
+    _ = model.config
     Output(min_confidence=min_confidence)
     if request.predict is None and not request.asks_more and min_confidence is None:
         return
     if min_confidence is not None:
         request = replace(request, confidence=request.confidence or True)
-    for warning in load(model, device=runtime.device, search=runtime.search).check(request):
+    for warning in load(model.path, device=runtime.device, search=runtime.search).check(request):
         log.warning("%s", warning)
 
 

@@ -16,6 +16,7 @@ from mh4.parsers.calibration import Calibration, Compared
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.model_files import CALIBRATION, WEIGHTS, read_weights
+from mh4.parsers.packages.cache import find_model
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
@@ -51,7 +52,7 @@ def calibrate(
     Parameters
     ----------
     model
-        The folder of a model with an exact decoder.
+        The folder of a model with an exact decoder, or the name of a downloaded one.
     treebank
         CoNLL-U with gold trees.
     device, threads
@@ -66,7 +67,8 @@ def calibrate(
     ValueError
         A model without an exact decoder.
     """
-    parser = load(model, device=device, threads=threads)
+    folder = find_model(model)
+    parser = load(folder, device=device, threads=threads)
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
     golds = _parsed_as_one(read_gold(treebank, errors), parser)
@@ -77,7 +79,7 @@ def calibrate(
         calibration = Calibration.fit(predictions, golds)
     except DataError as error:
         raise DataError(f"{treebank}: {error}") from None
-    calibration.save(Path(model))
+    calibration.save(folder)
     try:
         return Calibrated(calibration, cross_fitted(predictions, golds))
     except DataError:  # enough for the whole need not be enough for halves

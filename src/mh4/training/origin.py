@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from mh4 import __version__
+from mh4.data.licences import find_licence
 from mh4.data.sentence import Sentence
 from mh4.parsers.model_files import META, write_json
 
@@ -21,13 +22,15 @@ Treebank = tuple[str | Path, Sequence[Sentence]]
 def noting_origin(folder: Path, train: Treebank, dev: Treebank, on_evaluation: OnEvaluation | None) -> OnEvaluation:
     """A callback for evaluations that writes meta.json whenever the model is the best so far, then calls another.
 
-    The file holds ``language`` (of a treebank named as in UD, else null), ``treebank`` (file, sentences and words of
-    train and dev), ``dev`` (UAS and LAS), ``version`` (of mh4), ``command`` and ``created``.
+    The file holds ``language`` (of a treebank named as in UD, else null), ``licence`` (as files beside the treebank
+    say, else null), ``treebank`` (file, sentences and words of train and dev), ``dev`` (UAS and LAS), ``version`` (of
+    mh4), ``command`` and ``created``.
     """
     named = _UD_FILE.match(Path(train[0]).name)
     program, *arguments = sys.argv
     origin = {
         "language": named and named[1],
+        "licence": find_licence(train[0]),
         "treebank": {part: _describe(*treebank) for part, treebank in (("train", train), ("dev", dev))},
         "version": __version__,
         "command": shlex.join([Path(program).name, *arguments]),

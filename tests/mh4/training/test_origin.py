@@ -25,10 +25,12 @@ def test_a_model_knows_where_it_comes_from(kind, small_treebanks, tmp_path):
     treebanks = [tmp_path / f"hu_szeged-ud-{part}.conllu" for part in ("train", "dev")]
     for path, copy in zip(small_treebanks, treebanks, strict=True):
         copy.write_bytes(path.read_bytes())
+    (tmp_path / "README.md").write_text("License: CC BY-NC-SA 3.0\n")
     reports = []
     meta = trained(kind, treebanks, tmp_path / "m", on_evaluation=reports.append).meta
     assert meta == json.loads((tmp_path / "m" / "meta.json").read_text())
     assert meta["language"] == "hu"
+    assert meta["licence"] == "CC BY-NC-SA 3.0"
     assert meta["treebank"]["train"]["sentences"] == 40
     assert meta["treebank"]["dev"]["file"] == "hu_szeged-ud-dev.conllu"
     assert meta["version"] == mh4.__version__
@@ -40,7 +42,8 @@ def test_a_model_knows_where_it_comes_from(kind, small_treebanks, tmp_path):
 
 def test_a_model_without_it_loads_and_a_new_model_has_its_own(small_treebanks, tmp_path):
     path = tmp_path / "m" / "meta.json"
-    assert trained("perceptron", small_treebanks, tmp_path / "m").meta["language"] is None
+    meta = trained("perceptron", small_treebanks, tmp_path / "m").meta
+    assert (meta["language"], meta["licence"]) == (None, None)
     path.unlink()
     assert load(tmp_path / "m").meta == {}
     path.write_text("[")

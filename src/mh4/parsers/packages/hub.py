@@ -1,0 +1,130 @@
+"""Models on Hugging Face: the folder that `huggingface_hub` (extra ``mh4[hub]``) uploads, and what of one is loaded.
+
+`huggingface_hub.ModelHubMixin` would have to be imported with every parser, and stores the arguments of constructors.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tempfile
+from abc import abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Self
+
+from mh4.data.errors import DataError, require
+from mh4.data.files import atomic_output
+from mh4.data.guesses import LOADING, guided
+
+from ..checksums import SUMS, read_file
+from ..loading import Loaded
+from .card import CARD, make_card
+
+EXTRA = "hub"
+FILES = ("*.json", "*.safetensors", SUMS)  # no code, no pickles, no model of UDPipe
+_REPOSITORY = re.compile(r"[\w.-]+/[\w.-]+")
+
+
+class Shared(Loaded):
+    """Base of parsers that can be shared on Hugging Face."""
+
+    meta: Mapping[str, Any]
+
+    @abstractmethod
+    def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
+        """Write a model folder."""
+
+    @classmethod
+    @guided(LOADING)
+    def from_pretrained(
+        cls,
+        name: str | Path,
+        *,
+        revision: str | None = None,
+        token: str | bool | None = None,
+        cache_dir: str | Path | None = None,
+        local_files_only: bool = False,
+        device: str = "auto",
+        threads: int | None = None,
+        search: str = "exact",
+    ) -> Self:
+        """Load a model folder, a downloaded model, or one from Hugging Face (extra ``mh4[hub]``).
+
+        Parameters
+        ----------
+        name
+            What `load` takes or, if there is no such folder, ``"USER/NAME"`` on the hub. Only JSON and safetensors
+            files are fetched from there; loading runs no code.
+        revision, token, cache_dir, local_files_only
+            For `huggingface_hub.snapshot_download`.
+        device, threads, search
+            See `load`.
+
+        Raises
+        ------
+        DataError
+            There is no such model, it cannot be fetched, or a file is damaged.
+        ValueError
+            ``huggingface_hub`` is needed, and not installed.
+        """
+        if not Path(name).exists() and _REPOSITORY.fullmatch(str(name)):
+            hub = require("huggingface_hub", EXTRA)
+            options: dict[str, Any] = {"revision": revision, "token": token, "cache_dir": cache_dir}
+            try:
+                name = hub.snapshot_download(
+                    str(name), allow_patterns=list(FILES), local_files_only=local_files_only, **options
+                )
+            except Exception as error:  # no such name, no network, no right to it, and whatever else the network raises
+                reason = " ".join(str(error).split()) or type(error).__name__
+                raise DataError(f"{name}: no such folder, and the hub cannot be asked for it: {reason}") from None
+        return cls.load(name, device=device, threads=threads, search=search)
+
+    def save_pretrained(self, folder: str | Path) -> None:
+        """Write a model folder with a card, README.md; a model that is there is replaced. Errors as of `save`."""
+        self.save(folder, overwrite=True)
+        folder = Path(folder)
+        files = {name: read_file(folder / name) for name in _names(folder)}
+        sums = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in files.items()}
+        with atomic_output(folder / CARD) as stream:
+            stream.write(make_card(folder.resolve().name, self.meta, sums).encode())
+
+    def push_to_hub(
+        self,
+        repository: str,
+        *,
+        private: bool | None = None,
+        token: str | bool | None = None,
+        revision: str | None = None,
+        commit_message: str = "Upload model",
+    ) -> str:
+        """Upload the model and its card to Hugging Face (extra ``mh4[hub]``); returns the address of the commit.
+
+        Parameters
+        ----------
+        repository
+            ``"USER/NAME"``; made if there is none.
+        private, token, revision, commit_message
+            For `huggingface_hub.HfApi`.
+
+        Raises
+        ------
+        ValueError
+            The name is not one, ``huggingface_hub`` is not installed, or the parser is an ensemble.
+        """
+        if not _REPOSITORY.fullmatch(repository):
+            raise ValueError(f'a repository is called "USER/NAME", not {repository!r}')
+        api = require("huggingface_hub", EXTRA).HfApi(token=token)
+        with tempfile.TemporaryDirectory() as parent:
+            folder = Path(parent, repository.rpartition("/")[2])
+            self.save_pretrained(folder)
+            api.create_repo(repository, private=private, exist_ok=True)
+            commit = api.upload_folder(
+                repo_id=repository, folder_path=folder, revision=revision, commit_message=commit_message
+            )
+        return str(commit.commit_url)
+
+
+def _names(folder: Path) -> list[str]:
+    """The files of a saved model, as its checksums list them."""
+    return sorted(line.split("  ", 1)[1] for line in (folder / SUMS).read_text(encoding="utf-8").splitlines())

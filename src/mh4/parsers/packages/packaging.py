@@ -1,0 +1,170 @@
+"""Package a model folder with its card, and put it into the index of the folder where packages are."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+import time
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.data.files import check_output
+from mh4.data.folders import is_folder_name
+from mh4.data.licences import is_non_commercial
+from mh4.data.sentence import Sentence
+from mh4.data.text import text_of
+from mh4.models.checked import as_json
+from mh4.trees.significance import compare
+
+from ..base import Parser
+from ..checksums import SUMS, read_file
+from ..folder import ENCODER, ModelFolder
+from ..model_files import CALIBRATION, CONFIG, META, VOCABULARY, WEIGHTS
+from ..registry import load
+from ..segmenter import SEGMENTER_FILES
+from ..sources import words_alone
+from .archive import pack
+from .cache import find_model
+from .card import CARD, SHOWN, make_card
+from .index import NAME, SUFFIX, Entry, add_to_index
+
+_OF_SEGMENTERS = {"Tokens", "Sentences", "Words"}
+_COLUMNS = {"UPOS": "upos", "XPOS": "xpos", "UFeats": "feats", "Lemmas": "lemmas", "MLAS": "feats", "BLEX": "lemmas"}
+_CPU_INFO = Path("/proc/cpuinfo")
+
+
+def package(
+    model: str | Path,
+    output: str | Path,
+    *,
+    name: str | None = None,
+    licence: str | None = None,
+    gold: Sequence[str | Path] = (),
+    device: str = "auto",
+    threads: int | None = None,
+) -> Entry:
+    """Package a model for others.
+
+    Parameters
+    ----------
+    model
+        Its folder.
+    output
+        A file ``NAME.mh4.zip``, or a folder, whose ``index.json`` then lists the package.
+    name : str, optional
+        What others call it; by default as the file, or as the model folder.
+    licence : str, optional
+        That of the treebank; by default the one that was found beside the treebank in training.
+    gold : sequence of paths
+        CoNLL-U with gold trees, for the scores on the card.
+    device, threads
+        As for `mh4.load`, which scoring needs.
+
+    Returns
+    -------
+    Entry
+        Its line in an index.
+
+    Raises
+    ------
+    DataError
+        The model or a treebank is missing or damaged, or the output cannot be written.
+    ValueError
+        A name that is not one.
+    """
+    folder = ModelFolder(find_model(model))
+    _ = folder.config
+    listed = is_folder_name(str(output)) or not Path(output).suffix
+    if not (listed or str(output).endswith(SUFFIX)):
+        raise ValueError(f"{output}: a package is called NAME{SUFFIX} (or name a folder)")
+    output = Path(output)
+    name = name or (Path(model).resolve().name if listed else output.name.removesuffix(SUFFIX))
+    if not re.fullmatch(NAME, name):
+        known = "letters, digits, '_', '.', '+' and '-'"
+        raise ValueError(f'{name!r} is no name for a package: it may have {known}, as in name="hu"')
+    if listed:
+        output.mkdir(parents=True, exist_ok=True)
+        output /= name + SUFFIX
+    check_output(output)
+    meta = {**folder.meta, "licence": licence or folder.meta.get("licence")}
+    if gold:
+        parser = load(folder.path, device=device, threads=threads)
+        meta["evaluation"] = [measure(parser, path) for path in gold]
+    files = dict(_contents(folder, meta))
+    digests = {file: (len(content), hashlib.sha256(content).hexdigest()) for file, content in files.items()}
+    files[SUMS] = "".join(f"{digest}  {file}\n" for file, (_, digest) in sorted(digests.items())).encode()
+    files[CARD] = make_card(name, meta, digests).encode()
+    pack(output, files.items())
+    with output.open("rb") as stream:
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+    language = meta.get("language")
+    entry = Entry(
+        name,
+        output.name,
+        output.stat().st_size,
+        sum(map(len, files.values())),
+        digest,
+        meta["licence"],
+        is_non_commercial(meta["licence"] or ""),
+        (language,) if language else (),
+        meta,
+    )
+    if listed:
+        add_to_index(output.parent, entry)
+    return entry
+
+
+def _contents(folder: ModelFolder, meta: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
+    """What loading needs of a model folder; only resumption needs the rest."""
+    known = {CONFIG, VOCABULARY, WEIGHTS, CALIBRATION, *SEGMENTER_FILES}
+    for path in sorted(folder.path.iterdir()):
+        if path.name in known or path.name.startswith(ENCODER):
+            yield path.name, read_file(path)
+    yield META, as_json(meta)
+
+
+def measure(parser: Parser, gold: str | Path) -> dict[str, Any]:
+    """F1 in percent with its interval, on the words of a gold file and on its text; and speed.
+
+    DataError: The file is missing, or has no words.
+    """
+    trees = list(read_conllu(gold))
+    if not trees:
+        raise DataError(f"{gold}: holds no sentences")
+    bare = list(words_alone(trees, None))
+    parser.attempt(bare[:1])  # compiles kernels
+    start = time.process_time()
+    systems = {"tokens": list(parser.parse(bare))}
+    seconds = time.process_time() - start
+    if parser.segmenter is not None:
+        systems["text"] = list(parser("".join(text_of(trees))))
+    words = sum(map(len, trees))
+    blind = {metric for metric, column in _COLUMNS.items() if column not in parser.annotates}
+    return {
+        "file": Path(gold).name,
+        "words": words,
+        "tokens": _scores(trees, systems["tokens"], blind | _OF_SEGMENTERS),
+        **{way: _scores(trees, system, blind) for way, system in systems.items() if way == "text"},
+        "words_per_second": round(words / seconds),
+        "processor": _processor(),
+        "measured": datetime.now(UTC).date().isoformat(),
+    }
+
+
+def _scores(trees: list[Sentence], system: list[Sentence], unknown: set[str]) -> dict[str, list[float]]:
+    compared = compare(trees, {"": system})[""]
+    return {
+        metric: [round(100 * value, 2) for value in (compared.evaluation.rows[metric].f1, *compared.intervals[metric])]
+        for metric in SHOWN
+        if metric in compared.evaluation.rows and metric not in unknown
+    }
+
+
+def _processor() -> str:
+    names = re.findall(r"^model name\s*:\s*(.+)$", _CPU_INFO.read_text(), re.M) if _CPU_INFO.exists() else []
+    return names[0] if names else platform.processor() or platform.machine()
