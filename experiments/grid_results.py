@@ -53,8 +53,9 @@ Result = dict[str, Any]
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write one result atomically, an entry a line."""
+    """Write one result atomically, an entry a line, into a folder that is made if need be."""
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items())
+    path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_output(path) as stream:
         stream.write(f"{{\n{lines}\n}}\n".encode())
 
