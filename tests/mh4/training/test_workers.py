@@ -8,10 +8,13 @@ import sys
 import pytest
 import torch
 from safetensors.torch import load_file
+from tiny_bert import make_bert
+from tiny_vectors import make_vectors
 
 from mh4.cli import app
 from mh4.models.randomness import Randomness
 from mh4.training import workers
+from mh4.training.treebanks import read_gold
 from mh4.training.workers import Workers
 
 # Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
@@ -35,6 +38,8 @@ CONFIGURATIONS = {
     "chart": ("--decoder", "mh3"),
     "greedy": ("--system", "arc-hybrid", "--oracle", "static"),
     # A share may lack rare words; then it does not use the model of characters, which another process may.
+    "vectors": ("--decoder", "mst", "--vectors", "{folder}/v.vec", "--vectors-keep", "5"),
+    "transformer": ("--decoder", "mst", "--encoder", "{folder}/bert", "--set", "encoder_dropout=0"),
     "rare words": ("--decoder", "mst", "--set", "min_word_count=1", "--set", "word_unknown=0.05"),
 }
 # `python -m mh4`, and then a look at the threads: one of gloo's that is left may abort the interpreter when it ends.
@@ -55,11 +60,20 @@ assert not [name for name in threads if "gloo" in name], threads
 def arguments(name, treebanks, folder):
     settings = [word for setting, value in SETTINGS.items() for word in ("--set", f"{setting}={value}")]
     files = [str(path) for path in (treebanks[0], "--dev", treebanks[1], "-o", folder / name)]
-    return ["train", *files, "--no-segmenter", "--preset", "paper", *settings, *CONFIGURATIONS[name]]
+    own = [word.format(folder=treebanks[0].parent) for word in CONFIGURATIONS[name]]
+    return ["train", *files, "--no-segmenter", "--preset", "paper", *settings, *own]
 
 
 @pytest.fixture(scope="module")
-def trained_by_two(small_treebanks, tmp_path_factory):
+def pretrained(small_treebanks):
+    """A transformer and word vectors beside the treebanks."""
+    sentences = read_gold(small_treebanks[0])
+    make_bert(small_treebanks[0].parent / "bert", [sentence.text for sentence in sentences])
+    make_vectors(small_treebanks[0].parent / "v.vec", [form for one in sentences for form in one.forms][::2])
+
+
+@pytest.fixture(scope="module")
+def trained_by_two(small_treebanks, pretrained, tmp_path_factory):
     """Folder of the models that two processes trained, one after the other, and what they said."""
     folder = tmp_path_factory.mktemp("two")
     script = folder / "train_and_leave.py"
@@ -74,7 +88,7 @@ def trained_by_two(small_treebanks, tmp_path_factory):
     return folder, finished.stderr
 
 
-@pytest.mark.parametrize("name", ["chart", "greedy"])
+@pytest.mark.parametrize("name", ["chart", "greedy", "vectors", "transformer"])
 def test_two_processes_train_the_model_of_one(name, trained_by_two, small_treebanks, tmp_path):
     app(arguments(name, small_treebanks, tmp_path), standalone_mode=False)
     folders = trained_by_two[0] / name, tmp_path / name
