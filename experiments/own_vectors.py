@@ -62,14 +62,19 @@ def write_vectors(path: Path, treebank: Path, size: int) -> None:
             print(word, *(f"{number:.5f}" for number in vector), file=stream)
 
 
-def run(treebank: Path, work: Path, preset: str, seed: int, vectors: Path | None) -> dict[str, Any]:
-    """Train, or continue; the best dev scores."""
-    config = configure(preset=preset, seed=seed, vectors=vectors)
+def run(treebank: Path, work: Path, preset: str, seed: int, steps: int, vectors: Path | None) -> dict[str, Any]:
+    """Train, or continue; the best dev scores, and UAS and LAS at each evaluation."""
+    config = configure(preset=preset, seed=seed, vectors=vectors, settings={"max_steps": steps})
     folder = work / f"{treebank.name}-{preset}-{seed}-{'without' if vectors is None else 'with'}"
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
     progress = run_training(TrainingJob(train, dev, folder, config, threads=1, resume=True))
-    last = json.loads((folder / LOG).read_text(encoding="utf-8").splitlines()[-1])
-    return {"uas": progress.best_uas, "las": progress.best_las, "step": progress.best_step, "steps": last["step"]}
+    reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
+    return {
+        "uas": progress.best_uas,
+        "las": progress.best_las,
+        "step": progress.best_step,
+        "curve": [[report[key] for key in ("step", "dev_uas", "dev_las")] for report in reports],
+    }
 
 
 def main() -> None:
@@ -80,6 +85,7 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--size", type=int, default=50, help="of the vectors")
+    parser.add_argument("--steps", type=int, default=100_000, help="at most")
     parser.add_argument("--seeds", nargs="+", type=int, default=[1])
     arguments = parser.parse_args()
     for treebank in arguments.treebanks:
@@ -92,8 +98,9 @@ def main() -> None:
                 "preset": arguments.preset,
                 "seed": seed,
                 "size": arguments.size,
-                "with": run(treebank, arguments.work, arguments.preset, seed, path),
-                "without": run(treebank, arguments.work, arguments.preset, seed, None),
+                "steps": arguments.steps,
+                "with": run(treebank, arguments.work, arguments.preset, seed, arguments.steps, path),
+                "without": run(treebank, arguments.work, arguments.preset, seed, arguments.steps, None),
                 "commit": describe_commit(),
                 "versions": describe_versions(),
                 "hardware": describe_hardware("cpu"),

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
+from typing import Annotated
 
 import numpy as np
 import torch
+from pydantic import Field
 from pydantic.dataclasses import dataclass as checked_dataclass
 from safetensors.numpy import save
 from torch import Tensor, nn
@@ -21,7 +24,7 @@ from .layers import SMALL, Linear, room
 from .randomness import Random
 from .vector_files import read_vectors
 from .word_source import WordSource
-from .word_vocabulary import UNKNOWN, normalise
+from .word_vocabulary import UNKNOWN, Counts, by_frequency, normalise
 
 WORDS, TABLE = "vectors.json", "vectors.safetensors"
 ROWS = "vectors"  # the only tensor of the table
@@ -32,9 +35,15 @@ log = logging.getLogger("mh4")
 
 @checked_dataclass(frozen=True, config=STRICT)
 class VectorWords:
-    """The words of a table in the order of its rows, from 1; row 0 is that of all others."""
+    """The words of a table in the order of its rows, from 1; row 0 is that of all others.
+
+    ``counts`` are those of the training text; ``coverage`` is the share of the words of the development text unseen
+    there that have a vector.
+    """
 
     words: list[str]
+    counts: Counts
+    coverage: Annotated[float, Field(ge=0, le=1)]
 
 
 class VectorTable:
@@ -52,6 +61,8 @@ class VectorTable:
         except ValueError as error:
             raise FileError(WORDS, str(error)) from None
         self._index = {word: index for index, word in enumerate(self.words.words, start=UNKNOWN + 1)}
+        if lacking := self.words.counts.keys() - self._index:
+            raise FileError(WORDS, f"counts: {min(lacking)!r} is not among the words")
         tensors = read_tensors(TABLE, table)
         if tensors.keys() != {ROWS}:
             raise FileError(TABLE, f"holds {', '.join(sorted(tensors)) or 'nothing'} where {ROWS} is expected")
@@ -66,9 +77,21 @@ class VectorTable:
         known = self._index
         return np.array([next((known[own] for own in spellings(form) if own in known), UNKNOWN) for form in forms])
 
+    def unknown(self, strength: float) -> np.ndarray:
+        """Probability float32 (N + 1,) that a row is not given in training.
+
+        A word is hidden as often as one that was seen as rarely is unknown, if no unseen word has a vector; else
+        training would rely on vectors that parsing lacks. Where all unseen words have one, none is hidden. The root: it
+        looks unseen only if its embedding is missing, too, which is drawn apart.
+        """
+        shares = np.zeros(len(self.rows), np.float32)
+        for word, count in self.words.counts.items():
+            shares[self._index[word]] = (1.0 - self.words.coverage) * np.sqrt(strength / (strength + count))
+        return shares
+
     def files(self) -> dict[str, bytes]:
         """What it is made of."""
-        return {WORDS: as_json({"words": self.words.words}), TABLE: save({ROWS: self.rows.numpy()})}
+        return {WORDS: as_json(asdict(self.words)), TABLE: save({ROWS: self.rows.numpy()})}
 
 
 def spellings(form: str) -> Iterator[str]:
@@ -105,14 +128,16 @@ class VectorBatch:
 class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
     """Frozen vectors through a linear layer, and a learnt vector for the words without one.
 
-    In training a word is treated as one without with probability ``block_dropout``. The table is no parameter and stays
-    on the host, which sends the rows of a batch.
+    In training a word is treated as one without with probability ``block_dropout`` and, where unseen words lack
+    vectors, with that of `VectorTable.unknown`. The table is no parameter and stays on the host, which sends the rows of
+    a batch.
     """
 
     def __init__(self, config: BiLSTMConfig, files: Mapping[str, bytes]) -> None:
         super().__init__(config, files)
         self.table = shared(VectorTable, files[WORDS], files[TABLE])
-        self.block_dropout = config.block_dropout
+        unknown = self.table.unknown(config.word_unknown) if config.word_unknown else np.float32(0.0)
+        self.hidden = torch.from_numpy(1.0 - (1.0 - config.block_dropout) * (1.0 - unknown)).float()
         self.linear = Linear(self.table.rows.shape[1], config.word_size)
         self.unknown = nn.Parameter(room(config.word_size).uniform_(-SMALL, SMALL))
 
@@ -120,15 +145,28 @@ class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
     def learn(
         cls, config: BiLSTMConfig, train: Sequence[Words], dev: Sequence[Words], on_reading: OnReading
     ) -> dict[str, bytes]:
-        forms = [form for sentences in (train, dev) for sentence in sentences for form in sentence.forms]
-        wanted = {own for form in set(forms) for own in spellings(form)}
+        learnt, others = (Counter(form for sentence in part for form in sentence.forms) for part in (train, dev))
+        wanted = {own for form in learnt | others for own in spellings(form)}
         words, vectors = read_vectors(config.vectors, config.vectors_keep, wanted, on_reading)
         having = set(words)
-        share = np.mean([not having.isdisjoint(spellings(form)) for form in forms])
-        if not share:
+        counts: Counter[str] = Counter()
+        for form, count in learnt.items():
+            if (word := next((own for own in spellings(form) if own in having), None)) is not None:
+                counts[word] += count
+        if not counts:
             raise UnusableError(f"{config.vectors}: has no word of the treebank (is it of another language?)")
-        log.info("%s has vectors of %.1f %% of the words of the treebanks", config.vectors, 100 * share)
-        return {WORDS: as_json({"words": words}), TABLE: save({ROWS: _normalised(vectors)})}
+        seen = {normalise(form) for form in learnt}
+        unseen = Counter({form: count for form, count in others.items() if normalise(form) not in seen})
+        covered = sum(count for form, count in unseen.items() if not having.isdisjoint(spellings(form)))
+        coverage = covered / unseen.total() if unseen else 1.0
+        log.info(
+            "%s has vectors of %.1f %% of the words of the treebank, and of %.1f %% of those that are new in dev",
+            config.vectors,
+            100 * counts.total() / learnt.total(),
+            100 * coverage,
+        )
+        known = VectorWords(words, by_frequency(counts), coverage)
+        return {WORDS: as_json(asdict(known)), TABLE: save({ROWS: _normalised(vectors)})}
 
     def files(self) -> dict[str, bytes]:
         return self.table.files()
@@ -145,8 +183,8 @@ class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
 
     def forward(self, batch: VectorBatch) -> Tensor:
         ids = batch.ids
-        if self.training and self.block_dropout:
+        if self.training:
             drawn = torch.rand(ids.shape, dtype=torch.float32, generator=self.generator())
-            ids = ids.masked_fill(drawn < self.block_dropout, UNKNOWN)
+            ids = ids.masked_fill(drawn < self.hidden[ids], UNKNOWN)
         rows, known = send_together([self.table.rows[ids], ids != UNKNOWN], batch.device)
         return torch.where(known[..., None], self.linear(rows.float()), self.unknown)

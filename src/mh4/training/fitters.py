@@ -16,7 +16,6 @@ from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
 from mh4.models.encoder import UnusableError, unreported
 from mh4.models.host_settings import settings_put_aside
-from mh4.models.word_encoder import VOCABULARY
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, NetworkParserConfig, PerceptronConfig, differing
 from mh4.parsers.definition import Definition
@@ -196,8 +195,8 @@ def _check_definition(folder: Path, definition: Definition[Any], train: str | Pa
         problem = f"was made with other settings: {', '.join(differences)}"
         raise DataError(f"{folder / CONFIG}: {problem} (resume with the same ones)")
     changed = {name for name in {*saved_files, *encoder_files} if saved_files.get(name) != encoder_files.get(name)}
-    if saved_vocabulary != vocabulary or VOCABULARY in changed:
-        raise DataError(f"{folder}: was trained on another treebank than {train}")
-    if changed:
-        path = there.encoder_files.path(min(changed))
-        raise DataError(f"{path}: made from other files; resume with the same treebanks, vectors and encoder")
+    if saved_vocabulary != vocabulary or changed:
+        files = (
+            "" if saved_vocabulary != vocabulary else f", or with other vectors or encoder: {min(changed)} would differ"
+        )
+        raise DataError(f"{folder}: was trained on another treebank than {train}{files}")
