@@ -16,7 +16,7 @@ from safetensors.numpy import save
 from torch import Tensor, nn
 
 from .bilstm_config import BiLSTMConfig
-from .checked import STRICT, as_json, checked
+from .checked import STRICT, Positive, as_json, checked
 from .devices import HOST, send_together
 from .encoder import FileError, OnReading, UnusableError, Words
 from .frozen import read_tensors, shared
@@ -24,7 +24,7 @@ from .layers import SMALL, Linear, room
 from .randomness import Random
 from .vector_files import read_vectors
 from .word_source import WordSource
-from .word_vocabulary import UNKNOWN, Counts, by_frequency, normalise
+from .word_vocabulary import UNKNOWN, by_frequency, normalise
 
 WORDS, TABLE = "vectors.json", "vectors.safetensors"
 ROWS = "vectors"  # the only tensor of the table
@@ -42,7 +42,7 @@ class VectorWords:
     """
 
     words: list[str]
-    counts: Counts
+    counts: dict[str, Positive]
     coverage: Annotated[float, Field(ge=0, le=1)]
 
 
@@ -80,9 +80,9 @@ class VectorTable:
     def unknown(self, strength: float) -> np.ndarray:
         """Probability float32 (N + 1,) that a row is not given in training.
 
-        A word is hidden as often as one that was seen as rarely is unknown, if no unseen word has a vector; else
-        training would rely on vectors that parsing lacks. Where all unseen words have one, none is hidden. The root: it
-        looks unseen only if its embedding is missing, too, which is drawn apart.
+        If no unseen word has a vector, rare words are to do without theirs as often as without their embeddings;
+        otherwise training would rely on what parsing lacks. If all unseen words have one, no vector is hidden. The
+        root: a word looks unseen only if its embedding is missing, too, which is drawn independently.
         """
         shares = np.zeros(len(self.rows), np.float32)
         for word, count in self.words.counts.items():
@@ -102,12 +102,15 @@ def spellings(form: str) -> Iterator[str]:
 
 
 def _normalised(vectors: np.ndarray) -> np.ndarray:
-    """float32 (N, D) → float16 (N + 1, D): less their mean, each of length √D; a row of zeros is in front."""
+    """float32 (N, D) → float16 (N + 1, D): less their mean, each of length 1; a row of zeros is in front.
+
+    Longer ones would drown learnt vectors, which begin as small as what `Linear` makes of these.
+    """
     rows = np.zeros((len(vectors) + 1, vectors.shape[1]), np.float16)
     mean = vectors.mean(0, dtype=np.float64)
     for start in range(0, len(vectors), _PART):
         part = vectors[start : start + _PART] - mean
-        size = np.sqrt((part**2).mean(1, keepdims=True))
+        size = np.linalg.norm(part, axis=1, keepdims=True)
         rows[start + 1 : start + 1 + len(part)] = np.divide(part, size, out=np.zeros_like(part), where=size > 0)
     return rows
 
@@ -129,15 +132,16 @@ class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
     """Frozen vectors through a linear layer, and a learnt vector for the words without one.
 
     In training a word is treated as one without with probability ``block_dropout`` and, where unseen words lack
-    vectors, with that of `VectorTable.unknown`. The table is no parameter and stays on the host, which sends the rows of
-    a batch.
+    vectors, with that of `VectorTable.unknown`. The table is not a parameter; it stays on the host, which sends the
+    rows of a batch.
     """
 
     def __init__(self, config: BiLSTMConfig, files: Mapping[str, bytes]) -> None:
         super().__init__(config, files)
         self.table = shared(VectorTable, files[WORDS], files[TABLE])
-        unknown = self.table.unknown(config.word_unknown) if config.word_unknown else np.float32(0.0)
-        self.hidden = torch.from_numpy(1.0 - (1.0 - config.block_dropout) * (1.0 - unknown)).float()
+        # No buffer: it stays on the host.
+        shown = (1.0 - config.block_dropout) * (1.0 - self.table.unknown(config.word_unknown))
+        self.hidden = torch.from_numpy(1.0 - shown)
         self.linear = Linear(self.table.rows.shape[1], config.word_size)
         self.unknown = nn.Parameter(room(config.word_size).uniform_(-SMALL, SMALL))
 

@@ -172,7 +172,11 @@ def test_first_words_of_the_file_and_those_of_the_treebanks_are_kept(tmp_path):
     words = ["und", "der", "Maus", "haus", "katze", "im", "00", "Dev", "selten"]
     path = make_vectors(tmp_path / "v.vec", words)
     files = learnt(path, "HAUS", "Katze", "23", "Wald", dev=["Dev"], vectors_keep=2)
-    assert json.loads(files[WORDS]) == {"words": ["und", "der", "haus", "katze", "00", "Dev"]}
+    assert json.loads(files[WORDS]) == {
+        "words": ["und", "der", "haus", "katze", "00", "Dev"],
+        "counts": {"00": 1, "haus": 1, "katze": 1},
+        "coverage": 1.0,
+    }
     source = source_of(files)
     known = dict(zip(["und", "der", "haus", "katze", "00", "Dev"], range(1, 7), strict=True))
     forms = ["HAUS", "haus", "Katze", "DEV", "Dev", "77", "00", "Und", "selten", "Wald"]
@@ -219,6 +223,24 @@ def test_words_without_a_vector_have_a_learnt_one(tmp_path):
     assert ((dropped[0, [0, 2]] - 0.5).abs() < 0.15).all()
     assert dropped[0, 1] == 1
     assert torch.equal(torch.get_rng_state(), before)
+
+
+@pytest.mark.parametrize(
+    ("dev", "coverage"),
+    [(["new", "Rare", "often"], 0.0), (["other", "New", "new", "new"], 0.25), (["other"], 1.0), (["rare"], 1.0)],
+)
+def test_rare_words_do_without_as_far_as_unseen_words_lack_vectors(tmp_path, dev, coverage):
+    path = make_vectors(tmp_path / "v.vec", ["often", "rare", "other"])
+    files = learnt(path, *["Often"] * 3, "often", "rare", dev=dev)
+    data = json.loads(files[WORDS])
+    assert (data["counts"], data["coverage"]) == ({"often": 4, "rare": 1}, coverage)
+    source = source_of(files, word_unknown=2.0, block_dropout=0.2)
+    unknown = (1 - coverage) * np.sqrt([0, 2 / 6, 2 / 3, 0])  # of a word that is none, and of each word
+    np.testing.assert_allclose(source.hidden, 1 - 0.8 * (1 - unknown), rtol=1e-5)
+    source.randomness = Randomness(1)
+    batch = source.collate([source.prepare(Sentence.from_words(["often", "rare", "other"]))])
+    dropped = torch.stack([(source(batch) == source.unknown).all(2)[0] for _ in range(400)]).float().mean(0)
+    np.testing.assert_allclose(dropped, source.hidden[1:], atol=0.1)
 
 
 @pytest.mark.parametrize("kind", ["mh4-hybrid", "greedy"])
@@ -290,6 +312,11 @@ def test_files_that_cannot_be_built_on(small_treebanks, tmp_path):
         (TABLE, lambda content: content[:-9], "not a whole safetensors file: "),
         (WORDS, lambda content: b"{}", "words: is missing"),
         (WORDS, lambda content: content[:-20], "not valid JSON"),
+        (
+            WORDS,
+            lambda content: content.replace(b'"counts": {', b'"counts": {"Wort": 2,'),
+            "counts: 'Wort' is not among",
+        ),
         (WORDS, lambda content: content.replace(b'"Haus",', b""), r"vectors is float16 \(\d+, 6\) where float16 \("),
         (WORDS, lambda content: content.replace(b'"Haus"', '"straße"'.encode()), "vectors is float16"),
         (TABLE, lambda content: {"vectors": torch.zeros(3)}, r"vectors is float32 \(3,\) where float16"),
