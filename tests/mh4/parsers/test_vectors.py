@@ -187,8 +187,8 @@ def test_first_words_of_the_file_and_those_of_the_treebanks_are_kept(tmp_path):
 
 
 def test_a_word_as_it_is_written_goes_before_one_in_lower_case(tmp_path):
-    source = source_of(learnt(make_vectors(tmp_path / "v.vec", ["essen", "Essen"]), "Essen"))
-    assert source.table.ids(["Essen", "essen", "ESSEN"]).tolist() == [2, 1, 1]
+    source = source_of(learnt(make_vectors(tmp_path / "v.vec", ["essen", "Essen", "mp3"]), "Essen"))
+    assert source.table.ids(["Essen", "essen", "ESSEN", "MP3", "MP4"]).tolist() == [2, 1, 1, 3, 0]
 
 
 def test_vectors_are_centred_and_equally_long(tmp_path):
