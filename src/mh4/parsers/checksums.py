@@ -49,6 +49,12 @@ def write_file(path: Path, content: bytes) -> None:
     _write_sums(path.parent, sums | {path.name: [new]})
 
 
+def check_files(folder: Path) -> None:
+    """Raise a `DataError` unless every file that is listed is there, with its checksum."""
+    for name in _read_sums(folder):
+        read_file(folder / name)
+
+
 def remove_files(folder: Path, names: Iterable[str]) -> None:
     """Remove files of a model folder, those that are there."""
     names = set(names)

@@ -29,6 +29,7 @@ from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, failure_reason
 from mh4.models.checked import as_json
 
+from ..checksums import check_files
 from ..folder import ModelFolder
 from .archive import CHUNK, unpack
 from .cache import CURRENT, installed, models_home, version_folder
@@ -45,7 +46,7 @@ OnProgress = Callable[[int, int], object]
 
 
 def download(name: str, index: str | Path | None = None, *, on_progress: OnProgress | None = None) -> Path:
-    """Download a model, unless its newest version is there; from then on ``mh4.load(name)`` finds it.
+    """Download a model, unless its newest version is there, undamaged; from then on ``mh4.load(name)`` finds it.
 
     Parameters
     ----------
@@ -76,7 +77,7 @@ def download(name: str, index: str | Path | None = None, *, on_progress: OnProgr
     try:
         place.mkdir(parents=True, exist_ok=True)
         with FileLock(place / ".lock"):  # of two downloads, the second finds what the first has left
-            current = installed(entry.name)
+            current = _whole(entry.name)
             if current is None or current.sha256 != entry.sha256:
                 _install(entry, source, place, on_progress or (lambda done, size: None))
             if current != entry:
@@ -86,6 +87,16 @@ def download(name: str, index: str | Path | None = None, *, on_progress: OnProgr
     except OSError as error:
         raise DataError(f"{place}: {name} cannot be written here: {failure_reason(error)}") from None
     return version_folder(entry)
+
+
+def _whole(name: str) -> Entry | None:
+    """The downloaded model of a name, unless it is damaged."""
+    try:
+        if (entry := installed(name)) is not None:
+            check_files(version_folder(entry))
+        return entry
+    except DataError:
+        return None
 
 
 class BrokenOffError(DataError):

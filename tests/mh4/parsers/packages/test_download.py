@@ -266,12 +266,24 @@ def test_a_package_without_a_model_is_refused(folder, home):
     assert cache.installed("xx") is None
 
 
-def test_a_cache_that_was_changed_by_hand(folder, home):
+@pytest.mark.parametrize(
+    ("file", "content", "problem"),
+    [
+        ("../model.json", "{}", r"model\.json: name: is missing.*download the model again"),
+        ("vocab.json", "{}", r"vocab\.json: is damaged"),
+        ("vocab.json", None, r"vocab\.json: no such file"),
+        (".", None, "no downloaded model"),
+    ],
+)
+def test_a_model_that_was_damaged_later_is_downloaded_again(file, content, problem, folder, home):
     place = mh4.download("xx", folder)
-    shutil.rmtree(place)
-    with pytest.raises(DataError, match="no downloaded model"):
+    if content is not None:
+        (place / file).write_text(content)
+    elif file == ".":
+        shutil.rmtree(place)
+    else:
+        (place / file).unlink()
+    with pytest.raises(DataError, match=problem):
         mh4.load("xx")
     assert mh4.download("xx", folder) == place
-    (place.parent / "model.json").write_text("{}")
-    with pytest.raises(DataError, match=r"model\.json: name: is missing.*download the model again"):
-        mh4.load("xx")
+    assert mh4.load("xx", device="cpu")
