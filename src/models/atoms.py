@@ -22,7 +22,10 @@ NO_GAP, BLANK, LINE_BREAK, EDGE = range(4)  # what stands between atoms; EDGE is
 FEATURES = (
     *("lowered", "exact", "shape", "suffix_2", "suffix_3", "prefix_3", "gaps"),
     *("with_previous", "with_next", "unit", "next_shape"),
+    *("ahead", "behind", "around", "seam", "before_seam"),
 )
+
+FEATURES_OF_FORMAT = {1: FEATURES.index("ahead"), 2: len(FEATURES)}
 
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CODES = 0x110000
@@ -30,6 +33,10 @@ _SCRIPTS = 1 << 16
 _LONGEST_SHAPE = 4  # characters, beyond which shapes do not count them
 LAST_PLACE = 62  # letters behind which a run may be cut
 _LONGEST_UNIT = 24  # characters; longer units are not looked up
+_REACH = 5  # atoms that one sees ahead or behind, as far as the next run
+_ALIKE = {"Pd": 0, "Ps": 1, "Pi": 2, "Pe": 3, "Pf": 4}  # kinds of punctuation, whose characters mean the same
+_QUOTES, _QUOTE, _FIRST_CLOSING = "\"'", 5, 2  # quotation marks without a direction; they may close, as `Pi` may
+_LOWER, _UPPER, _CASELESS, _DIGITS, _PUNCTUATION = range(5)
 
 _PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
 _MIXING, _KIND, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x632BE59BD9B4E019), np.uint64(29)
@@ -62,6 +69,7 @@ class _Characters:
         self.kinds = np.zeros(_CODES, np.uint8)
         self.scripts = np.zeros(_CODES, np.uint16)
         self.lowered = np.zeros(_CODES, np.uint32)
+        self.classes = np.zeros(_CODES, np.uint32)
         self._lock = Lock()
 
     def learn(self, codes: np.ndarray) -> None:
@@ -75,6 +83,7 @@ class _Characters:
                 lowered = character.lower()
                 self.lowered[code] = ord(lowered) if len(lowered) == 1 else code
                 self.scripts[code] = script_of(character)
+                self.classes[code] = _class(character)
                 self.kinds[code] = _kind(character)  # the last one: other threads look at it without the lock
 
 
@@ -94,6 +103,17 @@ def _kind(character: str) -> int:
     if category[0] == "M" or category == "Cf" or is_modifier:
         return JOINED
     return {"L": LETTER, "Nd": DIGIT}.get(category if category == "Nd" else category[0], OTHER)
+
+
+def _class(character: str) -> int:
+    """What a character is in a pattern: the case of a letter, the kind of a bracket or dash, or the character."""
+    if character.isalpha():
+        return _LOWER if character.islower() else _UPPER if character.isupper() or character.istitle() else _CASELESS
+    category = unicodedata.category(character)
+    if category == "Nd":
+        return _DIGITS
+    kind = _QUOTE if character in _QUOTES else _ALIKE.get(category, _QUOTE + 1 + ord(character))
+    return _PUNCTUATION + kind
 
 
 _characters = _Characters()
@@ -235,12 +255,63 @@ def _cut(codes, bounds, kinds, scripts, lowered, lone_scripts, cut_hashes, cut_p
     return count
 
 
+@njit(nogil=True)
+def _class_of(codes, classes, start, stop):
+    """That of an atom: of its first character, and of a run also whether it is longer, and its second one."""
+    first = np.uint64(classes[codes[start]])
+    if first >= _PUNCTUATION:
+        return first * np.uint64(3)
+    return first * np.uint64(3) + np.uint64(0 if stop == start + 1 else 1 + (classes[codes[start + 1]] == _UPPER))
+
+
+@njit(nogil=True)
+def _pattern(classes, gaps, a, step):
+    """The hash of the classes from an atom on, in one direction, up to the next run."""
+    value = _with(_BASIS, classes[a])
+    for _ in range(_REACH):
+        value = _with(value, gaps[a])
+        if gaps[a] == EDGE:
+            break
+        a += step
+        value = _with(value, classes[a])
+        if classes[a] < 3 * _PUNCTUATION:
+            break
+    return value
+
+
+@njit(nogil=True)
+def _closed(classes, before, a):
+    """The atom that brackets and quotation marks which end with atom a close; a itself if it is none."""
+    for _ in range(_REACH):
+        may_close = 3 * (_PUNCTUATION + _FIRST_CLOSING) <= classes[a] <= 3 * (_PUNCTUATION + _QUOTE)
+        if before[a] != NO_GAP or not may_close:
+            break
+        a -= 1
+    return a
+
+
+@njit(nogil=True)
+def _seam(classes, after, closed, a):
+    """The hash of what stands at a gap, as if there were no brackets, quotation marks and dashes around it."""
+    value = _with(_with(_BASIS, after[a]), classes[closed])
+    if after[a] == NO_GAP:
+        return value
+    for _ in range(_REACH):
+        if after[a] == EDGE:
+            return _with(value, EDGE)
+        a += 1
+        if classes[a] < 3 * _PUNCTUATION:
+            break
+    return _with(value, classes[a])
+
+
 @njit(cache=True, nogil=True)
-def _fill_features(codes, kinds, lowered, atoms, out):
-    """Fill (A, `FEATURES`) with the hash of each feature."""
+def _fill_features(codes, kinds, lowered, classes, atoms, out):
+    """Fill (A, F) with the hash of each feature."""
     starts, stops, before, after, _ = atoms
     count = len(starts)
     hashes, shapes = np.zeros(count + 2, np.uint64), np.zeros(count + 2, np.uint64)  # of the atom before, from 1 on
+    own_classes = np.empty(count, np.uint64)
     small = np.empty(len(codes), np.uint32)
     for i in range(len(codes)):
         small[i] = lowered[codes[i]]
@@ -251,6 +322,7 @@ def _fill_features(codes, kinds, lowered, atoms, out):
         for i in range(start, min(stop, start + 2)):  # the first two characters say how a word is written
             shape = shape * np.uint64(16) + np.uint64(kinds[codes[i]] * 2 + (small[i] != codes[i]))
         shapes[a + 1] = shape
+        own_classes[a] = _class_of(codes, classes, start, stop)
     unit_start = 0
     nothing = np.uint64(0)
     for a in range(count):
@@ -276,6 +348,23 @@ def _fill_features(codes, kinds, lowered, atoms, out):
         row[8] = _mixed(_with(_mixed(own, 0), following), 8)
         row[9] = _mixed(_with(unit, a - unit_start), 9)
         row[10] = _mixed(_with(_mixed(shape, 0), after[a]), 10)
+        if len(row) < len(FEATURES):
+            continue
+        row[11] = _mixed(_pattern(own_classes, after, a, 1), 11)
+        row[12] = _mixed(_pattern(own_classes, before, a, -1), 12)
+        around = _with(_with(_BASIS, own_classes[a]), before[a])
+        if before[a] != EDGE:
+            around = _with(around, own_classes[a - 1])
+        for k in range(a, a + 2):
+            around = _with(around, after[k])
+            if after[k] == EDGE:
+                break
+            around = _with(around, own_classes[k + 1])
+        row[13] = _mixed(around, 13)
+        closed = _closed(own_classes, before, a)
+        seam = _seam(own_classes, after, closed, a)
+        row[14] = _mixed(seam, 14)
+        row[15] = _mixed(_with(_with(seam, before[closed]), nothing if before[closed] == EDGE else shapes[closed]), 15)
 
 
 @njit(cache=True, nogil=True)
@@ -301,7 +390,7 @@ def _hash_of_run(codes, lowered):
     return _mixed(value, 0)
 
 
-NO_CUTS = HashTable.of(np.zeros(0, np.uint64), np.zeros(0, np.int64))
+NO_CUTS = HashTable(np.zeros(2, np.uint64), np.zeros(2, np.int64))
 
 
 def atoms_of(codes: np.ndarray, lengths: Sequence[int], lone_scripts: np.ndarray, cuts: HashTable = NO_CUTS) -> Atoms:
@@ -330,10 +419,10 @@ def atoms_of(codes: np.ndarray, lengths: Sequence[int], lone_scripts: np.ndarray
     return Atoms(starts[:count], stops[:count], before[:count], after[:count], counts)
 
 
-def features_of(codes: np.ndarray, atoms: Atoms) -> np.ndarray:
-    """uint64 (A, `FEATURES`): what a segmenter sees of each atom."""
-    hashes = np.empty((len(atoms.starts), len(FEATURES)), np.uint64)
-    _fill_features(codes, _characters.kinds, _characters.lowered, atoms, hashes)
+def features_of(codes: np.ndarray, atoms: Atoms, count: int = len(FEATURES)) -> np.ndarray:
+    """uint64 (A, F): what a segmenter sees of each atom, the first ``count`` of `FEATURES`."""
+    hashes = np.empty((len(atoms.starts), count), np.uint64)
+    _fill_features(codes, _characters.kinds, _characters.lowered, _characters.classes, atoms, hashes)
     return hashes
 
 

@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from mh4.decoders.lanes import splat
 
 from .layers import BiLSTM, Linear, room
-from .products import COLUMNS, ROWS, W, add_tile, load_tile, store_tile
+from .products import COLUMNS, ROWS, W, add_tile, store_tile
 from .recurrence import COMPILED, Sequences, sigmoid, tanh
 
 TOKEN_END, SENTENCE_END, SEVERAL_WORDS = range(3)  # columns of what comes out
@@ -117,18 +117,17 @@ class SegmenterNetwork(nn.Module):
 
 
 @njit(nogil=True)
-def _add_products(a, a_rows, b, out, count, fresh):
-    """Rows of a times b, added to the first ``count`` rows of ``out``, or, if ``fresh``, written over them."""
-    inner, width = b.shape
+def _multiply(a, a_rows, b, c, c_rows, d, out, count):
+    """The first ``count`` rows of ``out``: rows of a times b, plus rows of c times d."""
     zero = splat(np.float32(0), W)
     last = count - 1
-    for column in range(0, width, COLUMNS):
+    for column in range(0, out.shape[1], COLUMNS):
         for r in range(0, count, ROWS):
             r1, r2, r3 = min(r + 1, last), min(r + 2, last), min(r + 3, last)
-            rows = r, r1, r2, r3
-            tile = (zero, zero, zero, zero, zero, zero, zero, zero) if fresh else load_tile(out, rows, column)
-            tile = add_tile(a, (a_rows[r], a_rows[r1], a_rows[r2], a_rows[r3]), 0, b, column, inner, tile)
-            store_tile(out, rows, column, tile)
+            tile = zero, zero, zero, zero, zero, zero, zero, zero
+            tile = add_tile(a, (a_rows[r], a_rows[r1], a_rows[r2], a_rows[r3]), 0, b, column, len(b), tile)
+            tile = add_tile(c, (c_rows[r], c_rows[r1], c_rows[r2], c_rows[r3]), 0, d, column, len(d), tile)
+            store_tile(out, (r, r1, r2, r3), column, tile)
 
 
 @njit(cache=True, **COMPILED)
@@ -139,30 +138,28 @@ def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
     gates = np.empty((count, 4 * hidden), np.float32)
     cells, last = np.zeros((count, hidden), np.float32), np.zeros((count, hidden), np.float32)
     rows, own = np.empty(count, np.int64), np.arange(count)
+    bi, bf, bg, bo = bias[:hidden], bias[hidden : 2 * hidden], bias[2 * hidden : 3 * hidden], bias[3 * hidden :]
     active = count
     for t in range(lengths[0]):
         while lengths[active - 1] <= t:
             active -= 1
         for r in range(active):
             rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
-        _add_products(x, rows, input_weight, gates, active, True)
-        _add_products(last, own, recurrent_weight, gates, active, False)
+        _multiply(x, rows, input_weight, last, own, recurrent_weight, gates, active)
         for r in range(active):
             i, f = gates[r, :hidden], gates[r, hidden : 2 * hidden]
             g, o = gates[r, 2 * hidden : 3 * hidden], gates[r, 3 * hidden :]
             cell, state = cells[r], last[r]
-            for k in range(4 * hidden):
-                gates[r, k] += bias[k]
             for k in range(hidden):
-                cell[k] = sigmoid(f[k]) * cell[k] + sigmoid(i[k]) * tanh(g[k])
+                cell[k] = sigmoid(f[k] + bf[k]) * cell[k] + sigmoid(i[k] + bi[k]) * tanh(g[k] + bg[k])
             for k in range(hidden):
-                state[k] = sigmoid(o[k]) * tanh(cell[k])
+                state[k] = sigmoid(o[k] + bo[k]) * tanh(cell[k])
             states[rows[r], back * hidden : (back + 1) * hidden] = state
 
 
 @njit(cache=True, nogil=True)
 def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
-    """Fill ``out`` (A, 3) with log-odds; for ``layers`` see `Tagger`."""
+    """Fill ``out`` (A, 3) with log-odds; for the others see `Tagger`."""
     count, size = len(ids), table.shape[1]
     x = np.empty((count, size), np.float32)
     _sum_vectors(table, ids, x)
@@ -173,14 +170,11 @@ def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
             _run(back, first, lengths, below, input_weight[back], recurrent_weight[back], bias[back], states)
         below = states
     width = below.shape[1]
+    padded, own = np.empty((count, COLUMNS), np.float32), np.arange(count)
+    _multiply(below, own, output_weight[:width], x, own, output_weight[width:], padded, count)
     for a in range(count):
         for k in range(out.shape[1]):
-            total = output_bias[k]
-            for j in range(width):
-                total += below[a, j] * output_weight[k, j]
-            for j in range(size):
-                total += x[a, j] * output_weight[k, width + j]
-            out[a, k] = total
+            out[a, k] = padded[a, k] + output_bias[k]
 
 
 @dataclass(frozen=True)
@@ -192,7 +186,7 @@ class Tagger:
     table : float32 (V, E)
     layers : list of arrays
         Input weights (2, I, 4H), recurrent weights (2, H, 4H) and bias (2, 4H) of each layer.
-    output_weight, output_bias : float32 (3, 2H + E) and (3,)
+    output_weight, output_bias : float32 (2H + E, `COLUMNS`), zeros beyond the third column, and (3,)
     """
 
     table: np.ndarray
@@ -227,7 +221,9 @@ class Tagger:
             raise ValueError("bilstm.layers.0.bias is missing")
         _array(weights, "output.weight", (3, inputs + table.shape[1]))
         _array(weights, "output.bias", (3,))
-        return cls(table, tuple(layers), output, bias)
+        padded = np.zeros((output.shape[1], COLUMNS), np.float32)
+        padded[:, : len(output)] = output.T
+        return cls(table, tuple(layers), padded, bias)
 
     def tag(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
         """float32 (A, 3): log-odds of each atom of P paragraphs; ``lengths`` (P,) say how many atoms each has."""

@@ -2,6 +2,7 @@
 
 import re
 import unicodedata
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from mh4.models.atoms import (
     BLANK,
     EDGE,
     FEATURES,
+    FEATURES_OF_FORMAT,
     LINE_BREAK,
     NO_GAP,
     HashTable,
@@ -80,8 +82,55 @@ def test_atoms_hold_all_but_white_space(texts):
     assert atoms.counts.sum() == len(atoms.starts)
 
 
+def plain_class(atom):
+    """What patterns are made of: whether it is a run, and what else counts."""
+    first = atom[0]
+    if first.isalnum():
+        length = "one" if len(atom) == 1 else "upper" if atom[1].isupper() else "more"
+        return True, first.isdigit() or (first.isupper() and "upper"), length
+    category = unicodedata.category(first)
+    return False, "quote" if first in "\"'" else category if category in ("Pd", "Ps", "Pi", "Pe", "Pf") else first
+
+
+def plain_patterns(classes, shapes, gaps, i):
+    """`ahead` and the features behind it; ``gaps[i]`` is before atom i, None at both ends."""
+
+    def pattern(step):
+        at = i
+        yield classes[at]
+        for _ in range(5):
+            gap = gaps[at + (step > 0)]
+            yield gap
+            if gap is None:
+                return
+            at += step
+            yield classes[at]
+            if classes[at][0]:
+                return
+
+    around = [classes[i], gaps[i], classes[i - 1] if gaps[i] is not None else None]
+    for k in (i, i + 1):
+        around.append(gaps[k + 1])
+        if gaps[k + 1] is None:
+            break
+        around.append(classes[k + 1])
+    closed = i
+    while closed > i - 5 and gaps[closed] == "" and classes[closed][1] in ("Pi", "Pe", "Pf", "quote"):
+        closed -= 1
+    following = None
+    if gaps[i + 1] != "":
+        last = i
+        while last < i + 5 and gaps[last + 1] is not None and (last == i or not classes[last][0]):
+            last += 1
+        reached = last > i and (classes[last][0] or last == i + 5)
+        following = classes[last] if reached else "end"
+    seam = gaps[i + 1], classes[closed], following
+    before = gaps[closed], shapes[closed - 1] if gaps[closed] is not None else None
+    return tuple(pattern(1)), tuple(pattern(-1)), tuple(around), seam, (seam, before)
+
+
 def plain_keys(text):
-    """What each feature is a hash of, in plain Python, for text of Latin letters, "," and "."."""
+    """What each feature is a hash of, in plain Python, for text of Latin letters and some punctuation."""
     kinds = {"L": 3, "N": 4}
     found = list(re.finditer(r"[^\W\d_]+|\d+|[^\w\s]", text))
 
@@ -89,6 +138,8 @@ def plain_keys(text):
         head = [(kinds.get(unicodedata.category(c)[0], 5), c != c.lower()) for c in match[0][:2]]
         return min(len(match[0]), 4), *head
 
+    classes = [plain_class(match[0]) for match in found]
+    gaps = [None, *(text[one.end() : other.start()] for one, other in pairwise(found)), None]
     for i, match in enumerate(found):
         own = match[0].lower()
         before = text[found[i - 1].end() : match.start()] if i else None
@@ -105,10 +156,14 @@ def plain_keys(text):
             (own, found[i + 1][0].lower() if after is not None else None),
             (text[found[first].start() : found[last].end()].lower(), i - first),
             (shape(found[i + 1]) if after is not None else None, after),
+            *plain_patterns(classes, list(map(shape, found)), gaps, i),
         )
 
 
-@given(st.lists(st.sampled_from(["Ab", "ab", "c", "Abc", "abcd", "ABCD", ",", ".", "1", "23", " ", "é"])).map("".join))
+WORDS = ["Ab", "ab", "c", "Abc", "abcd", "ABCD", "1", "23", "é"]
+
+
+@given(st.lists(st.sampled_from([*WORDS, " ", " ", *',."”-–()']), max_size=30).map("".join))
 def test_features_tell_apart_what_they_stand_for(text):
     text = re.sub(" +", " ", text).strip()
     codes = codes_of(text)
@@ -121,6 +176,8 @@ def test_features_tell_apart_what_they_stand_for(text):
             assert value
             assert seen.setdefault((kind, key), value) == value
     assert len(set(seen.values())) == len(seen)
+    earlier = features_of(codes, atoms_of(codes, [len(text)], NONE), FEATURES_OF_FORMAT[1])
+    assert (earlier == hashes[:, : FEATURES_OF_FORMAT[1]]).all()
 
 
 @given(st.sets(st.integers(1, 2**64 - 1) | st.integers(1, 50)))

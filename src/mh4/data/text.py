@@ -8,7 +8,7 @@ from __future__ import annotations
 import codecs
 import re
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from itertools import chain, pairwise
+from itertools import chain
 from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,6 +25,7 @@ PORTION = 1 << 16  # bytes without a line end, or characters without a blank lin
 _NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
 _UNUSUAL = re.compile(r"[^\S ]|  ")  # white space other than single blanks
 _WHITE = re.compile(r"\s+")
+_USUAL = {" ": "_", "": NO_SPACE}  # in MISC
 _UNKNOWN = "\t_" * 7 + "\t"  # the columns between FORM and MISC
 
 
@@ -148,11 +149,11 @@ def sentence_of(
     source, number, start
         See `Layout`.
     """
-    first, last = tokens[0].start, tokens[-1].stop
-    written = text[first:last]
-    forms = [text[begin:end] for begin, end, _ in tokens]
-    gaps = [text[here.stop : following.start] for here, following in pairwise(tokens)] + [text[last:stop]]
-    misc = ["_" if gap == " " else "SpacesAfter=" + escaped(gap) if gap else NO_SPACE for gap in gaps]
+    starts, stops, several = zip(*tokens, strict=True)
+    written = text[starts[0] : stops[-1]]
+    forms = list(map(text.__getitem__, map(slice, starts, stops)))
+    gaps = list(map(text.__getitem__, map(slice, stops, (*starts[1:], stop))))
+    misc = [_USUAL[gap] if gap in _USUAL else "SpacesAfter=" + escaped(gap) for gap in gaps]
     if before:
         misc[0] = _also(misc[0], "SpacesBefore=" + escaped(before))
     if _UNUSUAL.search(written):
@@ -162,9 +163,9 @@ def sentence_of(
                 misc[i] = _also(misc[i], "SpacesInToken=" + escaped(form))
         written = "".join(form + " " * bool(gap) for form, gap in zip(forms, gaps, strict=True)).rstrip(" ")
     others = [(0, comment) for comment in (*comments, "# text = " + written)]
-    for i in [i for i, token in enumerate(tokens) if token.words][::-1]:
-        words = tokens[i].words
-        own = sum(max(1, len(token.words)) for token in tokens[:i])
+    for i in [i for i, words in enumerate(several) if words][::-1] if any(several) else ():
+        words = several[i]
+        own = sum(max(1, len(split)) for split in several[:i])
         others.append((own, f"{own + 1}-{own + len(words)}\t{forms[i]}{_UNKNOWN}{misc[i]}"))
         forms[i : i + 1], misc[i : i + 1] = words, ["_"] * len(words)
     others.sort(key=itemgetter(0))

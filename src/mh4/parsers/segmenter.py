@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import repeat
 from typing import Annotated, Any, NamedTuple, Self
 
@@ -19,7 +19,7 @@ from mh4.data.text import Span
 from mh4.data.udpipe import UDPIPE_FILE
 from mh4.models.atoms import (
     EDGE,
-    FEATURES,
+    FEATURES_OF_FORMAT,
     NO_GAP,
     Atoms,
     HashTable,
@@ -37,6 +37,8 @@ from .multiword import MultiwordTokens
 SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS = "segmenter.json", "segmenter.safetensors"
 SEGMENTER_FILES = (SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, UDPIPE_FILE)  # one model has those of one segmenter
 
+_SPAN = partial(tuple.__new__, Span)  # a third of the time of Span(…), which is Python code
+
 HASHES, CUT_RUNS, CUT_PLACES = "hashes", "cut_runs", "cut_places"
 
 
@@ -47,7 +49,7 @@ class SegmenterSettings:
     Attributes
     ----------
     format
-        Of both files; others are of later versions.
+        Of both files, see `FEATURES_OF_FORMAT`; higher ones are of later versions.
     token_odds, sentence_odds
         Log-odds from which on a token and a sentence end.
     spaces_in_words
@@ -58,7 +60,7 @@ class SegmenterSettings:
         What multiword tokens consist of.
     """
 
-    format: Annotated[int, Field(ge=1, le=1)]
+    format: Annotated[int, Field(ge=1, le=max(FEATURES_OF_FORMAT))]
     token_odds: float
     sentence_odds: float
     spaces_in_words: bool
@@ -91,8 +93,11 @@ class AtomReader:
     lone_scripts
         See `SegmenterSettings`.
     arrays
-        int64, the bits of unsigned numbers: ``hashes`` (V,) of features, that have the numbers from `FEATURES` on;
+        int64, the bits of unsigned numbers: ``hashes`` (V,) of features, that have the numbers from F on;
         ``cut_runs`` and ``cut_places`` (R,), see `atoms_of`.
+
+    features
+        F, how many features an atom has.
 
     Raises
     ------
@@ -100,7 +105,7 @@ class AtomReader:
         Arrays are missing, or are no such ones.
     """
 
-    def __init__(self, lone_scripts: Sequence[int], arrays: Mapping[str, np.ndarray]) -> None:
+    def __init__(self, lone_scripts: Sequence[int], arrays: Mapping[str, np.ndarray], features: int) -> None:
         for name in (HASHES, CUT_RUNS, CUT_PLACES):
             if name not in arrays:
                 raise ValueError(f"{name} is missing")
@@ -112,16 +117,17 @@ class AtomReader:
                 raise ValueError(f"{name} holds a hash twice, or 0")
         if len(runs) != len(places):
             raise ValueError(f"{CUT_PLACES} and {CUT_RUNS} differ in length")
-        self.vectors = len(hashes) + len(FEATURES)
-        self._vocabulary = HashTable.of(hashes.view(np.uint64), np.arange(len(FEATURES), self.vectors))
+        self.vectors = len(hashes) + features
+        self._vocabulary = HashTable.of(hashes.view(np.uint64), np.arange(features, self.vectors))
         self._cuts = HashTable.of(runs.view(np.uint64), places)
         self._lone_scripts = script_table(lone_scripts)
+        self._features = features
 
     def atoms(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
         """The atoms of paragraphs, and uint64 (A, F), their features."""
         codes = codes_of("".join(texts))
         atoms = atoms_of(codes, [len(text) for text in texts], self._lone_scripts, self._cuts)
-        return atoms, features_of(codes, atoms)
+        return atoms, features_of(codes, atoms, self._features)
 
     def __call__(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
         """The atoms of paragraphs, and int32 (A, F), the numbers of their features."""
@@ -147,7 +153,7 @@ class NeuralSegmenter(Segmenter):
 
     def __init__(self, settings: SegmenterSettings, arrays: Mapping[str, np.ndarray]) -> None:
         self.settings, self._arrays = settings, dict(arrays)
-        self._reader = AtomReader(settings.lone_scripts, arrays)
+        self._reader = AtomReader(settings.lone_scripts, arrays, FEATURES_OF_FORMAT[settings.format])
         self._tagger = Tagger.of(arrays, self._reader.vectors)
 
     @classmethod
@@ -180,21 +186,21 @@ class NeuralSegmenter(Segmenter):
         ends = Ends.of(odds, atoms.after, self.settings)
         last = np.flatnonzero(ends.tokens)
         first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
-        lengths = [len(text) for text in texts]
-        shift = np.repeat(np.cumsum([0, *lengths[:-1]]), atoms.counts)  # where paragraphs begin
-        spans = list(map(Span, (atoms.starts - shift)[first].tolist(), (atoms.stops - shift)[last].tolist()))
+        shift = np.repeat(np.cumsum([0, *map(len, texts[:-1])]), atoms.counts)  # where paragraphs begin
+        starts, stops = (atoms.starts - shift)[first], (atoms.stops - shift)[last]
+        spans = list(map(_SPAN, zip(starts.tolist(), stops.tolist(), repeat(()))))
         sentence_ends = np.flatnonzero(ends.sentences[last]) + 1
         paragraph_ends = np.searchsorted(last[sentence_ends - 1], np.cumsum(atoms.counts))
         several = ends.several[last]
+        unusual = np.concatenate([[0], np.cumsum(several | (stops - starts > LONGEST_TOKEN))]).tolist()
         found = []
         begin = sentence = 0
         for text, until in zip(texts, paragraph_ends.tolist(), strict=True):
             own = []
             for end in sentence_ends[sentence:until].tolist():
                 tokens = spans[begin:end]
-                if several[begin:end].any():
+                if unusual[begin] < unusual[end]:
                     tokens = list(map(self._with_words, tokens, several[begin:end].tolist(), repeat(text)))
-                if any(stop - start > LONGEST_TOKEN for start, stop, _ in tokens):
                     tokens = [short for token in tokens for short in shortened(token)]
                 own.append(tokens)
                 begin = end

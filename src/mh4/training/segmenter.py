@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mh4.data.sentence import Sentence
-from mh4.models.atoms import FEATURES
+from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT
 from mh4.models.randomness import Initial, Random, Randomness
 from mh4.models.segmenter import SegmenterNetwork
 from mh4.models.weight_average import WeightAverage
@@ -122,10 +122,10 @@ def train_segmenter(
         CUT_PLACES: np.array(list(cuts.values()), np.int64),
         HASHES: np.zeros(0, np.int64),
     }
-    _, hashes = AtomReader(lone_scripts, arrays).atoms(gold.paragraphs)
+    _, hashes = AtomReader(lone_scripts, arrays, len(FEATURES)).atoms(gold.paragraphs)
     features, counts = np.unique(hashes, return_counts=True)
     arrays[HASHES] = features[counts >= recipe.min_count].view(np.int64)
-    reader = AtomReader(lone_scripts, arrays)
+    reader = AtomReader(lone_scripts, arrays, len(FEATURES))
     examples = Examples.of(reader, gold)
     randomness = Randomness(seed)
     with Initial(randomness):
@@ -136,7 +136,9 @@ def train_segmenter(
         if isinstance(module, Random):
             module.randomness = randomness
     _fit(network, examples, recipe, np.random.default_rng(seed))
-    settings = SegmenterSettings(1, 0.0, 0.0, gold.spaces_in_words, lone_scripts, MultiwordTokens.learn(gold.multiword))
+    settings = SegmenterSettings(
+        max(FEATURES_OF_FORMAT), 0.0, 0.0, gold.spaces_in_words, lone_scripts, MultiwordTokens.learn(gold.multiword)
+    )
     segmenter, tokens, sentences = _with_best_odds(
         NeuralSegmenter(settings, arrays | network.weights()), gold_text(dev)
     )
