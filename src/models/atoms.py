@@ -22,7 +22,7 @@ NO_GAP, BLANK, LINE_BREAK, EDGE = range(4)  # what stands between atoms; EDGE is
 FEATURES = (
     *("lowered", "exact", "shape", "suffix_2", "suffix_3", "prefix_3", "gaps"),
     *("with_previous", "with_next", "unit", "next_shape"),
-    *("ahead", "behind", "around", "seam", "before_seam"),
+    *("ahead", "behind", "around", "seam", "before_seam", "kinds"),
 )
 
 FEATURES_OF_FORMAT = {1: FEATURES.index("ahead"), 2: len(FEATURES)}
@@ -280,6 +280,20 @@ def _pattern(classes, gaps, a, step):
 
 
 @njit(nogil=True)
+def _around(classes, before, after, a):
+    """The hash of the classes of an atom, the one before, and the two behind it."""
+    value = _with(_with(_BASIS, classes[a]), before[a])
+    if before[a] != EDGE:
+        value = _with(value, classes[a - 1])
+    for k in range(a, a + 2):
+        value = _with(value, after[k])
+        if after[k] == EDGE:
+            break
+        value = _with(value, classes[k + 1])
+    return value
+
+
+@njit(nogil=True)
 def _closed(classes, before, a):
     """The atom that brackets and quotation marks which end with atom a close; a itself if it is none."""
     for _ in range(_REACH):
@@ -311,7 +325,7 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
     starts, stops, before, after, _ = atoms
     count = len(starts)
     hashes, shapes = np.zeros(count + 2, np.uint64), np.zeros(count + 2, np.uint64)  # of the atom before, from 1 on
-    own_classes = np.empty(count, np.uint64)
+    own_classes, own_kinds = np.empty((2, count), np.uint64)
     small = np.empty(len(codes), np.uint32)
     for i in range(len(codes)):
         small[i] = lowered[codes[i]]
@@ -323,6 +337,7 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
             shape = shape * np.uint64(16) + np.uint64(kinds[codes[i]] * 2 + (small[i] != codes[i]))
         shapes[a + 1] = shape
         own_classes[a] = _class_of(codes, classes, start, stop)
+        own_kinds[a] = kinds[codes[start]]
     unit_start = 0
     nothing = np.uint64(0)
     for a in range(count):
@@ -352,18 +367,11 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
             continue
         row[11] = _mixed(_pattern(own_classes, after, a, 1), 11)
         row[12] = _mixed(_pattern(own_classes, before, a, -1), 12)
-        around = _with(_with(_BASIS, own_classes[a]), before[a])
-        if before[a] != EDGE:
-            around = _with(around, own_classes[a - 1])
-        for k in range(a, a + 2):
-            around = _with(around, after[k])
-            if after[k] == EDGE:
-                break
-            around = _with(around, own_classes[k + 1])
-        row[13] = _mixed(around, 13)
+        row[13] = _mixed(_around(own_classes, before, after, a), 13)
         closed = _closed(own_classes, before, a)
         seam = _seam(own_classes, after, closed, a)
         row[14] = _mixed(seam, 14)
+        row[16] = _mixed(_around(own_kinds, before, after, a), 16)
         row[15] = _mixed(_with(_with(seam, before[closed]), nothing if before[closed] == EDGE else shapes[closed]), 15)
 
 

@@ -13,7 +13,7 @@ from .bilstm_config import BiLSTMConfig
 from .checked import as_json, checked
 from .devices import HOST, send, send_together
 from .encoder import FileError, OnReading, Words
-from .layers import SMALL, BiLSTM, Linear
+from .layers import SMALL, BiLSTM, Linear, room
 from .randomness import Random
 from .rows import take_rows
 from .word_memory import WordMemory
@@ -70,9 +70,11 @@ class WordBatch:
 
 
 def _embedding(count: int, size: int) -> nn.Embedding:
-    embedding = nn.Embedding(count, size, dtype=torch.float32)
-    nn.init.uniform_(embedding.weight, -SMALL, SMALL)
-    return embedding
+    weight = room(count, size)
+    if not weight.is_meta:  # for normal numbers without storage PyTorch loads its compiler, which takes seconds
+        nn.init.normal_(weight)  # overwritten, but what is drawn next depends on it, and so what a seed gives
+        nn.init.uniform_(weight, -SMALL, SMALL)
+    return nn.Embedding(count, size, _weight=weight)
 
 
 class WordEncoder(WordSource[WordIds, WordBatch], Random):

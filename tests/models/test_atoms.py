@@ -92,7 +92,7 @@ def plain_class(atom):
     return False, "quote" if first in "\"'" else category if category in ("Pd", "Ps", "Pi", "Pe", "Pf") else first
 
 
-def plain_patterns(classes, shapes, gaps, i):
+def plain_patterns(firsts, classes, shapes, gaps, i):
     """`ahead` and the features behind it; ``gaps[i]`` is before atom i, None at both ends."""
 
     def pattern(step):
@@ -108,12 +108,16 @@ def plain_patterns(classes, shapes, gaps, i):
             if classes[at][0]:
                 return
 
-    around = [classes[i], gaps[i], classes[i - 1] if gaps[i] is not None else None]
-    for k in (i, i + 1):
-        around.append(gaps[k + 1])
-        if gaps[k + 1] is None:
-            break
-        around.append(classes[k + 1])
+    def around(own):
+        found = [own[i], gaps[i], own[i - 1] if gaps[i] is not None else None]
+        for k in (i, i + 1):
+            found.append(gaps[k + 1])
+            if gaps[k + 1] is None:
+                break
+            found.append(own[k + 1])
+        return tuple(found)
+
+    kinds = [(one.isalpha(), one.isdigit()) for one in firsts]
     closed = i
     while closed > i - 5 and gaps[closed] == "" and classes[closed][1] in ("Pi", "Pe", "Pf", "quote"):
         closed -= 1
@@ -126,7 +130,7 @@ def plain_patterns(classes, shapes, gaps, i):
         following = classes[last] if reached else "end"
     seam = gaps[i + 1], classes[closed], following
     before = gaps[closed], shapes[closed - 1] if gaps[closed] is not None else None
-    return tuple(pattern(1)), tuple(pattern(-1)), tuple(around), seam, (seam, before)
+    return tuple(pattern(1)), tuple(pattern(-1)), around(classes), seam, (seam, before), around(kinds)
 
 
 def plain_keys(text):
@@ -156,7 +160,7 @@ def plain_keys(text):
             (own, found[i + 1][0].lower() if after is not None else None),
             (text[found[first].start() : found[last].end()].lower(), i - first),
             (shape(found[i + 1]) if after is not None else None, after),
-            *plain_patterns(classes, list(map(shape, found)), gaps, i),
+            *plain_patterns([one[0][0] for one in found], classes, list(map(shape, found)), gaps, i),
         )
 
 

@@ -168,3 +168,10 @@ def test_weights_that_nobody_sees_change_are_not_relied_on():
     for weight in words.parameters():
         weight.mul_(2)
     assert not np.array_equal(before, words(one))
+
+
+def test_shapes_alone_draw_no_normal_numbers(monkeypatch):
+    """Else PyTorch loads its compiler when a model is loaded, which takes seconds."""
+    monkeypatch.setattr(torch.Tensor, "normal_", None)
+    with torch.device("meta"):
+        assert encoder("all").words.weight.is_meta

@@ -6,6 +6,7 @@ import pickle
 import threading
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,9 +20,10 @@ from mh4.data.document import Document
 from mh4.data.errors import DataError, Errors
 from mh4.data.sample import read_sample
 from mh4.data.text import PORTION, text_of
+from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT
 from mh4.parsers.checksums import write_file
 from mh4.parsers.folder import ModelFolder
-from mh4.parsers.segmenter import SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS
+from mh4.parsers.segmenter import SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, AtomReader, NeuralSegmenter
 from mh4.parsers.sources import read_file
 
 KINDS = {
@@ -202,6 +204,20 @@ def test_files_hold_all_of_it(segmenter, folder):
     assert folder.segmenter.files == segmenter.files
 
 
+def test_a_segmenter_of_the_first_format_sees_its_own_features(segmenter):
+    arrays = load(segmenter.files[SEGMENTER_WEIGHTS])
+    first, now = FEATURES_OF_FORMAT[1], len(FEATURES)
+    rows = [*range(first), *range(now, len(arrays["table"]))]
+    earlier = NeuralSegmenter(replace(segmenter.settings, format=1), arrays | {"table": arrays["table"][rows]})
+    texts = [" ".join(KINDS.values()), "Zub ulv."]
+    _, expected = AtomReader((), arrays, now)(texts)
+    expected = expected[:, :first]
+    _, ids = AtomReader((), arrays, first)(texts)
+    assert (ids == np.where(expected < first, expected, expected - now + first)).all()
+    assert "".join(text_of(earlier.cut(texts[0]))) == texts[0]
+    assert earlier.log_odds(texts)[1].shape == (len(ids), 3)
+
+
 def changed(name, change):
     def damage(settings, weights):
         arrays = load(weights)
@@ -222,7 +238,7 @@ def without(name):
     ("damage", "problem"),
     [
         (lambda s, w: (b"", w), r"segmenter\.json: not valid JSON"),
-        (lambda s, w: (s.replace(b'"format": 1', b'"format": 2'), w), r"segmenter\.json: format"),
+        (lambda s, w: (s.replace(b'"format": 2', b'"format": 3'), w), r"segmenter\.json: format"),
         (lambda s, w: (s.replace(b'"token_odds"', b'"odds"'), w), r"segmenter\.json: .*odds"),
         (lambda s, w: (s.replace(b'"lone_scripts": []', b'"lone_scripts": [-1]'), w), r"segmenter\.json: lone_scripts"),
         (lambda s, w: (s.replace(b'"tar"', b'"a\\tb"', 1), w), r"segmenter\.json: multiword"),
