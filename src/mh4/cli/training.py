@@ -78,7 +78,8 @@ SystemOption = Annotated[
 OracleOption = Annotated[
     str | None,
     typer.Option(
-        help="With --system: static, dynamic or (covington only) all-pairs.",
+        help="With --system: static or dynamic; covington: all-pairs; arc-standard, arc-eager: exact, which trains on "
+        "non-projective trees as they are; arc-eager: approximate, the same in linear time.",
         show_default="dynamic if the system has one",
     ),
 ]

@@ -8,12 +8,24 @@ oracle gives 0 to one candidate, the `static_transition` of its system, and 1 to
 import numpy as np
 from numba import njit
 
+from mh4.decoders.trees import crossings
 from mh4.transitions.arrays.state import TRANSITION
 
-STATIC, DYNAMIC, ALL_PAIRS = range(3)
-ORACLE_NAMES = ("static", "dynamic", "all-pairs")  # the last: a static one of Covington parsing
+STATIC, DYNAMIC, ALL_PAIRS, EXACT, APPROXIMATE = range(5)
+ORACLE_NAMES = ("static", "dynamic", "all-pairs", "exact", "approximate")
+"""``all-pairs`` is a static oracle of Covington parsing. The last two are dynamic ones of projective parsers, for trees
+as they are annotated: ``exact`` in cubic time unless the tree is projective, ``approximate`` as if it were."""
+ON_ORIGINAL_TREES = ("exact", "approximate")
+EXPLORING = ("dynamic", *ON_ORIGINAL_TREES)
 
-CHILDREN, FIRST_CHILD, LAST_CHILD, OWN_NOTES = range(4)  # rows of notes; those from OWN_NOTES on are the oracle's own
+# Rows of notes. The first cell of CROSSED says whether arcs cross; rows from OWN_NOTES on are the oracle's own.
+CHILDREN, FIRST_CHILD, LAST_CHILD, CROSSED, OWN_NOTES = range(5)
+
+
+@njit(cache=True, nogil=True)
+def note_crossing(gold, notes):
+    """Note whether any two arcs of a gold tree cross."""
+    notes[CROSSED, 0] = crossings(gold).any()
 
 
 @njit(cache=True, nogil=True)
@@ -32,8 +44,8 @@ def note_children(gold, notes):
 
 @njit(cache=True, nogil=True)
 def children_of(gold):
-    """The rows that `note_children` fills: int32 (OWN_NOTES, n + 1)."""
-    notes = np.empty((OWN_NOTES, gold.shape[0]), np.int32)
+    """The rows that `note_children` fills: int32 (3, n + 1)."""
+    notes = np.empty((LAST_CHILD + 1, gold.shape[0]), np.int32)
     note_children(gold, notes)
     return notes
 

@@ -24,9 +24,12 @@ from mh4.transitions.arrays.mh4 import REDUCES
 from mh4.transitions.mh4 import MH4
 
 from .arc_hybrid import static_computation, static_costs
+from .mh4_chart_order import LONGEST, chart_computation
 from .mh4_search import CONFIGURATIONS, search_closest
 
 log = logging.getLogger("mh4")
+
+POLICIES = ("reduce-before-shift", "chart-order")
 
 BEAM = "beam:64"  # if the chart is too large for memory
 
@@ -85,8 +88,16 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     return closest
 
 
-def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """Transitions to the tree of `closest_derivable`, whose errors it has: words are removed as soon as possible."""
+def optimal_computation(gold: np.ndarray, single_root: bool = False, policy: str = POLICIES[0]) -> tuple[str, ...]:
+    """Transitions to the tree of `closest_derivable`, whose errors it has: words are removed as soon as possible.
+
+    With the policy ``chart-order``, the computation that a chart finds (`mh4_chart_order`), to a closest tree of the
+    chart; a ValueError for sentences that are too long for it.
+    """
+    if policy == POLICIES[1]:
+        if len(gold) - 1 > LONGEST:
+            raise ValueError(f"{policy} is for sentences of up to {LONGEST} words: {len(gold) - 1}")
+        return tuple(MH4.transitions[move] for move in chart_computation(np.asarray(checked_tree(gold), np.int64)))
     heads = closest_derivable(gold, single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)
     static_computation(REDUCES, heads, transitions)

@@ -33,7 +33,7 @@ STATIC_ORACLES = {
         ("arc-eager", ARC_EAGER_POLICIES, arc_eager.optimal_computation),
         ("arc-eager-normalized", ("reduce-before-shift",), _of_one_policy(arc_eager_normalized.optimal_computation)),
         ("arc-hybrid", ("reduce-before-shift",), _of_one_policy(arc_hybrid.optimal_computation)),
-        ("mh4", ("reduce-before-shift",), _of_one_policy(mh4.optimal_computation)),
+        ("mh4", mh4.POLICIES, lambda gold, policy: mh4.optimal_computation(gold, policy=policy)),
         ("covington", ("shift-before-no-arc",), _of_one_policy(covington.optimal_computation)),
         ("lr-spine", ("arc-before-shift",), _of_one_policy(lr_spine.optimal_computation)),
     )

@@ -16,7 +16,7 @@ from mh4.models.encoder import EncoderConfig
 from mh4.models.encoders import DEFAULT, ENCODERS
 from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.models.transition_scorer import FORMS
-from mh4.oracles.costs import DYNAMIC, ORACLE_NAMES
+from mh4.oracles.costs import DYNAMIC, EXPLORING, ORACLE_NAMES
 
 from .column_weights import ColumnWeights
 from .systems import get_system
@@ -182,9 +182,11 @@ class OracleSettings:
         One of `mh4.parsers.systems.GREEDY_SYSTEMS`.
     oracle : str
         An oracle of the system; empty: the dynamic one if it exists, otherwise the static one. ``all-pairs``, a static
-        oracle, is for Covington parsing only: see `mh4.oracles.covington.costs`.
+        oracle, is for Covington parsing only: see `mh4.oracles.covington.costs`. ``exact`` and ``approximate`` train
+        projective parsers on trees as annotated, the others on the closest projective ones.
     exploration_start, exploration : int, float
-        With a dynamic oracle, follow wrong predictions with this probability after this many epochs; before, and
+        With a dynamic, exact or approximate oracle, follow wrong predictions with this probability after this many
+        epochs; before, and
         otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
     """
 
@@ -208,7 +210,7 @@ class OracleSettings:
     def exploration_at(self, epoch: int) -> float:
         """Probability of following a wrong prediction in an epoch, counted from 0."""
         system = get_system(self.system)
-        explores = self.oracle == ORACLE_NAMES[DYNAMIC] and system.explores and epoch >= self.exploration_start
+        explores = self.oracle in EXPLORING and system.explores and epoch >= self.exploration_start
         return self.exploration if explores else 0.0
 
 

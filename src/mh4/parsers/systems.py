@@ -15,7 +15,16 @@ from mh4.oracles import lr_spine as lr_spine_oracle
 from mh4.oracles import mh4 as mh4_oracle
 from mh4.oracles.arc_eager import costs as arc_eager_oracle
 from mh4.oracles.arc_standard import costs as arc_standard_oracle
-from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, ORACLE_NAMES, STATIC, note_children
+from mh4.oracles.costs import (
+    ALL_PAIRS,
+    DYNAMIC,
+    EXACT,
+    ON_ORIGINAL_TREES,
+    ORACLE_NAMES,
+    STATIC,
+    note_children,
+    note_crossing,
+)
 from mh4.oracles.covington import costs as covington_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from mh4.transitions.arrays.state import reset
@@ -70,6 +79,7 @@ GREEDY_SYSTEMS = {
             arc_standard.TOKENS,
             template_sets.select(template_sets.MERGED, arc_standard.TOKENS),
             positions=("s3", "s2", "s1", "q1"),
+            oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], ORACLE_NAMES[EXACT]),
         ),
         GreedySystem(
             ARC_EAGER,
@@ -79,6 +89,7 @@ GREEDY_SYSTEMS = {
             positions=("s0h", "s0", "n0", "n1"),
             transitions=arc_eager.TRANSITIONS,
             unlabelled=("shift", "reduce"),
+            oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], *ON_ORIGINAL_TREES),
         ),
         GreedySystem(
             LR_SPINE,
@@ -182,6 +193,8 @@ def finish(system, state, candidates):
 @njit(cache=True, nogil=True)
 def prepare(system, state, oracle, gold):
     """Make the oracle ready for a gold tree, given as heads; before the first step."""
+    if oracle == EXACT:
+        note_crossing(gold, state.oracle)
     if system == ARC_EAGER:
         arc_eager_oracle.prepare(state, oracle, gold)
     elif system == COVINGTON:

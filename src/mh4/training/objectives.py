@@ -170,7 +170,7 @@ class TransitionHinge(Objective):
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
         """See `Objective`; there is always room."""
-        return training_tree(sentence, self.parser.system)
+        return training_tree(sentence, self.parser.system, self.parser.config.transitions.oracle)
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
         """See `Objective`; from some epoch on wrong predictions are followed."""

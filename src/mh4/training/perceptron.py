@@ -48,7 +48,7 @@ class PerceptronTrainer:
         self._actions = Actions.of(self._system, self.vocabulary.places.allowed(self.vocabulary.relations))
         self._room = new_room(self._system, self._templates, self._actions, max(map(len, sentences)))
         self._text = self.vocabulary.text(sentences)
-        self._gold = self.vocabulary.gold(sentences, [training_tree(s, self._system) for s in sentences])
+        self._gold = self.vocabulary.gold(sentences, [training_tree(s, self._system, config.oracle) for s in sentences])
         self._weights = new_weights(_FEATURES, _CELLS, True)
         self.epoch = self.decisions = 0
 

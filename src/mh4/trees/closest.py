@@ -8,6 +8,7 @@ from mh4.data.sentence import Sentence
 from mh4.decoders import Decoder, InfeasibleError
 from mh4.decoders.closest import TREE_CLASSES, check_tree_class, closest_tree
 from mh4.decoders.trees import given_heads_bonus
+from mh4.oracles.costs import ON_ORIGINAL_TREES
 from mh4.oracles.mh4 import closest_derivable
 
 __all__ = ["TREE_CLASSES", "TreeBuilder", "check_tree_class", "closest_tree", "known_part", "training_tree"]
@@ -48,13 +49,18 @@ class TreeBuilder(Protocol):
         """Whether they have exactly one word below the root."""
 
 
-def training_tree(sentence: Sentence, system: TreeBuilder) -> np.ndarray:
+def training_tree(sentence: Sentence, system: TreeBuilder, oracle: str = "dynamic") -> np.ndarray:
     """Heads, int (n + 1,), of the gold tree, or of one in its place where the system cannot build it.
+
+    ``oracle``, one of `ORACLE_NAMES`: `ON_ORIGINAL_TREES` learn from any tree, with one word below the root if the
+    system builds no others.
 
     Systems for projective trees get the closest projective tree, with one word below the root if the gold tree is such
     a tree or the system builds no others. MH4 gets the closest tree that it can build.
     Covington's parser builds every tree.
     """
+    if oracle in ON_ORIGINAL_TREES:
+        return closest_tree(sentence.padded_heads, "all", system.single_root)
     if system.trees == "mh4":
         return closest_derivable(sentence.padded_heads, system.single_root)
     if system.trees == "projective":

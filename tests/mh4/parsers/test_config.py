@@ -157,7 +157,11 @@ def test_settings_are_named_without_their_part():
         (GreedyConfig, {"form": "bilinear"}, "unknown form 'bilinear'; known: concatenated, biaffine"),
         (GreedyConfig, {"system": "mh4", "positions": "s2,s1,b0", "form": "biaffine"}, "of two positions, not of s2,"),
         (PerceptronConfig, {"speed": 1}, "unknown setting 'speed'; known: exploration"),
-        (PerceptronConfig, {"oracle": "x"}, "unknown oracle 'x' of arc-eager; known: static, dynamic"),
+        (
+            PerceptronConfig,
+            {"oracle": "x"},
+            "unknown oracle 'x' of arc-eager; known: static, dynamic, exact, approximate",
+        ),
         (PerceptronConfig, {"iterations": 0}, "iterations: must be greater than or equal to 1; got 0"),
         (PerceptronConfig, {"seed": 2**63}, "seed: must be less than"),
     ],

@@ -13,11 +13,12 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.decoders.trees import is_tree
 from mh4.parsers.chart import ChartParser
-from mh4.parsers.config import TransitionConfig
+from mh4.parsers.config import PerceptronConfig, TransitionConfig
 from mh4.parsers.definition import Definition
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.registry import load
 from mh4.parsers.systems import GREEDY_SYSTEMS
+from mh4.training.perceptron import PerceptronTrainer
 from mh4.training.trainer import Trainer
 from mh4.training.treebanks import read_gold
 
@@ -85,6 +86,31 @@ def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
     replaced = [example for example in trainer.examples if (example.heads != example.sentence.padded_heads).any()]
     assert 0 < len(replaced) < len(sentences)
     assert f"{len(replaced)} of {len(sentences)} training trees cannot be built by arc-hybrid" in caplog.text
+
+
+@pytest.mark.parametrize(("system", "oracle"), [("arc-standard", "exact"), ("arc-eager", "approximate")])
+def test_training_on_original_trees(system, oracle, small_treebanks, tmp_path):
+    """Trees stay as they are; interrupted and resumed, training ends with the same weights."""
+    sentences = read_gold(small_treebanks[0])
+    assert not all(sentence.is_projective for sentence in sentences)
+    config = small_transition_config(system, oracle, max_steps=12)
+    assert config.transitions.exploration_at(1) > 0
+    parser = GreedyParser(Definition.learn(config, sentences), "cpu")
+    trainer = Trainer(parser, sentences, sentences, small_treebanks[0].parent)
+    assert all((example.heads == example.sentence.padded_heads).all() for example in trainer.examples)
+    perceptron = PerceptronTrainer(PerceptronConfig(system, oracle), sentences)
+    assert perceptron._gold.heads.tolist() == np.concatenate([s.padded_heads for s in sentences]).tolist()
+    assert perceptron.train_epoch() > perceptron.train_epoch()
+
+    def interrupt(progress, _):
+        if progress.step == 7:
+            raise KeyboardInterrupt
+
+    train(*small_treebanks, tmp_path / "whole", config, device="cpu")
+    with pytest.raises(KeyboardInterrupt):
+        train(*small_treebanks, tmp_path / "m", config, device="cpu", on_step=interrupt)
+    train(*small_treebanks, tmp_path / "m", config, device="cpu", resume=True)
+    assert same_weights(tmp_path / "m", tmp_path / "whole")
 
 
 def test_a_model_is_loaded_as_what_it_is(arc_hybrid, small_model, small_treebanks):
