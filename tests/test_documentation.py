@@ -3,12 +3,15 @@
 import ast
 import re
 import shlex
+import subprocess
+import sys
 
 import pytest
 import typer
 from paths import ROOT
 from small import changed, small_config, train
 
+import mh4
 from mh4.cli import app
 from mh4.decoders import decoder_names
 
@@ -60,6 +63,18 @@ def test_python_on_a_page_prints_what_the_page_shows(name, workplace, monkeypatc
     for number, (code, output) in enumerate(blocks(EXAMPLES[name]), start=1):
         exec(compile(code, f"{name}, block {number}", "exec"), namespace)
         assert capsys.readouterr().out == output, code
+
+
+def test_files_are_parsed_on_a_cluster_as_the_page_says(workplace):
+    corpus = {"a": "A kutya ugat.", "b": "A kutya ugat. A kutya ugat."}
+    (workplace / "corpus").mkdir()
+    for name, text in corpus.items():
+        (workplace / "corpus" / f"{name}.txt").write_text(text, encoding="utf-8")
+    (words,) = commands_of(PAGES["pipelines.md"])
+    subprocess.run([sys.executable, "-m", "mh4", *words], cwd=workplace, check=True, timeout=300)
+    parser = mh4.load(workplace / "models" / "hu")
+    for name, text in corpus.items():
+        assert list(mh4.read_conllu(workplace / "parsed" / f"{name}.conllu")) == list(parser(text))
 
 
 def commands_of(page):

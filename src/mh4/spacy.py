@@ -12,26 +12,21 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import spacy
-from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, TAG
+try:
+    import spacy
+except ModuleNotFoundError:
+    raise ModuleNotFoundError("spaCy is not installed: pip install 'mh4[spacy]'", name="spacy") from None
 from spacy.language import Language
-from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc
 from spacy.util import get_lang_class, registry
 from spacy.vocab import Vocab
 
 from mh4.data.document import Document
 from mh4.data.sentence import Sentence
-from mh4.data.spaces import NO_SPACE, escaped
+from mh4.data.spacy_docs import fill
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
 
-_SPACE_RELATION = "dep"  # what spaCy's own parsers give to white space
-_UNKNOWN = "_"
-
-for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface"):
-    Token.set_extension(_name, default=None, force=True)
 Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=True)
 
 
@@ -133,7 +128,7 @@ class Component(_Model):
             parsed = self.parser.parse(words, confidence=self.confidence, overwrite=True)
             for doc, of_doc in zip(batch, places, strict=True):
                 if of_doc:
-                    _fill(doc, of_doc, list(islice(parsed, len(of_doc))))
+                    fill(doc, of_doc, list(islice(parsed, len(of_doc))))
                 yield doc
 
     def _sentences(self, doc: Doc) -> list[list[int]]:
@@ -153,39 +148,6 @@ class Component(_Model):
                 sentences.append([])
             sentences[-1].append(i)
         return sentences
-
-
-def _fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Sentence]) -> None:
-    """Write trees, and the columns that any sentence has, to the tokens at these places."""
-    heads = np.arange(len(doc))
-    relations = [_SPACE_RELATION] * len(doc)
-    known: dict[int, list[int]] = {}
-    words = [(i, word) for own, one in zip(places, sentences, strict=True) for i, word in zip(own, one, strict=True)]
-    for own, sentence in zip(places, sentences, strict=True):
-        for i, word in zip(own, sentence, strict=True):
-            heads[i] = own[word.head - 1] if word.head else i
-            relations[i] = "ROOT" if word.head == 0 else word.deprel or ""
-            doc[i]._.mh4_confidence, doc[i]._.mh4_head_confidence = word.confidence, word.head_confidence
-    for attribute, name in ((LEMMA, "lemmas"), (TAG, "xpos"), (MORPH, "feats"), (POS, "upos")):
-        if any(value != _UNKNOWN for sentence in sentences for value in getattr(sentence, name)):
-            known[attribute] = doc.to_array([attribute]).tolist()
-            for i, word in words:
-                known[attribute][i] = _attribute(attribute, getattr(word.sentence, name)[word.index], doc.vocab)
-    for token in doc:
-        if token.is_space:
-            heads[token.i] = token.i - 1 if token.i else places[0][0]
-    known[DEP] = [doc.vocab.strings.add(relation) for relation in relations]
-    known[HEAD] = (heads - np.arange(len(doc))).tolist()
-    values = np.array([[value % 2**64 for value in own] for own in known.values()], np.uint64)
-    doc.from_array(list(known), np.ascontiguousarray(values.T))
-
-
-def _attribute(attribute: int, value: str, vocab: Vocab) -> int:
-    if attribute == POS:
-        return int(PARTS_OF_SPEECH.get(value, PARTS_OF_SPEECH["X" if value != _UNKNOWN else ""]))
-    if value == _UNKNOWN and attribute != LEMMA:
-        value = ""
-    return int(vocab.morphology.add(value) if attribute == MORPH else vocab.strings.add(value))
 
 
 @Language.factory(
@@ -263,71 +225,10 @@ def load(model: str | Path, *, confidence: bool = False) -> Language:
 
 
 def to_doc(document: Document | Sentence, vocab: Vocab, text: str | None = None) -> Doc:
-    """The words of sentences as a `Doc`, with all that they have of heads, tags, features and lemmas.
-
-    With the text that they were cut from, its white space is kept.
-    """
-    sentences = [document] if isinstance(document, Sentence) else list(document)
-    words: list[str] = []
-    spaces: list[bool] = []
-    places: list[list[int]] = []
-    surfaces: dict[int, str] = {}
-
-    def add(gap: str) -> None:
-        """White space; beyond one blank behind a word, spaCy has a token of its own for it."""
-        if words and gap.startswith(" ") and not spaces[-1]:
-            spaces[-1], gap = True, gap[1:]
-        if gap:
-            words.append(gap)
-            spaces.append(False)
-
-    end = 0
-    for sentence in sentences:
-        own: list[int] = []
-        for token in sentence.tokens:
-            if text is not None:
-                add(text[end : token.start])
-                end = token.end
-            if token.last > token.first:
-                surfaces[len(words)] = token.form
-            for word in range(token.first, token.last + 1):
-                own.append(len(words))
-                words.append(sentence.forms[word - 1])
-                spaces.append(False)
-            if text is None and token.space_after:
-                spaces[-1] = True
-        places.append(own)
-    if text is not None:
-        add(text[end:])
-    starts = {own[0] for own in places}
-    doc = Doc(vocab, words=words, spaces=spaces, sent_starts=[i in starts for i in range(len(words))])
-    for place, surface in surfaces.items():
-        doc[place]._.mh4_surface = surface
-    if sentences and all((sentence.heads >= 0).all() for sentence in sentences):
-        _fill(doc, places, sentences)
-    return doc
+    """The same as `Document.to_spacy`."""
+    return document.to_spacy(vocab, text)
 
 
 def from_doc(doc: Doc) -> Document:
-    """The sentences of a `Doc`, with all that its tokens have; white space is kept in MISC."""
-    sentences = []
-    spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
-    for span in spans:
-        words = [token for token in span if not token.is_space]
-        if not words:
-            continue
-        place = {token.i: number for number, token in enumerate(words, start=1)}
-        ends = [token.i for token in words[1:]] + [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))]
-        gaps = [doc[token.i : end].text_with_ws[len(token.text) :] for token, end in zip(words, ends, strict=True)]
-        columns: dict[str, list[Any]] = {
-            "lemmas": [token.lemma_ or None for token in words],
-            "upos": [token.pos_ or None for token in words],
-            "xpos": [token.tag_ or None for token in words],
-            "feats": [str(token.morph) or None for token in words],
-            "misc": [None if gap == " " else NO_SPACE if not gap else f"SpacesAfter={escaped(gap)}" for gap in gaps],
-        }
-        if doc.has_annotation("DEP"):
-            columns["heads"] = [0 if token.head.i == token.i else place.get(token.head.i, 0) for token in words]
-            columns["relations"] = ["root" if token.dep_ == "ROOT" else token.dep_ or None for token in words]
-        sentences.append(Sentence([token.text for token in words], **columns))
-    return Document(sentences)
+    """The same as `Document.from_spacy`."""
+    return Document.from_spacy(doc)

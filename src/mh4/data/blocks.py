@@ -28,7 +28,7 @@ _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
 
 
 class Block(NamedTuple):
-    """The raw lines of one sentence, with their line ends."""
+    """The raw lines of one sentence, with their line ends; ``first_line`` is 0 unless they stand in a file."""
 
     lead: bytes
     lines: list[bytes]
@@ -185,7 +185,7 @@ def _read_lines(lines: list[str], first_line: int, source: str, number: int) -> 
     name = sentence_name(find_comment(lines, "sent_id"), number)
 
     def error(row: int, problem: str) -> DataError:
-        return located(source, first_line + row, name, problem)
+        return located(source, first_line + row if first_line else None, name, problem)
 
     _check_line_ends(lines, first_line, source, name)
     rows: list[int] = []

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import inf, isinf, isnan
+from typing import Any, Self
 
 import numpy as np
+
+_KEYS = {
+    "confidence": "words",
+    "head_confidence": "heads",
+    "margin": "margins",
+    "next_head": "runners_up",
+    "relation_share": "relations",
+}
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,11 +63,35 @@ class Confidence:
             return False
         pairs = zip(vars(self).values(), vars(other).values(), strict=True)
         return all(
-            np.array_equal(mine, theirs, equal_nan=True) if isinstance(mine, np.ndarray) else mine == theirs
+            np.array_equal(mine, theirs, equal_nan=True)
+            if isinstance(mine, np.ndarray) and isinstance(theirs, np.ndarray)
+            else mine is theirs or (isinstance(mine, float) and mine == theirs)
             for mine, theirs in pairs
         )
 
     __hash__ = None  # type: ignore[assignment]
+
+    def entries(self, word: int) -> dict[str, float | None]:
+        """What is known of a word (1 … n), for JSON: without `losses`, infinite values as None."""
+        found: dict[str, float | None] = {}
+        for key, name in _KEYS.items():
+            values = getattr(self, name)
+            value = np.nan if values is None else values[word - 1].item()
+            if not isnan(value) and (key != "next_head" or value >= 0):
+                found[key] = None if isinf(value) else value
+        return found
+
+    @classmethod
+    def of_entries(cls, words: Sequence[Mapping[str, Any]], tree: float | None = None) -> Self | None:
+        """The confidence whose `entries` the words have; None if they have none. TypeError, ValueError: not numbers."""
+        columns: dict[str, np.ndarray] = {}
+        for key, name in _KEYS.items():
+            unknown, kind = (-1, np.int32) if key == "next_head" else (np.nan, np.float64)
+            values = [inf if word.get(key, unknown) is None else word.get(key, unknown) for word in words]
+            if any(key in word for word in words) or name in ("margins", "runners_up", "relations"):
+                columns[name] = np.array(values, kind)
+        known = any(key in word for word in words for key in _KEYS)
+        return cls(**columns, tree=None if tree is None else float(tree)) if known else None
 
     def alternatives(self, word: int) -> list[tuple[int, float]]:
         """Other possible heads of a word (1 … n) and their costs in score, cheapest first.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Iterable, Sequence
 from html import escape
@@ -11,13 +10,14 @@ from typing import Any, overload
 
 from .blocks import text_blocks
 from .errors import counted
-from .guesses import DOCUMENT, Guided
+from .exchange import Exchanged, listed
+from .guesses import DOCUMENT
 from .sentence import Sentence
 
 DRAWN = 20  # sentences that a notebook shows
 
 
-class Document(Guided, Sequence[Sentence]):
+class Document(Exchanged, Sequence[Sentence]):
     """Sentences, in their order; documents are equal if their sentences are.
 
     Attributes
@@ -88,9 +88,19 @@ class Document(Guided, Sequence[Sentence]):
         """The sentences, for JSON; see `Sentence.to_dict`."""
         return [sentence.to_dict() for sentence in self]
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str = "dictionaries") -> Document:
+        """The document that `to_dict` was called for, or one of Stanza's; a `DataError` as in `Sentence.from_dict`."""
+        found = enumerate(listed(data, source), start=1)
+        return cls(Sentence.from_dict(one, source=source, number=number) for number, one in found)
+
+    @property
+    def _sentences(self) -> tuple[Sentence, ...]:
+        return self.sentences
+
+    @classmethod
+    def _of_dictionaries(cls, found: list[dict[str, Any]], source: str) -> Document:
+        return cls.from_dict(found, source=source)
 
     @classmethod
     def _advice(cls, name: str) -> str | None:

@@ -67,7 +67,7 @@ def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> O
     if isinstance(comments, str):
         raise TypeError(f"comments are lines, such as [{quote(comments)}], not one string")
     kept = [other for other in others if not other[1].startswith("#")]
-    return (*((0, _checked_comment(line) + _line_end(first_misc)) for line in comments), *kept)
+    return (*((0, checked_comment(line) + _line_end(first_misc)) for line in comments), *kept)
 
 
 def changed_comments(others: Others, change: Callable[[str], str | None]) -> Others:
@@ -78,7 +78,7 @@ def changed_comments(others: Others, change: Callable[[str], str | None]) -> Oth
             comment = line.removesuffix("\r")
             if (new := change(comment)) is None:
                 continue
-            line = _checked_comment(new) + line[len(comment) :]
+            line = checked_comment(new) + line[len(comment) :]
         lines.append((before, line))
     return tuple(lines)
 
@@ -92,7 +92,7 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
     while lines[place:] and lines[place][1].startswith("#") and not lines[place][0]:
         place += 1
     following = lines[place][1] if lines[place:] and not lines[place][0] else first_misc.partition("\n")[0]
-    lines.insert(place, (0, _checked_comment(f"{start}{value}") + "\r" * following.endswith("\r")))
+    lines.insert(place, (0, checked_comment(f"{start}{value}") + "\r" * following.endswith("\r")))
     return tuple(lines)
 
 
@@ -130,7 +130,8 @@ def _line_end(first_misc: str) -> str:
     return "\r" * first_misc.partition("\n")[0].endswith("\r")
 
 
-def _checked_comment(line: object) -> str:
+def checked_comment(line: object) -> str:
+    """A comment as it is; a TypeError or ValueError if it is none."""
     if not isinstance(line, str):
         raise TypeError(f"a comment is a string, not {quote(repr(line))}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):

@@ -79,7 +79,7 @@ SETTINGS = by_name(
         'decoder="mst"': "parser algorithm",
     }
 )
-_TABLE = "to_dataframe to_pandas to_df df to_csv to_tsv to_table table to_records to_list rows columns"
+_TABLE = "to_dataframe to_df df to_csv to_tsv to_table table to_records to_list rows columns"
 WORD = by_name(
     {
         "word.upos": "pos pos_ upos_ upostag",
@@ -122,7 +122,7 @@ SENTENCE = by_name(
         "sentence.draw().svg": "svg to_svg",
         "mh4.write_conllu(sentence, path)": "save write to_disk to_file export dump write_conllu",
         "sentence.replace(heads=[…])": "set set_head set_heads with_head with_heads update",
-        "pandas.DataFrame(word.to_dict() for word in sentence)": _TABLE,
+        "sentence.to_pandas()": _TABLE,
         "sentence.tokens": "iter_tokens token",
         "sentence[0], the first word, or sentence.words": "word get_word",
         "sentence.confidence, of parser(…, confidence=True)": "confidences probability probabilities prob certainty",
@@ -131,7 +131,6 @@ SENTENCE = by_name(
         "sentence.to_json()": "json",
         "parser(sentence)": "parse",
         "mh4.Sentence(words), or parser(text)": "from_text from_string from_str",
-        "mh4.Sentence(words, upos=[…], heads=[…])": "from_dict from_json",
         "mh4.Sentence.from_conllu(tokenlist.serialize())": "from_tokenlist from_conll",
     }
 )
@@ -143,14 +142,14 @@ DOCUMENT = by_name(
         "mh4.write_conllu(document, path)": "save write to_disk to_file export dump write_conllu",
         "mh4.Document(mh4.read_conllu(path))": "load read from_disk from_file",
         "parser(text)": "from_text from_string from_str parse",
-        "mh4.Document.from_conllu(text)": "from_json from_dict from_conll loads",
+        "mh4.Document.from_conllu(text)": "from_conll loads",
         "document.to_dict()": "as_dict dict model_dump",
         "document.to_json()": "json",
         "document.to_conllu()": "to_string conllu to_conll serialize",
         "document.to_conllu().encode()": "to_bytes",
         "print(sentence.draw()) for each sentence": "draw render display show plot",
         "mh4.Document([*document, sentence])": "append add extend",
-        "pandas.DataFrame(word.to_dict() for sentence in document for word in sentence)": _TABLE,
+        "document.to_pandas()": _TABLE,
     }
 )
 PARSER = by_name(

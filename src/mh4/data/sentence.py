@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import reprlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
@@ -19,7 +18,9 @@ from .confidence import Confidence
 from .drawing import Drawing, draw_svg, draw_text
 from .edits import changed_comments, replace_column, replace_heads, with_comment, with_comments, with_multiword_tokens
 from .errors import DataError, counted, located, quote
-from .guesses import SENTENCE, Guided
+from .exchange import Exchanged
+from .guesses import SENTENCE
+from .records import read_dictionary, records
 from .spaces import NO_SPACE, Spaced, spans_in_line, spans_in_text
 from .values import DEPREL, DEPS, FEATS, FORM, LEMMA, MISC, UPOS, XPOS, value_problem
 from .word import Token, Word
@@ -64,7 +65,7 @@ class _Column:
         return values
 
 
-class Sentence(Guided, Sequence[Word]):
+class Sentence(Exchanged, Sequence[Word]):
     """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
 
     A sentence is immutable: `replace` and `with_comment` return new ones, and `heads` is read-only. Sentences are equal
@@ -174,7 +175,7 @@ class Sentence(Guided, Sequence[Word]):
         newline = content.newline
         blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
         lead = block.lead.decode().replace("\ufeff", "")  # sentences may be written in any order
-        layout = Layout(source, block.first_line, number, newline, lead, blank, start)
+        layout = Layout(source, block.first_line or 1, number, newline, lead, blank, start)
         return cls._of(content.fields, content.heads, content.others, layout)
 
     @classmethod
@@ -439,18 +440,34 @@ class Sentence(Guided, Sequence[Word]):
         return parse_conllu(self.to_conllu())[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Words, tokens and score, ready for JSON; infinite scores are None."""
+        """Comments, tokens and score, ready for JSON; what is unknown is left out, and so are infinite scores.
+
+        ``tokens`` is what Stanza calls a sentence: a dictionary for each word, multiword token and empty node (the id
+        of the last two is a pair), as `Word.to_dict` describes it.
+        """
+        names = {"sent_id": self.sent_id, "text": self.text, "comments": list(self.comments)}
+        numbers = {"score": self.score, "tree_confidence": None if self.confidence is None else self.confidence.tree}
         return {
-            "sent_id": self.sent_id,
-            "text": self.text,
-            "words": [word.to_dict() for word in self],
-            "tokens": [token._asdict() for token in self.tokens],
-            "score": None if self.score is None or not isfinite(self.score) else float(self.score),
+            **{key: value for key, value in names.items() if value is not None},
+            "tokens": records(self),
+            **{key: float(value) for key, value in numbers.items() if value is not None and isfinite(value)},
         }
 
-    def to_json(self) -> str:
-        """`to_dict` as JSON."""
-        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str = "dictionary", number: int = 1) -> Sentence:
+        """The sentence that `to_dict` was called for, or one of Stanza's, which is a list of tokens.
+
+        DataError: It is no sentence; the message begins with ``source`` and ``number``.
+        """
+        try:
+            lines, starts, score, confidence = read_dictionary(data)
+        except (TypeError, ValueError) as error:
+            raise located(source, None, sentence_name(None, number), str(error)) from None
+        block = Block(b"", [f"{line}\n".encode() for line in lines], b"\n", 0)
+        sentence = cls.from_block(block, source, number)
+        if starts and starts != [token.start for token in sentence.tokens]:  # of the text that it was cut from
+            sentence = cls.from_block(block, source, number, starts[0])
+        return sentence.replace(score=score, confidence=confidence)
 
     def draw(self, width: int | None = None) -> Drawing:
         """Draw the tree as text, in notebooks as a picture; see `draw_text`. ValueError if the heads are not a tree."""

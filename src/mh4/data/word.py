@@ -10,6 +10,7 @@ import numpy as np
 
 from .entries import read_dependencies, read_entries
 from .guesses import WORD, Guided
+from .records import record
 
 
 class _Known:
@@ -146,13 +147,20 @@ class Word(Guided):
         raise TypeError(f"a word is not a mapping; write {self._advice(str(name)) or f'word.{name}'}")
 
     def to_dict(self) -> dict[str, Any]:
-        """All columns of the word, ready for JSON."""
-        names: tuple[str, ...] = ("id", "form", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")
-        names += ("start", "end")
-        if self.confidence is not None:
-            names += ("confidence", "head_confidence")
-        values = ((name, getattr(self, name)) for name in names)
-        return {name: dict(value) if isinstance(value, Mapping) else value for name, value in values}
+        """The columns, as written, by Stanza's keys (id, text, lemma, …, start_char, end_char), except unknown ones.
+
+        With a parser's confidence, also confidence, head_confidence, margin, next_head and relation_share; infinite
+        ones are None.
+        """
+        values = (getattr(self.sentence, name)[self.index] for name in _FIELDS)
+        found = record([str(self.id), *map(str, values)])
+        if self.head is None:
+            del found["head"]
+        else:
+            found["head"] = self.head
+        found |= {"start_char": self.start, "end_char": self.end}
+        known = self.sentence.confidence
+        return found if known is None else found | known.entries(self.id)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Word) and (self.id, self.sentence) == (other.id, other.sentence)
@@ -182,6 +190,7 @@ class Token(NamedTuple):
     end: int = 0
 
 
+_FIELDS = ("forms", "lemmas", "upos", "xpos", "feats", "heads", "relations", "deps", "misc")
 _COLUMNS = {name: name for name in ("upos", "xpos", "feats", "deps", "misc")}  # of a sentence, by the word's names
 _COLUMNS |= {"form": "forms", "text": "forms", "lemma": "lemmas", "head": "heads", "parent": "heads"}
 _COLUMNS |= {"deprel": "relations", "relation": "relations"}

@@ -31,7 +31,7 @@ def read_file(path: Path) -> bytes:
     for _ in range(_TRIES):
         known = _read_sums(path.parent).get(path.name)
         content = _read(path)
-        if known is None or _digest(content) in known:
+        if known is None or digest(content) in known:
             return content
     raise DataError(
         f"{path}: is damaged, or was changed: its checksum is not that of {SUMS} (get the model again; if the change "
@@ -42,7 +42,7 @@ def read_file(path: Path) -> bytes:
 def write_file(path: Path, content: bytes) -> None:
     """Write a file of a model folder atomically."""
     sums = _read_sums(path.parent)
-    new = _digest(content)
+    new = digest(content)
     _write_sums(path.parent, sums | {path.name: [*sums.get(path.name, []), new]})
     with atomic_output(path) as stream:
         stream.write(content)
@@ -65,7 +65,8 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
         _write_sums(folder, {name: known for name, known in sums.items() if name not in names})
 
 
-def _digest(content: bytes) -> str:
+def digest(content: bytes) -> str:
+    """The SHA-256 of a file."""
     return hashlib.sha256(content).hexdigest()
 
 

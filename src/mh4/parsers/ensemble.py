@@ -7,9 +7,10 @@ tree of the decoder's class with one root child, whatever the members propose.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
+from typing import Any
 
 import numpy as np
 import torch
@@ -90,6 +91,9 @@ class EnsembleParser(Parser, kind="ensemble"):
         self.fallback = Fallback(self.decoder, by_arcs=True)
         self.combine = combine
         self.annotates = frozenset().union(*(member.annotates for member in members))
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        return type(self), (self.members, self.decoder.name, self.combine, self.single_root)
 
     @property
     def longest(self) -> int:

@@ -22,7 +22,7 @@ from mh4.data.udpipe import UDPIPE_FILE, UDPipeSegmenter
 from mh4.models.checked import checked
 
 from .calibration import Calibration
-from .checksums import read_file, remove_files, write_file
+from .checksums import SUMS, digest, read_file, remove_files, write_file
 from .config import Config, as_dict, from_dict
 from .definition import C as NetworkConfigType
 from .definition import Definition
@@ -106,6 +106,11 @@ class ModelFolder:
     def has(self, name: str) -> bool:
         """Whether a file is there."""
         return (self / name).exists()
+
+    @cached_property
+    def checksum(self) -> str:
+        """One for all files of the model, by their checksums; empty for older models, which have none."""
+        return digest((self / SUMS).read_bytes()) if self.has(SUMS) else ""
 
     @cached_property
     def config(self) -> Config:

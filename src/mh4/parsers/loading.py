@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Callable
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 from mh4.data.errors import DataError
 from mh4.data.guesses import LOADING, guided
@@ -13,10 +16,19 @@ from .folder import ModelFolder
 from .runtime import Runtime, check_combination
 
 
+class Origin(NamedTuple):
+    """Which model a parser was loaded from, and how."""
+
+    folder: str
+    checksum: str
+    runtime: Runtime
+
+
 class Loaded:
     """Base of loadable classes; each is registered for a ``kind`` of configuration."""
 
     segmenter: Segmenter | None = None
+    _origin: Origin | None = None
 
     _kinds: ClassVar[dict[str, type[Any]]] = {}  # classes by the kind of their configuration
 
@@ -71,10 +83,23 @@ class Loaded:
 
     @classmethod
     def _load(cls, folder: ModelFolder, runtime: Runtime) -> Self:
+        checksum = folder.checksum
         own = cls._kinds[folder.config.kind]
         parser = (own if issubclass(own, cls) else cls).read_folder(folder, runtime)
         parser.segmenter = folder.segmenter
+        parser._origin = Origin(str(folder.path.resolve()), checksum, runtime)
         return parser
+
+    def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Pickle the path of the folder, which the other process must see; it loads a model once, for all pickles.
+
+        TypeError: The parser was not loaded from a folder.
+        """
+        if self._origin is None:
+            raise TypeError(
+                f"{self!r} has no folder, by which a parser is pickled; write parser.save(folder), then load it"
+            )
+        return _reopened, (type(self), self._origin)
 
     @classmethod
     def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
@@ -82,3 +107,19 @@ class Loaded:
         raise DataError(
             f"{folder.path}: holds a {folder.config.kind} parser, which {cls.__name__} does not read; write mh4.load(…)"
         )
+
+
+_reopening = threading.Lock()  # a process loads a model once, even if several of its threads get it at a time
+
+
+def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
+    with _reopening:
+        return _reopened_once(kind, origin)
+
+
+@lru_cache(maxsize=2)
+def _reopened_once(kind: type[Loaded], origin: Origin) -> Loaded:
+    folder = ModelFolder(origin.folder)
+    if folder.checksum != origin.checksum:
+        raise DataError(f"{folder}: holds another model, or none, than the parser that another process sent")
+    return kind._load(folder, origin.runtime)

@@ -184,32 +184,11 @@ def test_objects_of_the_conllu_library(sentence):
     assert sentence.to_tokenlist() == conllu.parse(EXAMPLE)[0]
 
 
-def test_json(sentence):
-    data = json.loads(sentence.replace(heads=sentence.heads, score=2.5).to_json())
-    assert (data["sent_id"], data["text"], data["score"]) == ("dev-s1", "Don't go  away.", 2.5)
-    assert data["words"][0] == {
-        "id": 1,
-        "form": "Do",
-        "lemma": "do",
-        "upos": "AUX",
-        "xpos": "VB",
-        "head": 3,
-        "deprel": "aux",
-        "misc": {},
-        "feats": {"Mood": "Imp", "VerbForm": "Fin"},
-        "deps": [["aux", 3]],
-        "start": 0,
-        "end": 5,
-    }
-    token = {"first": 1, "last": 2, "form": "Don't", "space_after": True, "misc": "Typo=Yes", "start": 0, "end": 5}
-    assert data["tokens"][0] == token
-
-
 @pytest.mark.parametrize("score", [np.nan, np.inf, -np.inf])
 def test_json_has_no_infinite_numbers(sentence, score):
     scored = sentence.replace(heads=sentence.heads, score=score)
-    assert json.loads(scored.to_json(), parse_constant=pytest.fail)["score"] is None
-    assert json.loads(Document([scored]).to_json(), parse_constant=pytest.fail)[0]["score"] is None
+    assert "score" not in json.loads(scored.to_json(), parse_constant=pytest.fail)
+    assert "score" not in json.loads(Document([scored]).to_json(), parse_constant=pytest.fail)[0]
     assert json.loads(sentence.replace(score=np.float32(0.5)).to_json())["score"] == 0.5
 
 

@@ -56,4 +56,4 @@ def test_parsed_files_may_be_json(small_model, tmp_path, capsysbinary):
     assert [json.loads(line) for line in lines] == expected
     parser.parse_file(given, "json")
     assert [json.loads(line) for line in capsysbinary.readouterr().out.splitlines()] == expected
-    assert expected[0]["words"][1]["start"] == 2
+    assert expected[0]["tokens"][1]["start_char"] == 2

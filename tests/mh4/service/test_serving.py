@@ -214,7 +214,7 @@ def test_confidence_several_trees_and_given_heads(client, parser):
     sentence = Document.from_conllu(LINES)[0]
     sure = Document.from_conllu(client.process(LINES, parser="", confidence="1").result)[0]
     assert "Confidence" in sure[0].misc
-    (word, *_), *_ = (one["words"] for one in client.process(LINES, parser="", confidence="", output="json").result)
+    (word, *_), *_ = (one["tokens"] for one in client.process(LINES, parser="", confidence="", output="json").result)
     assert word["confidence"] == pytest.approx(parser(sentence, confidence=True)[0].confidence, abs=1e-3)
     several = Document.from_conllu(client.process(LINES, parser="", k_best="3").result)
     expected = parser.k_best(sentence, 3)

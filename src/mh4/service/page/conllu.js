@@ -1,40 +1,43 @@
 // Sentences as the server gives them (output=json), and their lines in the CoNLL-U format.
 
-function column(entries) {
-  const written = Object.entries(entries ?? {}).map(([name, value]) => (value === null ? name : `${name}=${value}`));
-  return written.join("|") || "_";
+/** A sentence of the server's JSON: its words, and its multiword tokens by their first words, apart. */
+export function asSentence({ sent_id, text, tokens }) {
+  const words = tokens.filter((token) => !Array.isArray(token.id));
+  const several = new Map(
+    tokens.filter((token, i) => Array.isArray(token.id) && tokens[i + 1]?.id === token.id[0]).map((token) => [token.id[0], token]),
+  );
+  return { sent_id, text, words, several };
 }
 
 const OF_PARSER = ["Confidence", "HeadConfidence", "Margin", "NextHead"];
 
 /** MISC without what the parser said of itself. */
-function ownMisc(word) {
-  return column(Object.fromEntries(Object.entries(word.misc).filter(([name]) => !OF_PARSER.includes(name))));
+function ownMisc({ misc = "_" }) {
+  return misc.split("|").filter((entry) => !OF_PARSER.includes(entry.split("=")[0])).join("|") || "_";
 }
 
 /**
  * A sentence in the CoNLL-U format.
  *
- * @param {object} sentence as in the server's JSON
+ * @param {object} sentence of `asSentence`
  * @param {Map<number, number>} [heads] if given, only these heads are written, without relations
  */
 export function toConllu(sentence, heads) {
   const lines = [];
-  if (sentence.sent_id !== null) lines.push(`# sent_id = ${sentence.sent_id}`);
+  if (sentence.sent_id !== undefined) lines.push(`# sent_id = ${sentence.sent_id}`);
   lines.push(`# text = ${sentence.text}`);
-  const several = new Map(sentence.tokens.filter((token) => token.last > token.first).map((token) => [token.first, token]));
   for (const word of sentence.words) {
-    const token = several.get(word.id);
-    if (token) lines.push([`${token.first}-${token.last}`, token.form, ...Array(7).fill("_"), token.misc].join("\t"));
+    const token = sentence.several.get(word.id);
+    if (token) lines.push([token.id.join("-"), token.text, ...Array(7).fill("_"), token.misc ?? "_"].join("\t"));
     const head = heads ? (heads.get(word.id) ?? "_") : (word.head ?? "_");
     lines.push(
       [
         word.id,
-        word.form,
+        word.text,
         word.lemma ?? "_",
         word.upos ?? "_",
         word.xpos ?? "_",
-        column(word.feats),
+        word.feats ?? "_",
         head,
         heads ? "_" : (word.deprel ?? "_"),
         "_",
@@ -43,11 +46,6 @@ export function toConllu(sentence, heads) {
     );
   }
   return lines.join("\n") + "\n\n";
-}
-
-/** The next best head of a word, and what it costs; null if the parser did not say. */
-export function runnerUp(word) {
-  return word.misc.NextHead === undefined ? null : { head: Number(word.misc.NextHead), margin: Number(word.misc.Margin) };
 }
 
 /** Whether a text is written from right to left, by its first letter. */

@@ -1,6 +1,6 @@
 // The page: text in, trees out; a head that the user chooses is kept, and the best tree around it is found.
 
-import { toConllu } from "./conllu.js";
+import { asSentence, toConllu } from "./conllu.js";
 import "./sentence-tree.js";
 
 const byId = (id) => document.getElementById(id);
@@ -22,7 +22,8 @@ async function process(parameters) {
   const body = new URLSearchParams({ model: model.value, ...parameters });
   const answer = await fetch("process", { method: "POST", body, signal: waiting.signal });
   if (!answer.ok) throw new Error((await answer.text()).trim());
-  return (await answer.json()).result;
+  const { result } = await answer.json();
+  return parameters.output === "json" ? result.map(asSentence) : result;
 }
 
 /** Run what a user has asked for; what goes wrong is told beside the buttons. */

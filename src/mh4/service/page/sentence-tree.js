@@ -1,9 +1,9 @@
 // <sentence-tree>: draws the tree of a sentence and lets the user choose heads. It knows nothing of the page around it.
 //
-// Properties: `sentence` (as in the server's JSON), `kept` (Map of word to head: chosen by the user), `changed` (Set of
+// Properties: `sentence` (of `asSentence`), `kept` (Map of word to head: chosen by the user), `changed` (Set of
 // words whose arcs are new). Event "headchange" with detail {word, head}; head is null when a kept head is let go.
 
-import { isRightToLeft, runnerUp } from "./conllu.js";
+import { isRightToLeft } from "./conllu.js";
 import { layOut, pathBelow } from "./layout.js";
 
 const SVG = "http://www.w3.org/2000/svg";
@@ -112,13 +112,13 @@ export class SentenceTree extends HTMLElement {
     const { words } = this.#sentence;
     const rightToLeft = isRightToLeft(this.#sentence.text);
     const arcs = words
-      .filter((word) => word.head !== null)
+      .filter((word) => word.head !== undefined)
       .map((word) => ({ head: word.head, dependent: word.id, label: word.deprel ?? "" }));
-    const sizes = words.map((word) => Math.max(widthOf(word.form, WORD), widthOf(word.upos ?? "", SMALL)) + 10);
+    const sizes = words.map((word) => Math.max(widthOf(word.text, WORD), widthOf(word.upos ?? "", SMALL)) + 10);
     const labelWidth = (label) => widthOf(label, SMALL);
     this.#layout = layOut([0, ...sizes], arcs, labelWidth, rightToLeft);
     const { width, baseline, centres } = this.#layout;
-    const tagged = words.some((word) => word.upos !== null);
+    const tagged = words.some((word) => word.upos !== undefined);
     const doubtful = words.some((word) => (word.head_confidence ?? 1) < SURE);
     const below = baseline + 30 + (tagged ? 16 : 0);
     const height = below + (doubtful ? 50 : 32);
@@ -160,7 +160,7 @@ export class SentenceTree extends HTMLElement {
     group.dataset.word = word.id;
     group.setAttribute("aria-label", this.#spoken(word));
     group.append(element("rect", { x: x - width / 2, y: baseline + 2, width, height: tagged ? 44 : 28 }));
-    const form = element("text", { class: "form", x, y: baseline + 22 }, word.form);
+    const form = element("text", { class: "form", x, y: baseline + 22 }, word.text);
     if (rightToLeft) form.setAttribute("direction", "rtl");
     group.append(form);
     if (word.upos) group.append(element("text", { x, y: baseline + 39 }, word.upos));
@@ -172,17 +172,17 @@ export class SentenceTree extends HTMLElement {
   }
 
   get #below() {
-    const tagged = this.#sentence.words.some((word) => word.upos !== null);
+    const tagged = this.#sentence.words.some((word) => word.upos !== undefined);
     return this.#layout.baseline + 30 + (tagged ? 16 : 0);
   }
 
   #name(id) {
-    return id === 0 ? "the root" : this.#sentence.words[id - 1].form;
+    return id === 0 ? "the root" : this.#sentence.words[id - 1].text;
   }
 
   #spoken(word) {
-    const head = word.head === null ? "no head" : `${word.deprel ?? "dependent"} of ${this.#name(word.head)}`;
-    return `${word.form}, ${head}${this.#kept.has(word.id) ? ", kept" : ""}`;
+    const head = word.head === undefined ? "no head" : `${word.deprel ?? "dependent"} of ${this.#name(word.head)}`;
+    return `${word.text}, ${head}${this.#kept.has(word.id) ? ", kept" : ""}`;
   }
 
   /** The line below the tree: what is known of a word. */
@@ -194,15 +194,14 @@ export class SentenceTree extends HTMLElement {
     }
     const word = this.#sentence.words[id - 1];
     const form = document.createElement("b");
-    form.textContent = word.form;
-    const feats = Object.entries(word.feats).map(([name, value]) => (value === null ? name : `${name}=${value}`));
-    const parts = [word.lemma, word.upos, word.xpos, feats.join(" ")].filter(Boolean);
-    if (word.head !== null) parts.push(this.#spoken(word).slice(word.form.length + 2));
+    form.textContent = word.text;
+    const parts = [word.lemma, word.upos, word.xpos, word.feats?.replaceAll("|", " ")].filter(Boolean);
+    if (word.head !== undefined) parts.push(this.#spoken(word).slice(word.text.length + 2));
     if (word.head_confidence !== undefined) parts.push(`${Math.round(100 * word.head_confidence)}% certain`);
-    const next = runnerUp(word);
-    if (next) {
-      parts.push(`next best: ${this.#name(next.head)}`);
-      const start = next.head === 0 ? null : this.#layout.centres[next.head];
+    const next = word.next_head;
+    if (next !== undefined) {
+      parts.push(`next best: ${this.#name(next)}`);
+      const start = next === 0 ? null : this.#layout.centres[next];
       const path = pathBelow(start, this.#layout.centres[id], this.#below + 18);
       this.#svg.append(element("path", { class: "other", d: path }));
     }

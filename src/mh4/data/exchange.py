@@ -1,0 +1,106 @@
+"""What sentences and documents have in common: JSON, pandas and spaCy, by way of `to_dict` and `from_dict`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self
+
+from .errors import DataError, counted, quote, require
+from .frames import read_frame, to_frame
+from .guesses import Guided
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+    from spacy.tokens import Doc
+    from spacy.vocab import Vocab
+
+
+class Exchanged(Guided):
+    """A sentence or a document, in the forms of other libraries and back."""
+
+    def to_dict(self) -> Any:
+        """The same in Python's own types."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_dict(cls, data: Any, *, source: str = "") -> Self:
+        """What `to_dict` was called for."""
+        raise NotImplementedError
+
+    @property
+    def _sentences(self) -> Sequence[Any]:
+        return (self,)
+
+    @classmethod
+    def _of_dictionaries(cls, found: list[dict[str, Any]], source: str) -> Self:
+        if len(found) != 1:
+            raise DataError(f"{source}: holds {counted(len(found), 'sentence')}, not one (for several, see Document)")
+        return cls.from_dict(found[0], source=source)
+
+    def to_json(self) -> str:
+        """`to_dict` as JSON."""
+        return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+    @classmethod
+    def from_json(cls, text: str | bytes, *, source: str = "JSON") -> Self:
+        """What `to_json` was called for; see `from_dict`. DataError: It is no valid JSON, or no sentence."""
+        try:
+            data = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise DataError(f"{source}: not valid JSON: {error}") from None
+        return cls.from_dict(data, source=source)
+
+    def to_pandas(self) -> DataFrame:
+        """A data frame with a row for each word (extra ``mh4[pandas]``); unknown values are missing.
+
+        The columns are ``sentence`` (from 1), ``sent_id``, those of `Word.to_dict` and ``token``, the form that the
+        text has: that of a multiword token, or the word's own. ``other_lines`` keeps comments, multiword tokens and
+        empty nodes, as in CoNLL-U, in the row of the first word. Scores and confidences have columns if they are known.
+        ValueError: pandas is not installed.
+        """
+        return to_frame(self._sentences)
+
+    @classmethod
+    def from_pandas(cls, frame: DataFrame, *, source: str = "data frame") -> Self:
+        """What `to_pandas` was called for; columns may be missing, except ``text``, and others are ignored.
+
+        A sentence begins where ``sentence`` changes or ``id`` is 1.
+
+        Raises
+        ------
+        DataError
+            A value, or a sentence, is not valid; see `from_dict`.
+        TypeError, ValueError
+            It is no data frame; pandas is not installed.
+        """
+        return cls._of_dictionaries(read_frame(frame, source), source)
+
+    def to_spacy(self, vocab: Vocab | None = None, text: str | None = None) -> Doc:
+        """A `Doc` of spaCy (extra ``mh4[spacy]``) with heads, tags, features and lemmas; see `mh4.spacy`.
+
+        With the text that was parsed, all of its white space is kept. Without ``vocab``, the Doc has its own.
+        ValueError: spaCy is not installed.
+        """
+        require("spacy", "spacy")
+        from .spacy_docs import to_doc
+
+        return to_doc(self._sentences, vocab, text)
+
+    @classmethod
+    def from_spacy(cls, doc: Doc) -> Self:
+        """The words of a `Doc`, with all that its tokens have; white space is kept in MISC.
+
+        TypeError, ValueError: It is no Doc; spaCy is not installed. DataError: A value cannot stand in its column.
+        """
+        require("spacy", "spacy")
+        from .spacy_docs import from_doc
+
+        return cls._of_dictionaries(from_doc(doc), "Doc")
+
+
+def listed(data: Any, source: str) -> Iterable[Any]:
+    """The sentences of a document's data; a `DataError` if it cannot have any."""
+    if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
+        raise DataError(f"{source}: a document is a list of sentences, not {quote(repr(data))}")
+    return data

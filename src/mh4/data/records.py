@@ -1,0 +1,124 @@
+"""Sentences as dictionaries for JSON, with the keys of Stanza's `to_dict`, and back."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from typing import Any, NamedTuple
+
+from .confidence import Confidence
+from .edits import checked_comment
+from .entries import written
+from .errors import quote
+from .values import COLUMNS, FORM, HEAD, ID, value_problem
+
+KEYS = ("id", "text", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")  # as in `COLUMNS`
+_WORD, _EMPTY_NODE, _MULTIWORD = range(3)  # in this order between two words
+
+
+def record(fields: Sequence[str]) -> dict[str, Any]:
+    """The columns of a line by their keys, except unknown ones; the ID of a multiword token or an empty node is a pair.
+
+    HEAD stays text.
+    """
+    known = zip(KEYS, fields, strict=True)
+    found: dict[str, Any] = {key: value for key, value in known if value != "_" or key == "text"}
+    found["id"] = int(fields[ID]) if fields[ID].isdecimal() else tuple(map(int, re.split("[-.]", fields[ID])))
+    return found
+
+
+def records(sentence: Any) -> list[dict[str, Any]]:
+    """The words, multiword tokens and empty nodes of a `Sentence`, in the order of their lines."""
+    found = []
+    for line in sentence.lines:
+        fields = line.removesuffix("\r").split("\t")
+        first, several, _ = fields[ID].partition("-")
+        if fields[ID].isdecimal():
+            found.append(sentence[int(first) - 1].to_dict())
+        elif not line.startswith("#"):
+            word = sentence[int(first) - 1] if several else None
+            found.append(record(fields) | ({"start_char": word.start, "end_char": word.end} if word else {}))
+    return found
+
+
+class Read(NamedTuple):
+    """What a dictionary says: lines of CoNLL-U, offsets of the tokens, and what lines do not hold."""
+
+    lines: list[str]
+    starts: list[int]
+    score: float | None
+    confidence: Confidence | None
+
+
+def read_dictionary(data: Any) -> Read:
+    """Read what `Sentence.to_dict` returns, or the list of tokens that a sentence is in Stanza.
+
+    Values are checked, so that lines and columns are those that were meant. Keys without a meaning are ignored.
+
+    Raises
+    ------
+    TypeError, ValueError
+        Something has the wrong type, a token has no text, or a value cannot stand in its column.
+    """
+    if not isinstance(data, Mapping):
+        data = {"tokens": data}
+    tokens, comments = data.get("tokens"), data.get("comments")
+    if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
+        raise TypeError(f"tokens are a list of dictionaries, not {quote(repr(tokens))}")
+    if comments is None:
+        comments = [f"# {key} = {data[key]}" for key in ("sent_id", "text") if data.get(key) is not None]
+    if isinstance(comments, str) or not isinstance(comments, Iterable):
+        raise TypeError(f"comments are a list of lines, not {quote(repr(comments))}")
+    rows: list[tuple[int, int, str]] = []
+    words: list[Mapping[str, Any]] = []
+    starts: list[int] = []  # of the tokens of the text
+    end = 0  # last word of the last multiword token
+    for number, token in enumerate(tokens, start=1):
+        if not isinstance(token, Mapping):
+            raise TypeError(f"token {number} is {quote(repr(token))}, not a dictionary")
+        if "tokens" in token:
+            raise TypeError("these are several sentences; see Document.from_dict")
+        if token.get("text") is None:
+            raise ValueError(f"token {number} has no text")
+        place, kind, name = _place(token.get("id"), number, len(words))
+        rows.append((place, kind, "\t".join((name, *_values(token, number)))))
+        if kind == _WORD:
+            words.append(token)
+        elif kind == _MULTIWORD:
+            end = token["id"][1]
+        if token.get("start_char") is not None and (kind == _MULTIWORD or (kind == _WORD and place > end)):
+            starts.append(index(token["start_char"]))
+    if not words:
+        raise ValueError("holds no words")
+    lines = [*map(checked_comment, comments), *(line for _, _, line in sorted(rows, key=lambda row: row[:2]))]
+    score = data.get("score")
+    confidence = Confidence.of_entries(words, data.get("tree_confidence"))
+    return Read(lines, starts, None if score is None else float(score), confidence)
+
+
+def _place(given: Any, number: int, words: int) -> tuple[int, int, str]:
+    """Number of words up to a token (itself, if it is one), its kind and its ID, after so many words."""
+    try:
+        ids = [words + 1] if given is None else [*map(index, given if isinstance(given, Sequence) else [given])]
+    except TypeError:
+        ids = []
+    match ids:
+        case [word]:
+            return words + 1, _WORD, str(word)
+        case [first, last] if first > words:
+            return first - 1, _MULTIWORD, f"{first}-{last}"
+        case [before, empty]:
+            return before, _EMPTY_NODE, f"{before}.{empty}"
+    raise TypeError(f"the id of token {number} is a number or two, not {quote(repr(given))}")
+
+
+def _values(token: Mapping[str, Any], number: int) -> Iterable[str]:
+    for column, key in enumerate(KEYS[FORM:], start=FORM):
+        value = token.get(key)
+        if column == HEAD and not isinstance(value, str | bool | None):
+            value = str(value)
+        text = written(value, column)
+        if problem := value_problem(text, column):
+            raise ValueError(f"{COLUMNS[column]} {quote(text)} of token {number} {problem}")
+        yield text

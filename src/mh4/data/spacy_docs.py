@@ -1,0 +1,128 @@
+"""Documents of spaCy, made of sentences and read as dictionaries. Needs the extra ``mh4[spacy]``."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, TAG
+from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
+from spacy.tokens import Doc, Token
+from spacy.vocab import Vocab
+
+from .errors import quote
+from .spaces import NO_SPACE, escaped
+
+_SPACE_RELATION = "dep"  # what spaCy's own parsers give to white space
+_UNKNOWN = "_"
+
+for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface"):
+    Token.set_extension(_name, default=None, force=True)
+
+
+def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) -> None:
+    """Write trees, and the columns that any sentence has, to the tokens at these places."""
+    heads = np.arange(len(doc))
+    relations = [_SPACE_RELATION] * len(doc)
+    known: dict[int, list[int]] = {}
+    words = [(i, word) for own, one in zip(places, sentences, strict=True) for i, word in zip(own, one, strict=True)]
+    for own, sentence in zip(places, sentences, strict=True):
+        for i, word in zip(own, sentence, strict=True):
+            heads[i] = own[word.head - 1] if word.head else i
+            relations[i] = "ROOT" if word.head == 0 else word.deprel or ""
+            doc[i]._.mh4_confidence, doc[i]._.mh4_head_confidence = word.confidence, word.head_confidence
+    for attribute, name in ((LEMMA, "lemmas"), (TAG, "xpos"), (MORPH, "feats"), (POS, "upos")):
+        if any(value != _UNKNOWN for sentence in sentences for value in getattr(sentence, name)):
+            known[attribute] = doc.to_array([attribute]).tolist()
+            for i, word in words:
+                known[attribute][i] = _attribute(attribute, getattr(word.sentence, name)[word.index], doc.vocab)
+    for token in doc:
+        if token.is_space:
+            heads[token.i] = token.i - 1 if token.i else places[0][0]
+    known[DEP] = [doc.vocab.strings.add(relation) for relation in relations]
+    known[HEAD] = (heads - np.arange(len(doc))).tolist()
+    values = np.array([[value % 2**64 for value in own] for own in known.values()], np.uint64)
+    doc.from_array(list(known), np.ascontiguousarray(values.T))
+
+
+def _attribute(attribute: int, value: str, vocab: Vocab) -> int:
+    if attribute == POS:
+        return int(PARTS_OF_SPEECH.get(value, PARTS_OF_SPEECH["X" if value != _UNKNOWN else ""]))
+    if value == _UNKNOWN and attribute != LEMMA:
+        value = ""
+    return int(vocab.morphology.add(value) if attribute == MORPH else vocab.strings.add(value))
+
+
+def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> Doc:
+    """See `Document.to_spacy`."""
+    vocab = Vocab() if vocab is None else vocab
+    words: list[str] = []
+    spaces: list[bool] = []
+    places: list[list[int]] = []
+    surfaces: dict[int, str] = {}
+
+    def add(gap: str) -> None:
+        """White space; beyond one blank behind a word, spaCy has a token of its own for it."""
+        if words and gap.startswith(" ") and not spaces[-1]:
+            spaces[-1], gap = True, gap[1:]
+        if gap:
+            words.append(gap)
+            spaces.append(False)
+
+    end = 0
+    for sentence in sentences:
+        own: list[int] = []
+        for token in sentence.tokens:
+            if text is not None:
+                add(text[end : token.start])
+                end = token.end
+            if token.last > token.first:
+                surfaces[len(words)] = token.form
+            for word in range(token.first, token.last + 1):
+                own.append(len(words))
+                words.append(sentence.forms[word - 1])
+                spaces.append(False)
+            if text is None and token.space_after:
+                spaces[-1] = True
+        places.append(own)
+    if text is not None:
+        add(text[end:])
+    starts = {own[0] for own in places}
+    doc = Doc(vocab, words=words, spaces=spaces, sent_starts=[i in starts for i in range(len(words))])
+    for place, surface in surfaces.items():
+        doc[place]._.mh4_surface = surface
+    if sentences and all((sentence.heads >= 0).all() for sentence in sentences):
+        fill(doc, places, sentences)
+    return doc
+
+
+def from_doc(doc: Doc) -> list[dict[str, Any]]:
+    """The sentences of a `Doc` as dictionaries; see `Document.from_spacy`."""
+    if not isinstance(doc, Doc):
+        raise TypeError(f"a Doc of spaCy is needed, not {quote(repr(doc))}")
+    sentences = []
+    spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
+    for span in spans:
+        words = [token for token in span if not token.is_space]
+        place = {token.i: number for number, token in enumerate(words, start=1)}
+        following = next((t.i for t in doc[span.end :] if not t.is_space), len(doc))
+        tokens: list[dict[str, Any]] = []
+        for token, end in zip(words, [*(token.i for token in words[1:]), following], strict=True):
+            gap = doc[token.i : end].text_with_ws[len(token.text) :]
+            columns = {
+                "text": token.text,
+                "lemma": token.lemma_,
+                "upos": token.pos_,
+                "xpos": token.tag_,
+                "feats": str(token.morph),
+                "misc": "" if gap == " " else f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE,
+            }
+            if doc.has_annotation("DEP"):
+                columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
+            tokens.append({key: value for key, value in columns.items() if value})
+            if doc.has_annotation("DEP"):
+                tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
+        if tokens:
+            sentences.append({"tokens": tokens})
+    return sentences
