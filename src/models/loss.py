@@ -28,12 +28,15 @@ class PartDifference(NamedTuple):
     weights : float32 (P,), times predicted minus times gold
     cost : float
         Wrong heads in all predictions together, among those that are known.
+    changed : int64 (4, A)
+        Words whose head differs: sentence, predicted head, gold head, word.
     """
 
     sentences: np.ndarray
     parts: np.ndarray
     weights: np.ndarray
     cost: float
+    changed: np.ndarray
 
     @classmethod
     def joined(cls, batches: Sequence[tuple[PartDifference, int]]) -> PartDifference:
@@ -43,10 +46,14 @@ class PartDifference(NamedTuple):
         differences, counts = zip(*batches, strict=True)
         firsts = np.cumsum([0, *counts[:-1]])
         sentences = np.concatenate([own.sentences + first for own, first in zip(differences, firsts, strict=True)])
+        changed = [
+            own.changed + np.array([[first], [0], [0], [0]]) for own, first in zip(differences, firsts, strict=True)
+        ]
         parts = np.concatenate([own.parts for own in differences])
         order = np.argsort(parts[:, 0], kind="stable")
         weights = np.concatenate([own.weights for own in differences])
-        return cls(sentences[order], parts[order], weights[order], sum(own.cost for own in differences))
+        cost = sum(own.cost for own in differences)
+        return cls(sentences[order], parts[order], weights[order], cost, np.concatenate(changed, 1))
 
 
 @njit(cache=True, nogil=True)
@@ -118,7 +125,11 @@ def _cancel(ends, predicted, predicted_counts, gold, gold_counts, counts, senten
 
 
 def find_violations(
-    decoder: Decoder, scores: np.ndarray, gold_heads: Sequence[np.ndarray], threads: int | None = None
+    decoder: Decoder,
+    scores: np.ndarray,
+    gold_heads: Sequence[np.ndarray],
+    threads: int | None = None,
+    bonus: np.ndarray | None = None,
 ) -> PartDifference:
     """The best derivation, augmented by the cost, minus the best one of the gold tree (Taskar et al. 2005).
 
@@ -126,16 +137,18 @@ def find_violations(
     ----------
     scores : float32 (B, C, N, N)
     gold_heads : B arrays int (n + 1,), trees of the decoder's class, or parts of such trees
+    bonus : float32 (B, N, N), optional
+        Added to the score of every arc; it is in no part.
     """
     size = scores.shape[-1]
     gold = TreeBatch.of(gold_heads)
     known, lengths = gold.heads, gold.lengths
     cost, unknown = cost_bonus(gold, size)
     if unknown:
-        gold = decoder.decode_together(scores, lengths, given_heads_bonus(gold_heads, size), threads)
+        gold = decoder.decode_together(scores, lengths, _plus(given_heads_bonus(gold_heads, size), bonus), threads)
     else:
         decoder.derive_together(scores, gold)
-    predicted = decoder.decode_together(scores, lengths, cost, threads)
+    predicted = decoder.decode_together(scores, lengths, _plus(cost, bonus), threads)
 
     room = sum(predicted.counts.tolist()) + sum(gold.counts.tolist())
     sentences, parts = np.empty(room, np.int64), np.empty((room, 3), np.int64)
@@ -144,7 +157,15 @@ def find_violations(
     bags = (predicted.parts, predicted.counts, gold.parts, gold.counts)
     count = _cancel(gold.ends, *bags, counts, sentences, parts, weights)
     wrong = np.count_nonzero((predicted.heads != known) & (known >= 0))
-    return PartDifference(sentences[:count], parts[:count], weights[:count], float(wrong))
+    places = np.flatnonzero(predicted.heads != gold.heads)
+    owners = np.searchsorted(gold.ends, places, side="right")
+    words = places - np.concatenate([[0], gold.ends])[owners]
+    changed = np.stack([owners, predicted.heads[places], gold.heads[places], words])
+    return PartDifference(sentences[:count], parts[:count], weights[:count], float(wrong), changed)
+
+
+def _plus(values: np.ndarray, bonus: np.ndarray | None) -> np.ndarray:
+    return values if bonus is None else values + bonus
 
 
 def log_loss(
@@ -153,7 +174,8 @@ def log_loss(
     gold_heads: Sequence[np.ndarray],
     cost_augmented: bool,
     threads: int | None = None,
-) -> tuple[float, np.ndarray]:
+    bonus: np.ndarray | None = None,
+) -> tuple[float, np.ndarray, np.ndarray]:
     """Minus the log-probability of the gold trees, over all their derivations, and its gradient.
 
     Parameters
@@ -163,6 +185,8 @@ def log_loss(
     cost_augmented : bool
         Add the number of wrong heads to the score of every tree: the softmax-margin of Gimpel and Smith (2010); without
         it this is the loss of a conditional random field.
+    bonus : float32 (B, N, N), optional
+        Added to the score of every arc.
 
     Returns
     -------
@@ -171,17 +195,21 @@ def log_loss(
     gradient : float32 (B, C, N, N)
         Its derivative with respect to each score: how often all trees have a part, on average, minus how often the gold
         trees have it.
+    arcs : float32 (B, N, N)
+        The same of every arc, the derivative with respect to the bonus.
     """
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]
-    cost = cost_bonus(TreeBatch.of(gold_heads), size)[0] if cost_augmented else None
-    everything = decoder.part_marginals_batch(scores, lengths, cost, threads=threads)
-    gold = decoder.part_marginals_batch(scores, lengths, given_heads_bonus(gold_heads, size), threads=threads)
-    loss, gradient = 0.0, np.zeros_like(scores)
-    for all_trees, gold_trees, matrices, n in zip(everything, gold, gradient, lengths, strict=True):
+    augmented = _plus(cost_bonus(TreeBatch.of(gold_heads), size)[0], bonus) if cost_augmented else bonus
+    everything = decoder.part_marginals_batch(scores, lengths, augmented, threads=threads)
+    given = _plus(given_heads_bonus(gold_heads, size), bonus)
+    gold = decoder.part_marginals_batch(scores, lengths, given, threads=threads)
+    loss, gradient, arcs = 0.0, np.zeros_like(scores), np.zeros_like(scores[:, 0])
+    for all_trees, gold_trees, matrices, matrix, n in zip(everything, gold, gradient, arcs, lengths, strict=True):
         loss += all_trees.log_partition - gold_trees.log_partition
         matrices[:, : n + 2, : n + 2] = all_trees.parts - gold_trees.parts
-    return loss, gradient
+        matrix[: n + 2, : n + 2] = all_trees.arcs - gold_trees.arcs
+    return loss, gradient, arcs
 
 
 def multiclass_hinge(scores: Tensor, gold: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from .annotator import Annotator, Classes
 from .dropout import Dropout
@@ -19,6 +20,7 @@ from .scorer import ChannelScorer
 from .transition_scorer import BiaffineTransitionScorer, TransitionScorer
 
 _ENCODER = "encoder."
+_TOGETHER = {"cpu": 2**18, "cuda": 2**26}  # numbers in hidden layers of arcs at once; a CPU keeps them in its cache
 
 S = TypeVar("S", bound=ChannelScorer | TransitionScorer | BiaffineTransitionScorer)
 
@@ -112,15 +114,38 @@ class ParserNetwork(nn.Module, Generic[S]):
             torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
         )
 
-    def all_label_scores(self, states: Tensor) -> Tensor:
-        """Scores (B, T + 1, T + 1, relations) of the relations of all arcs [head, dependent]: `label_scores` of each.
+    def all_label_logs(self, states: Tensor, penalties: Tensor) -> Tensor:
+        """Log-probability (B, T + 1, T + 1) of the most probable relation of every arc [head, dependent].
 
-        They depend on no tree, so that what finds trees can weigh relations, too.
+        Dropout of the labeler is off in training, too, so that `label_logs` agrees. ``penalties`` (2, relations) join
+        the scores, the first row below words, the second below the root: −inf where a relation cannot be.
         """
-        of_heads, of_dependents = self.labeler.hidden.linear.weight.chunk(2, 1)
-        heads, dependents = states @ of_heads.t() + self.labeler.hidden.linear.bias, states @ of_dependents.t()
-        hidden = torch.tanh(heads[:, :, None] + dependents[:, None])
-        return self.labeler.output(self.labeler.hidden.dropout(hidden)).float()
+        heads, dependents = self._label_halves(states)
+        rows = max(1, _TOGETHER[states.device.type] // dependents.numel())
+        stops = [1, *range(1 + rows, heads.shape[1] + rows, rows)]
+        logs = []
+        for start, stop in zip([0, *stops], stops, strict=False):
+            hidden = (heads[:, start:stop, None] + dependents[:, None]).tanh_()
+            logs.append(self._best_label_logs(hidden, penalties[int(start == 0)]))
+        return torch.cat(logs, 1)
+
+    def label_logs(
+        self, states: Tensor, penalties: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor
+    ) -> Tensor:
+        """`all_label_logs` (M,) of M arcs, given as int64 (M,) each."""
+        of_heads, of_dependents = self._label_halves(states)
+        hidden = (take_cells(of_heads, sentences, heads) + take_cells(of_dependents, sentences, dependents)).tanh_()
+        return self._best_label_logs(hidden, penalties[(heads == 0).long()])
+
+    def _label_halves(self, states: Tensor) -> tuple[Tensor, Tensor]:
+        """What every word adds to the hidden layer of an arc as its head and as its dependent, (B, T + 1, mlp) each."""
+        layer, states = self.labeler.hidden.linear, states.float()
+        of_heads, of_dependents = layer.weight.chunk(2, 1)
+        return linear(states, of_heads, layer.bias), linear(states, of_dependents)
+
+    def _best_label_logs(self, hidden: Tensor, penalties: Tensor) -> Tensor:
+        scores = linear(hidden, self.labeler.output.weight, self.labeler.output.bias) + penalties
+        return scores.log_softmax(-1).amax(-1)
 
     def tagger_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
         """What tags are predicted from, (M, hidden): M words, given as int64 (M,) each, words from 1."""

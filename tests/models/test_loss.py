@@ -88,7 +88,7 @@ def test_log_loss_by_enumeration(cost_augmented):
             expected += sign * np.log(weights.sum())
             for tree, probability in zip(trees, weights / weights.sum(), strict=True):
                 gradient[b, 0, tree[1:], words] += sign * probability
-    loss, found = log_loss(get_decoder("mst"), scores, golds, cost_augmented, threads=1)
+    loss, found, _ = log_loss(get_decoder("mst"), scores, golds, cost_augmented, threads=1)
     assert loss == pytest.approx(expected, abs=1e-5)
     np.testing.assert_allclose(found, gradient, atol=1e-6)
 
@@ -101,12 +101,38 @@ def test_log_loss_has_the_gradient_of_its_values(name):
     golds = [np.array([-1, 2, 0, 2]), np.array([-1, 0, -1, 1, 3, 1])]
     scores = generator.normal(size=(2, len(decoder.channels), 7, 7)).astype(np.float32)
     direction = generator.normal(size=scores.shape).astype(np.float32)
-    _, gradient = log_loss(decoder, scores, golds, True)
+    _, gradient, _ = log_loss(decoder, scores, golds, True)
     step = 2.0**-9
     values = [log_loss(decoder, scores + sign * step * direction, golds, True)[0] for sign in (1, -1)]
     assert (values[0] - values[1]) / (2 * step) == pytest.approx(float((gradient * direction).sum()), abs=2e-3)
     assert not gradient[0, :, 5:].any()
     assert not gradient[0, :, :, 5:].any()
+
+
+@pytest.mark.parametrize("golds", [([2, 0, 2], [0, 1, 1, 3, 1]), ([2, 0, -1], [-1, -1, 1, 3, 1])])
+def test_an_arc_bonus_is_worth_as_much_as_scores_of_arcs(golds):
+    """In single arcs, whose parts then say what the words say whose heads differ."""
+    decoder, generator = get_decoder("mst"), np.random.default_rng(4)
+    heads = [np.array([-1, *gold]) for gold in golds]
+    scores = generator.normal(size=(2, 1, 7, 7)).astype(np.float32)
+    bonus = generator.normal(size=(2, 7, 7)).astype(np.float32)
+    inside, beside = (
+        find_violations(decoder, scores + bonus[:, None], heads),
+        find_violations(decoder, scores, heads, bonus=bonus),
+    )
+    assert len(beside.parts) > 0
+    for one, other in zip(inside, beside, strict=True):
+        np.testing.assert_array_equal(one, other)
+    sentences, predicted, gold, words = beside.changed
+    of_parts = (bonus[(beside.sentences, *beside.parts.T[1:])] * beside.weights).sum()
+    assert (bonus[sentences, predicted, words] - bonus[sentences, gold, words]).sum() == pytest.approx(of_parts)
+    assert of_parts != 0
+    for augmented in (False, True):
+        one = log_loss(decoder, scores + bonus[:, None], heads, augmented)
+        other = log_loss(decoder, scores, heads, augmented, bonus=bonus)
+        for own, expected in zip(other, one, strict=True):
+            np.testing.assert_allclose(own, expected, atol=1e-5)
+        np.testing.assert_allclose(other[2], other[1][:, 0], atol=1e-5)
 
 
 @pytest.mark.parametrize("name", ["eisner", "mh3", "mh4-two", "mh4-hybrid"])

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import torch
 from torch import Tensor
+from torch.nn.functional import pad
 
 from mh4.data.annotation import Annotation
 from mh4.data.conllu import check_no_cycle
@@ -17,7 +18,7 @@ from mh4.decoders.decoder import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
-from mh4.models.devices import HostCopy
+from mh4.models.devices import HostCopy, send
 from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
@@ -66,6 +67,9 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         self.decoder: Decoder = decoder
         self.fallback = Fallback(decoder)
         self.single_root = config.single_root
+        self.label_bonus = config.label_bonus
+        allowed = torch.from_numpy(self.relations.allowed)
+        self._penalties = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf).to(self.device)
 
     def limit_charts(self, most: int) -> None:
         self.decoder.memory_limit = most
@@ -78,7 +82,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
     def score(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
         """Scores of all parts of some sentences, in their order: float32 (C, n + 2, n + 2) for a sentence of n words.
 
-        The channels, in their order, are ``decoder.channels``.
+        The channels, in their order, are ``decoder.channels``. What relations add to arcs (``label_bonus``) is in the
+        scores of decoders with the channel ``arc`` alone; for others it is an arc bonus, which no channel has.
         """
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         if self.network.training:
@@ -108,14 +113,33 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         self._check_exact()
         return self._answer(sentences, Request(predict=HEADS, confidence=True)).checked()
 
-    @staticmethod
-    def _cut(of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]) -> None:
-        for own, i in zip(of_batch.numpy(), indices, strict=True):
+    def _cut(
+        self, of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]
+    ) -> None:
+        matrices, bonus = split_scores(of_batch)
+        if bonus is not None and self.decoder.channels == ("arc",):
+            matrices = matrices + bonus[:, None]
+        for own, i in zip(matrices, indices, strict=True):
             size = len(sentences[i]) + 2
             scores[i] = own[:, :size, :size].copy()
 
     def start_scores(self, encoded: Encoded) -> HostCopy:
-        return HostCopy(self.network.scorer(encoded.roles))
+        return HostCopy(self.network.scorer(encoded.roles), *self.arc_bonus(encoded.states))
+
+    def arc_bonus(self, states: Tensor) -> list[Tensor]:
+        """What relations add to the score of every arc, float32 (B, N, N), from context vectors; [] if they do not."""
+        if not self.label_bonus:
+            return []
+        return [self.label_bonus * pad(self.network.all_label_logs(states, self._penalties), (0, 1, 0, 1))]
+
+    def bonus_difference(self, states: Tensor, changed: np.ndarray) -> Tensor:
+        """The arc bonus of predicted trees minus that of gold trees; see `PartDifference.changed`."""
+        if not self.label_bonus or not changed.size:
+            return states.new_zeros(())
+        sentences, predicted, gold, words = send(torch.from_numpy(changed), self.device)
+        arcs = sentences.repeat(2), torch.cat([predicted, gold]), words.repeat(2)
+        of_predicted, of_gold = self.network.label_logs(states, self._penalties, *arcs).chunk(2)
+        return self.label_bonus * (of_predicted - of_gold).sum()
 
     def _check_exact(self) -> None:
         if not self.decoder.exact:
@@ -135,10 +159,12 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             )
 
     def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], request: Request) -> list[Found]:
-        matrices = scores.numpy()
+        matrices, bonus = split_scores(scores)
         lengths = [len(sentence) for sentence in sentences]
         heads = [sentence.padded_heads for sentence in sentences]
-        bonus = given_heads_bonus(heads, matrices.shape[-1]) if request.keep_heads else None
+        if request.keep_heads:
+            given = given_heads_bonus(heads, matrices.shape[-1])
+            bonus = given if bonus is None else given + bonus
         warnings = {
             i: size_warning(self.decoder, sentence, f"parsed with {instead}{request.lost}")
             for i, sentence in enumerate(sentences)
@@ -149,7 +175,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
                 best = self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
                 return [Found([tree], warning=warnings.get(i)) for i, tree in enumerate(best)]
             except InfeasibleError:
-                if bonus is None:
+                if not request.keep_heads:
                     raise
         # With an answer for each sentence, as some may have no tree with the given heads.
         decodes = request.trees * MARGINS_DECODES
@@ -180,7 +206,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             except ChartTooLargeError as error:
                 return Found([forest.best], warning=str(error))
         except InfeasibleError as error:
-            if bonus is None:
+            if not request.keep_heads:
                 raise
             return error
 
@@ -195,6 +221,12 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         known = runners_up[1:] >= 0
         losses[runners_up[1:][known], words[known]] = values[1:][known]
         return losses
+
+
+def split_scores(scores: HostCopy) -> tuple[np.ndarray, np.ndarray | None]:
+    """Scores (B, C, N, N) and, if relations join the decision, the arc bonus (B, N, N), once they are there."""
+    matrices, *bonus = (own.numpy() for own in scores.tensors())
+    return matrices, bonus[0] if bonus else None
 
 
 def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:

@@ -149,6 +149,9 @@ class ChartConfig:
     loss : {"hinge", "softmax-margin", "crf"}
         Structured hinge with cost augmentation, as published; or the negative log-likelihood of the gold tree, with
         cost augmentation (Gimpel and Smith 2010) or without. The last two need a decoder with marginals.
+    label_bonus
+        Relations join the decision: the score of every arc gains this weight times log p of its best relation, in
+        parsing and in the loss of trees. 0: relations are chosen once the tree is found, as published.
     """
 
     kind: ClassVar[str] = "chart"
@@ -161,6 +164,7 @@ class ChartConfig:
     training: TrainingConfig = TrainingConfig()
     columns: ColumnWeights = ColumnWeights()
     loss: Loss = "hinge"
+    label_bonus: Weight = 0.0
 
     @model_validator(mode="after")
     def _check_loss(self) -> Self:

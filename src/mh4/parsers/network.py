@@ -70,9 +70,12 @@ class NetworkParser(Parser, Generic[C, S]):
         Why the calibration of a loaded model could not be read.
     folder : Path or None
         Where it was loaded from.
+    label_bonus : float
+        Weight of relations in the scores of trees.
     """
 
     config_type: type[C]
+    label_bonus = 0.0
 
     def __init__(
         self,
@@ -298,7 +301,8 @@ class NetworkParser(Parser, Generic[C, S]):
                 score = None if math.isnan(tree.score) else tree.score
                 confidence = self._confidence(found, of_tree) if request.confidence else None
                 annotation = Annotation(tree.heads[1:], of_tree.names, score=score, confidence=confidence)
-                candidates.append((annotation, (score or 0.0) + float(of_tree.logs.sum())))
+                gain = float(of_tree.logs.sum() - self.label_bonus * of_tree.best_logs.sum())
+                candidates.append((annotation, (score or 0.0) + gain))
             if request.among > 1:  # with the relations, another tree may be the best
                 candidates.sort(key=lambda pair: -pair[1])
             first, *others = (annotation for annotation, _ in candidates[: request.k_best])

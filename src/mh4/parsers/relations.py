@@ -56,11 +56,14 @@ class TreeRelations(NamedTuple):
         Logarithm of the softmax of each; 0 where the relation was given, or if the request does not weigh relations.
     given : bool (n,)
         Whether the relation was given.
+    best_logs : float64 (n,)
+        Those of the best relations, which limits may have forbidden.
     """
 
     names: tuple[str, ...]
     logs: np.ndarray
     given: np.ndarray
+    best_logs: np.ndarray
 
 
 class RelationReader:
@@ -76,12 +79,12 @@ class RelationReader:
 
     def __init__(self, names: Sequence[str], places: RelationPlaces) -> None:
         self._names = np.array([sound(name, DEPREL) for name in names], dtype=object)
-        self._allowed = places.allowed(names)
+        self.allowed = places.allowed(names)
 
     def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:
         """The best relation of each arc that may stand there, by scores (A, R)."""
-        if not self._allowed.all():
-            forbidden = torch.from_numpy(~self._allowed).to(scores.device)
+        if not self.allowed.all():
+            forbidden = torch.from_numpy(~self.allowed).to(scores.device)
             scores = scores.masked_fill(forbidden[(heads == 0).long()], float("-inf"))
         logs = scores.log_softmax(1) if request.weighs_relations else scores[:, :0]
         best = scores.argmax(1)
@@ -92,7 +95,7 @@ class RelationReader:
         groups = self._groups(unique)
         if (groups == NO_LIMIT).all():
             raise ValueError(f"the model has none of the relations {', '.join(unique)}, so none can be kept unique")
-        if not ((groups == NO_LIMIT) & self._allowed[0]).any():
+        if not ((groups == NO_LIMIT) & self.allowed[0]).any():
             raise ValueError("no relation is left that several words under a head may have")
         return [name for number, name in enumerate(unique) if number not in groups]
 
@@ -113,15 +116,16 @@ class RelationReader:
             given = given_relations(sentence)
             names = np.where(given, np.array(sentence.relations, dtype=object), names)
         if not request.weighs_relations:
-            return TreeRelations(tuple(names.tolist()), np.zeros(len(best)), given)
+            return TreeRelations(tuple(names.tolist()), np.zeros(len(best)), given, np.zeros(len(best)))
         logs = chosen.logs[arcs]
+        best_logs = np.where(given, 0.0, logs.max(1).astype(np.float64))
         if request.unique:
             best = best.copy()
             taken = [str(name).partition(":")[0] if own else None for name, own in zip(names, given, strict=True)]
             limit_relations(heads, best, logs, self._groups(request.unique), list(request.unique), taken)
             names = np.where(given, names, self._names[best])
         own = np.where(given, 0.0, logs[np.arange(len(best)), best].astype(np.float64))
-        return TreeRelations(tuple(names.tolist()), own, given)
+        return TreeRelations(tuple(names.tolist()), own, given, best_logs)
 
 
 def given_relations(sentence: Sentence) -> np.ndarray:

@@ -17,7 +17,7 @@ from mh4.models.network import Encoded
 from mh4.models.rows import take_cells
 from mh4.models.transition_scorer import BiaffineArrays, ScorerArrays, step_hinge
 from mh4.oracles.costs import ORACLE_NAMES
-from mh4.parsers.chart import ChartParser
+from mh4.parsers.chart import ChartParser, split_scores
 from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network_loops import Decisions, note_decisions
 from mh4.parsers.profiling import stage
@@ -79,24 +79,24 @@ class ChartObjective(Objective):
         return self.parser.decoder.fits(n)
 
     @staticmethod
-    def _halves(roles: Tensor, trees: Sequence[np.ndarray]) -> list[tuple[Tensor, Sequence[np.ndarray]]]:
-        """Role vectors and trees of both halves of a large batch; all of it together if it is small or on the CPU.
+    def _halves(encoded: Encoded, trees: Sequence[np.ndarray]) -> list[tuple[Encoded, Sequence[np.ndarray]]]:
+        """Vectors and trees of both halves of a large batch; all of it together if it is small or on the CPU.
 
         So a GPU scores one half while the other is decoded.
         """
-        if roles.device.type == "cpu" or len(trees) < FEWEST_HALVED:
-            return [(roles, trees)]
-        half = len(trees) // 2
-        return [(roles[:half], trees[:half]), (roles[half:], trees[half:])]
+        if encoded.roles.device.type == "cpu" or len(trees) < FEWEST_HALVED:
+            return [(encoded, trees)]
+        halves = slice(len(trees) // 2), slice(len(trees) // 2, None)
+        return [(Encoded._make(own if own is None else own[half] for own in encoded), trees[half]) for half in halves]
 
     @contextmanager
-    def _decoding(self, copy: HostCopy) -> Iterator[np.ndarray]:
-        """The scores, once they are there, to decode them inside."""
+    def _decoding(self, copy: HostCopy) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
+        """The scores and, if relations join the decision, the arc bonus, once they are there, to decode them inside."""
         with stage("score"):
-            scores = copy.numpy()
+            scores, bonus = split_scores(copy)
         try:
             with stage("decode"):
-                yield scores
+                yield scores, bonus
         except ValueError as error:
             if np.abs(scores).max() < LARGEST_SUM / scores.shape[-1]:
                 raise
@@ -111,9 +111,9 @@ class StructuredHinge(ChartObjective):
         scorer, device = self.parser.network.scorer, self.parser.device
         scored = []
         with stage("score"), torch.no_grad():
-            for roles, own in self._halves(encoded.roles, trees):
-                products, scores = scorer.products_and_scores(roles)
-                scored.append((products, HostCopy(scores), own))
+            for half, own in self._halves(encoded, trees):
+                products, scores = scorer.products_and_scores(half.roles)
+                scored.append((products, HostCopy(scores, *self.parser.arc_bonus(half.states)), own))
 
         def finish() -> Tensor:
             violations = PartDifference.joined([self._violations(scores, own) for _, scores, own in scored])
@@ -121,14 +121,15 @@ class StructuredHinge(ChartObjective):
             all_products = products[0] if len(products) == 1 else torch.cat(products)
             sentences, parts, weights = map(torch.from_numpy, violations[:3])
             weights = send(weights, device)
-            return (scorer.score_parts(encoded.roles, all_products, sentences, parts) * weights).sum() + violations.cost
+            loss = (scorer.score_parts(encoded.roles, all_products, sentences, parts) * weights).sum() + violations.cost
+            return loss + self.parser.bonus_difference(encoded.states, violations.changed)
 
         return finish
 
     def _violations(self, copy: HostCopy, trees: Sequence[np.ndarray]) -> tuple[PartDifference, int]:
         """See `find_violations`; and the number of sentences."""
-        with self._decoding(copy) as scores:
-            return find_violations(self.parser.decoder, scores, trees, self.parser.threads), len(trees)
+        with self._decoding(copy) as (scores, bonus):
+            return find_violations(self.parser.decoder, scores, trees, self.parser.threads, bonus), len(trees)
 
 
 class LogLoss(ChartObjective):
@@ -146,16 +147,18 @@ class LogLoss(ChartObjective):
         """See `Objective`."""
         scored = []
         with stage("score"):
-            for roles, own in self._halves(encoded.roles, trees):
-                scores = self.parser.network.scorer(roles)
-                scored.append((scores, HostCopy(scores), own))
+            for half, own in self._halves(encoded, trees):
+                scores = self.parser.network.scorer(half.roles), *self.parser.arc_bonus(half.states)
+                scored.append((scores, HostCopy(*scores), own))
         return lambda: torch.stack([self._loss(*half) for half in scored]).sum()
 
-    def _loss(self, all_scores: Tensor, copy: HostCopy, trees: Sequence[np.ndarray]) -> Tensor:
-        with self._decoding(copy) as scores:
-            value, gradient = log_loss(self.parser.decoder, scores, trees, self.cost_augmented, self.parser.threads)
+    def _loss(self, all_scores: Sequence[Tensor], copy: HostCopy, trees: Sequence[np.ndarray]) -> Tensor:
+        parser = self.parser
+        with self._decoding(copy) as (scores, bonus):
+            value, *gradients = log_loss(parser.decoder, scores, trees, self.cost_augmented, parser.threads, bonus)
         # Linear in the scores: its gradient is that of the loss, and its value is put right.
-        surrogate = (all_scores * send(torch.from_numpy(gradient), self.parser.device)).sum()
+        sent = send_together([torch.from_numpy(own) for own in gradients], parser.device)
+        surrogate = torch.stack([(own * slope).sum() for own, slope in zip(all_scores, sent, strict=False)]).sum()
         return surrogate - surrogate.detach() + value
 
 

@@ -12,6 +12,8 @@ from mh4.training import objectives
 CHARTS = {
     **{name: CONFIGS[name] for name in ("mst", "mh4-two", "1ec", "preset paper", "preset best")},
     "crf": replace(CONFIGS["mh4-hybrid"], loss="crf"),
+    "relations": replace(CONFIGS["mh4-hybrid"], label_bonus=0.5),
+    "crf, relations": replace(CONFIGS["mst"], loss="crf", label_bonus=0.5),
 }
 WHOLE, HALVES = 1000, 2  # fewest sentences that are halved
 

@@ -1,7 +1,9 @@
 """Losses of trees, beside what the naive trainer of `test_losses` shows."""
 
+import contextlib
 from dataclasses import replace
 
+import naive
 import numpy as np
 import pytest
 import torch
@@ -53,6 +55,54 @@ def test_the_gradient_of_losses_over_all_trees_reaches_the_scorer(decoder, loss)
             values.append(value().item())
     slope = (weights.grad * direction).sum().item()
     assert (values[0] - values[1]) * 2.0**5 == pytest.approx(slope, rel=2e-2, abs=1e-3)
+
+
+@pytest.mark.parametrize("loss", ["hinge", "crf"])
+@pytest.mark.parametrize("decoder", ["mst", "mh4-hybrid"])
+def test_relations_that_join_the_decision_learn_from_it(decoder, loss):
+    """The loss by enumeration, with dropout on, and its gradient by finite differences in weights of the labeler."""
+    sentences = [
+        Sentence(["a", "b", "c"], heads=[2, 0, 2], relations=["x", "root", "y"]),
+        Sentence(["b", "a"], heads=[2, 0], relations=["z", "root"]),
+    ]
+    config = replace(small_config(decoder), loss=loss, label_bonus=0.7)
+    parser = ChartParser(Definition.learn(config, sentences), device="cpu")
+    weights, objective = parser.network.labeler.output.weight, make_objective(parser)
+    with torch.no_grad():
+        weights *= 5
+    parser.network.train()
+    encoded, trees = parser.encode(sentences), [np.array([-1, 2, 0, 2]), np.array([-1, 2, 0])]
+
+    def expected():
+        total = 0.0
+        scores, bonus = parser.network.scorer(encoded.roles), parser.arc_bonus(encoded.states)[0]
+        for own, of_arcs, gold in zip(scores.detach().numpy(), bonus.detach().numpy(), trees, strict=True):
+            size, words = len(gold) + 1, np.arange(1, len(gold))
+            found = {}
+            for heads in naive.all_trees(len(gold) - 1, single_root=True):
+                with contextlib.suppress(InfeasibleError):
+                    best = parser.decoder.derive_batch(own[None, :, :size, :size], [heads])[0].score
+                    found[tuple(heads)] = best + of_arcs[heads[1:], words].sum()
+            cost = {heads: (np.array(heads) != gold).sum() for heads in found}
+            if loss == "hinge":
+                total += max(found[heads] + cost[heads] for heads in found) - found[tuple(gold)]
+            else:
+                total += np.log(sum(np.exp(score) for score in found.values())) - found[tuple(gold)]
+        return total
+
+    value = objective.loss(encoded, trees, 0)
+    if (decoder, loss) != ("mh4-hybrid", "crf"):  # whose trees have several derivations
+        assert value.item() == pytest.approx(expected(), abs=1e-4)
+    value.backward(retain_graph=True)
+    with torch.no_grad():
+        direction = weights.grad / weights.grad.norm()
+        values = []
+        for step in (2.0**-7, -(2.0**-6)):
+            weights += step * direction
+            values.append(objective.loss(encoded, trees, 0).item())
+    slope = (weights.grad * direction).sum().item()
+    assert slope > 0.01
+    assert (values[0] - values[1]) * 2.0**6 == pytest.approx(slope, rel=2e-2, abs=1e-3)
 
 
 def test_losses_over_all_trees_need_a_decoder_that_sums():
