@@ -104,10 +104,9 @@ async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, s
     """What some clients measure together within some seconds, after one of warming up."""
     begin = time.perf_counter() + 1
     end = begin + seconds
-    *found, memory = await asyncio.gather(
-        *(_client(port, bodies, seed, begin, end) for seed in range(clients)), _memory(port, end - seconds / 2, end)
-    )
-    answers = [answer for own in found for answer in own]
+    asked = asyncio.gather(*(_client(port, bodies, seed, begin, end) for seed in range(clients)))
+    memory = await _memory(port, end - seconds / 2, end)
+    answers = [answer for own in await asked for answer in own]
     mean = statistics.mean(memory) if memory else None
     waits = sorted(wait for wait, _, _ in answers)
     return {
