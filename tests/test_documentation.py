@@ -74,7 +74,9 @@ def test_files_are_parsed_on_a_cluster_as_the_page_says(workplace):
     subprocess.run([sys.executable, "-m", "mh4", *words], cwd=workplace, check=True, timeout=300)
     parser = mh4.load(workplace / "models" / "hu")
     for name, text in corpus.items():
-        assert list(mh4.read_conllu(workplace / "parsed" / f"{name}.conllu")) == list(parser(text))
+        parsed = list(mh4.read_conllu(workplace / "parsed" / f"{name}.conllu"))
+        written = "".join(sentence.to_conllu() for sentence in parsed)
+        assert written.replace(f"# newdoc id = {name}\n", "# newdoc\n") == "".join(s.to_conllu() for s in parser(text))
 
 
 def commands_of(page):

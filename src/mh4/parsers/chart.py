@@ -69,7 +69,11 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         self.single_root = config.single_root
         self.label_bonus = config.label_bonus
         allowed = torch.from_numpy(self.relations.allowed)
-        self._penalties = torch.zeros(allowed.shape).masked_fill(~allowed, -torch.inf).to(self.device)
+        self._penalties = (
+            torch.zeros(allowed.shape, dtype=torch.float32, device=allowed.device)
+            .masked_fill(~allowed, -torch.inf)
+            .to(self.device)
+        )
 
     def limit_charts(self, most: int) -> None:
         self.decoder.memory_limit = most

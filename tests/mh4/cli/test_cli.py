@@ -63,6 +63,8 @@ def test_every_command_has_help():
         "uncertain",
         "draw",
         "serve",
+        "package",
+        "download",
         "coverage",
         "transform",
         "oracle",

@@ -6,6 +6,7 @@ from collections import Counter
 
 import numpy as np
 import pytest
+import torch
 
 import mh4
 from mh4.data.conllu import read_conllu
@@ -284,7 +285,7 @@ def test_every_decoder_tells(name, small_model, dev, monkeypatch):
     scores = rng.normal(size=(len(dev[:3]), len(decoder.channels), 20, 20)).astype(np.float32)
     parser.decoder, parser.fallback = decoder, chart.Fallback(decoder)
     sentences = [Sentence.from_words(["w"] * n) for n in (1, 4, 7)]
-    host = type("Scores", (), {"numpy": lambda self: scores})()
+    host = type("Scores", (), {"tensors": lambda self: [torch.from_numpy(scores)]})()
     found = parser.find_heads(host, sentences, chart.Request(confidence=True))
     for b, (one, sentence) in enumerate(zip(found, sentences, strict=True)):
         size = len(sentence) + 2

@@ -68,6 +68,13 @@ def held(monkeypatch):
     go.set()
 
 
+def wait_for_lines(client, count):
+    """The log's line of a request follows its answer."""
+    deadline = time.monotonic() + 10
+    while len(client.logged) < count and time.monotonic() < deadline:
+        time.sleep(0.01)
+
+
 def test_many_clients_get_their_own_answers(models):
     def ask(i):
         words = " ".join(f"w{i}x{j}" for j in range(i % 7 + 1))
@@ -76,6 +83,7 @@ def test_many_clients_get_their_own_answers(models):
 
     with running(models) as client, ThreadPoolExecutor(32) as pool:
         assert all(pool.map(ask, range(300)))
+        wait_for_lines(client, 300)
         assert sorted(line["request"] for line in client.logged) == list(range(1, 301))
 
 
@@ -186,9 +194,12 @@ def test_other_hosts_are_refused(client):
 
 
 def test_logs_and_answers_hold_no_text_of_users_but_their_own(client):
+    time.sleep(0.1)  # lines of earlier requests
+    before = len(client.logged)
     client.process("secret", input="horizontal", parser="")
     client.get("/secret")
     client.get("/page/secret.js")
+    wait_for_lines(client, before + 3)
     assert "secret" not in json.dumps(client.logged)
     assert {"method", "path", "status", "ms", "model", "words"} <= set(client.logged[-3])
     assert "secret" not in client.get("/metrics").text

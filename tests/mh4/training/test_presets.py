@@ -23,6 +23,8 @@ PUBLISHED_ENCODER = {
     "min_word_count": 5,
     "word_unknown": 2.5,
     "character_unknown": 0.25,
+    "vectors": "",
+    "vectors_keep": 200_000,
 }
 PUBLISHED_SCORERS = {"mlp": 192, "mlp_dropout": 0.3}
 PUBLISHED_WEIGHTS = {
