@@ -114,7 +114,7 @@ _reopening = threading.Lock()  # a process loads a model once, even if several o
 
 def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
     with _reopening:
-        return _reopened_once(kind, origin)
+        return _reopened_once(kind, origin)  # type: ignore[arg-type]  # classes can be hashed
 
 
 @lru_cache(maxsize=2)
