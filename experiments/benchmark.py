@@ -33,6 +33,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, require
 from mh4.data.files import atomic_output, check_input
 from mh4.data.sample import write_sample
+from mh4.machine import processor
 from mh4.parsers.folder import ModelFolder
 from mh4.parsers.network import NetworkParser
 
@@ -53,14 +54,6 @@ def machine(threads: int | None) -> dict[str, Any]:
         "python": platform.python_version(),
         "packages": {name: metadata.version(name) for name in PACKAGES},
     }
-
-
-def processor() -> str:
-    """Name of this machine's processor."""
-    listing = Path("/proc/cpuinfo")
-    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
-    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return names[0] if names else platform.processor() or platform.machine()
 
 
 def time_reading(treebank: str | Path | None, repeats: int) -> dict[str, Any]:

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from benchmark import PACKAGES, processor
+from benchmark import PACKAGES
 
+from mh4.machine import processor
 from mh4.models.devices import choose_device
 
 

@@ -6,6 +6,7 @@ Imported before NumPy, Numba and PyTorch, which read their settings when they ar
 import hashlib
 import math
 import os
+import platform
 import shutil
 import signal
 import stat
@@ -135,6 +136,14 @@ def _link_warm_kernels(folder: Path) -> None:
             (target / kernel.name).symlink_to(kernel)
         for index in indices:  # last: where there is an index, there are its kernels
             shutil.copyfile(index, target / index.name)
+
+
+def processor() -> str:
+    """Name of this machine's processor."""
+    listing = Path("/proc/cpuinfo")
+    lines = listing.read_text(encoding="utf-8").splitlines() if listing.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return names[0] if names else platform.processor() or platform.machine()
 
 
 def available_threads() -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Annotated
 
@@ -74,8 +74,7 @@ class VectorTable:
 
     def ids(self, forms: Sequence[str]) -> np.ndarray:
         """Rows int64 (n,) of words."""
-        known = self._index
-        return np.array([next((known[own] for own in spellings(form) if own in known), UNKNOWN) for form in forms])
+        return np.array([self._index.get(found_as(form, self._index), UNKNOWN) for form in forms])
 
     def unknown(self, strength: float) -> np.ndarray:
         """Probability float32 (N + 1,) that a row is not given in training.
@@ -99,6 +98,11 @@ def spellings(form: str) -> Iterator[str]:
     yield form
     yield form.lower()
     yield normalise(form)
+
+
+def found_as(form: str, words: Container[str]) -> str:
+    """The first spelling of a word that is among others, or the empty string."""
+    return next((own for own in spellings(form) if own in words), "")
 
 
 def _normalised(vectors: np.ndarray) -> np.ndarray:
@@ -155,13 +159,13 @@ class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
         having = set(words)
         counts: Counter[str] = Counter()
         for form, count in learnt.items():
-            if (word := next((own for own in spellings(form) if own in having), None)) is not None:
+            if word := found_as(form, having):
                 counts[word] += count
         if not counts:
             raise UnusableError(f"{config.vectors}: has no word of the treebank (is it of another language?)")
         seen = {normalise(form) for form in learnt}
         unseen = Counter({form: count for form, count in others.items() if normalise(form) not in seen})
-        covered = sum(count for form, count in unseen.items() if not having.isdisjoint(spellings(form)))
+        covered = sum(count for form, count in unseen.items() if found_as(form, having))
         coverage = covered / unseen.total() if unseen else 1.0
         log.info(
             "%s has vectors of %.1f %% of the words of the treebank, and of %.1f %% of those that are new in dev",

@@ -8,12 +8,14 @@ from typing import Any, TypeVar
 import torch
 from safetensors.torch import load_file
 
+import mh4
 from mh4.models.bilstm_config import BiLSTMConfig
 from mh4.models.network_config import LossWeights, ScorerConfig
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TrainingConfig, TransitionConfig
 from mh4.training.job import TrainingJob
 from mh4.training.running import run_training
 from mh4.training.schedule import Progress
+from mh4.training.treebanks import read_gold
 
 SMALL_ENCODER = BiLSTMConfig(
     word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1
@@ -63,3 +65,16 @@ def same_weights(one: Path, other: Path) -> bool:
     """Whether two model folders hold equal weights."""
     first, second = (load_file(folder / "weights.safetensors") for folder in (one, other))
     return first.keys() == second.keys() and all(torch.equal(first[name], second[name]) for name in first)
+
+
+def check_everything_is_predicted(folder: Path, treebank: Path, exact: bool) -> None:
+    """Every column comes from a model's own predictions; an exact parser also gives confidences and several trees."""
+    parser = mh4.load(folder, device="cpu", threads=2)
+    gold = read_gold(treebank)
+    parsed = list(parser.parse(treebank, predict="all", overwrite=True))
+    assert [len(one) for one in parsed] == [len(one) for one in gold]
+    assert all("_" not in one.upos for one in parsed)
+    if exact:
+        sure = list(parser.parse(treebank, confidence=True, overwrite=True))
+        assert all(0 < word.confidence <= 1 for one in sure for word in one.words)
+        assert len(parser.k_best(gold[0].forms, 3)) == 3

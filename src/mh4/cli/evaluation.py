@@ -30,7 +30,7 @@ def evaluate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="Output of one or more systems in CoNLL-U; it may split sentences and words differently.",
+            help="CoNLL-U that one or more systems wrote; sentences and words may differ from GOLD.",
             metavar="SYSTEM",
         ),
     ] = None,

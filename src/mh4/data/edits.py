@@ -131,9 +131,9 @@ def _line_end(first_misc: str) -> str:
 
 
 def checked_comment(line: object) -> str:
-    """A comment as it is; a TypeError or ValueError if it is none."""
+    """Return the comment unchanged; TypeError or ValueError if it is not a valid one."""
     if not isinstance(line, str):
         raise TypeError(f"a comment is a string, not {quote(repr(line))}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
-        raise ValueError(f"{quote(line)} is no comment (it begins with # and is one line)")
+        raise ValueError(f"{quote(line)} is not a comment (it begins with # and is one line)")
     return line

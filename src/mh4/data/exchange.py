@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,14 +20,14 @@ if TYPE_CHECKING:
 class Exchanged(Guided):
     """A sentence or a document, in the forms of other libraries and back."""
 
+    @abstractmethod
     def to_dict(self) -> Any:
         """The same in Python's own types."""
-        raise NotImplementedError
 
     @classmethod
+    @abstractmethod
     def from_dict(cls, data: Any, *, source: str = "") -> Self:
-        """What `to_dict` was called for."""
-        raise NotImplementedError
+        """The inverse of `to_dict`."""
 
     @property
     def _sentences(self) -> Sequence[Any]:
@@ -44,7 +45,7 @@ class Exchanged(Guided):
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "JSON") -> Self:
-        """What `to_json` was called for; see `from_dict`. DataError: It is no valid JSON, or no sentence."""
+        """The inverse of `to_json`; see `from_dict`. DataError: The text is not valid JSON, or not a sentence."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -63,7 +64,7 @@ class Exchanged(Guided):
 
     @classmethod
     def from_pandas(cls, frame: DataFrame, *, source: str = "data frame") -> Self:
-        """What `to_pandas` was called for; columns may be missing, except ``text``, and others are ignored.
+        """The inverse of `to_pandas`; columns other than ``text`` may be missing, and unknown ones are ignored.
 
         A sentence begins where ``sentence`` changes or ``id`` is 1.
 
@@ -72,7 +73,7 @@ class Exchanged(Guided):
         DataError
             A value, or a sentence, is not valid; see `from_dict`.
         TypeError, ValueError
-            It is no data frame; pandas is not installed.
+            ``frame`` is not a data frame; pandas is not installed.
         """
         return cls._of_dictionaries(read_frame(frame, source), source)
 
@@ -91,7 +92,7 @@ class Exchanged(Guided):
     def from_spacy(cls, doc: Doc) -> Self:
         """The words of a `Doc`, with all that its tokens have; white space is kept in MISC.
 
-        TypeError, ValueError: It is no Doc; spaCy is not installed. DataError: A value cannot stand in its column.
+        TypeError, ValueError: ``doc`` is not a Doc; spaCy is not installed. DataError: A value does not fit its column.
         """
         require("spacy", "spacy")
         from .spacy_docs import from_doc

@@ -7,7 +7,7 @@ moment. A file that is not listed, as in folders of older versions, is taken as 
 
 import hashlib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from mh4.data.errors import DataError
@@ -49,10 +49,10 @@ def write_file(path: Path, content: bytes) -> None:
     _write_sums(path.parent, sums | {path.name: [new]})
 
 
-def check_files(folder: Path) -> None:
-    """Raise a `DataError` unless every file that is listed is there, with its checksum."""
-    for name in _read_sums(folder):
-        read_file(folder / name)
+def listed_files(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """Names and contents of all listed files; a `DataError` as for `read_file`."""
+    for name in sorted(_read_sums(folder)):
+        yield name, read_file(folder / name)
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:
@@ -94,8 +94,11 @@ def _read_sums(folder: Path) -> Sums:
     return sums
 
 
+def listing(sums: Sums) -> bytes:
+    """The content of `SUMS`."""
+    return "".join(f"{known}  {name}\n" for name, digests in sorted(sums.items()) for known in digests).encode()
+
+
 def _write_sums(folder: Path, sums: Sums) -> None:
     with atomic_output(folder / SUMS) as stream:
-        for name, digests in sorted(sums.items()):
-            for digest in digests:
-                stream.write(f"{digest}  {name}\n".encode())
+        stream.write(listing(sums))

@@ -157,8 +157,9 @@ class LogLoss(ChartObjective):
         with self._decoding(copy) as (scores, bonus):
             value, *gradients = log_loss(parser.decoder, scores, trees, self.cost_augmented, parser.threads, bonus)
         # Linear in the scores: its gradient is that of the loss, and its value is put right.
-        sent = send_together([torch.from_numpy(own) for own in gradients], parser.device)
-        surrogate = torch.stack([(own * slope).sum() for own, slope in zip(all_scores, sent, strict=False)]).sum()
+        wanted = gradients[: len(all_scores)]  # without label_bonus there is no bonus that could learn
+        sent = send_together([torch.from_numpy(own) for own in wanted], parser.device)
+        surrogate = torch.stack([(own * slope).sum() for own, slope in zip(all_scores, sent, strict=True)]).sum()
         return surrogate - surrogate.detach() + value
 
 

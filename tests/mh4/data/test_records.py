@@ -127,8 +127,8 @@ WORD = {"id": 1, "text": "a"}
         ([{**WORD, "margin": "x"}], "could not convert string to float"),
         ({"tokens": [WORD], "score": "x"}, "could not convert string to float"),
         ({"tokens": [WORD], "comments": "# x"}, "comments are a list of lines"),
-        ({"tokens": [WORD], "comments": ["x"]}, "'x' is no comment"),
-        ({"tokens": [WORD], "text": "a\nb"}, "is no comment"),
+        ({"tokens": [WORD], "comments": ["x"]}, "'x' is not a comment"),
+        ({"tokens": [WORD], "text": "a\nb"}, "is not a comment"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(data, message):

@@ -80,8 +80,8 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         if labels[p] == L and places[parent] == _REMAINING:
             following[p] = left_child[parent]
             left_child[parent] = p
-    # Of a word that must become a left child: its gold head, or 0; the first word that could be its head instead;
-    # whether one of its right children could.
+    # If the top of the stack must become a left child: its gold head, or 0; the first word that could replace it as its
+    # head; whether one of its right children could.
     head, adopts, splits = 0, 0, False
     if blocked:
         adopts = _after_right_children(stack[k - 1], front, gold, rightmost)

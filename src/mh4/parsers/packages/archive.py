@@ -46,7 +46,7 @@ def unpack(path: Path, folder: Path) -> None:
                 with archive.open(info) as source, (folder / info.filename).open("xb") as target:
                     shutil.copyfileobj(source, target, CHUNK)  # reads as many bytes as are declared at most
     except (BadZipFile, EOFError, zlib.error, NotImplementedError, UnicodeDecodeError) as error:
-        raise DataError(f"{path.name}: is no whole package: {error}") from None
+        raise DataError(f"{path.name}: is not a complete package: {error}") from None
 
 
 def _checked(archive: ZipFile, path: Path) -> list[ZipInfo]:
@@ -65,7 +65,7 @@ def _problems(members: list[ZipInfo], size: int) -> Iterator[str]:
     for info in members:
         kind = stat.S_IFMT(info.external_attr >> 16)
         if not _KINDS.fullmatch(info.orig_filename) or info.orig_filename != info.filename:
-            yield f"holds {quote(info.orig_filename)}, which is no file of a model"
+            yield f"holds {quote(info.orig_filename)}, which does not belong to a model"
         if kind not in (0, stat.S_IFREG):
             yield f"holds {info.filename} as a link or device"
         if info.flag_bits & _ENCRYPTED or info.compress_type not in (ZIP_STORED, ZIP_DEFLATED):

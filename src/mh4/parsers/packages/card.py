@@ -9,6 +9,8 @@ from typing import Any
 
 from mh4.data.licences import is_non_commercial
 
+from ..checksums import digest
+
 CARD = "README.md"
 SHOWN = ("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS", "CLAS", "MLAS", "BLEX")
 UNKNOWN = "The licence of the treebank is unknown"
@@ -23,7 +25,7 @@ def licence_line(licence: str | None) -> str:
     return f"The licence of the treebank is {licence}.{forbids if is_non_commercial(licence) else ''}"
 
 
-def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, tuple[int, str]]) -> str:
+def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, bytes]) -> bytes:
     """The card as Markdown, with the metadata that Hugging Face reads at its top.
 
     Parameters
@@ -33,9 +35,9 @@ def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, tuple[int,
     meta
         Its meta.json.
     files
-        Size and SHA-256 of each file.
+        Their contents; the card lists sizes and checksums.
     """
-    return "\n".join([*_metadata(meta), "", f"# {name}", "", *_body(name, meta), *_sums(files), ""])
+    return "\n".join([*_metadata(meta), "", f"# {name}", "", *_body(name, meta), *_sums(files), ""]).encode()
 
 
 def _metadata(meta: Mapping[str, Any]) -> Iterator[str]:
@@ -89,7 +91,7 @@ def _cell(score: list[float] | None) -> str:
     return "–" if score is None else "{:.2f} ({:.2f}–{:.2f})".format(*score)
 
 
-def _sums(files: Mapping[str, tuple[int, str]]) -> Iterator[str]:
+def _sums(files: Mapping[str, bytes]) -> Iterator[str]:
     yield from ("## Files", "", "| file | bytes | SHA-256 |", "|---|---:|---|")
-    for name, (size, digest) in sorted(files.items()):
-        yield f"| {name} | {size:,} | `{digest}` |"
+    for name, content in sorted(files.items()):
+        yield f"| {name} | {len(content):,} | `{digest(content)}` |"

@@ -29,7 +29,7 @@ from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, failure_reason
 from mh4.models.checked import as_json
 
-from ..checksums import check_files
+from ..checksums import listed_files
 from ..folder import ModelFolder
 from .archive import CHUNK, unpack
 from .cache import CURRENT, installed, models_home, version_folder
@@ -93,7 +93,8 @@ def _whole(name: str) -> Entry | None:
     """The downloaded model of a name, unless it is damaged."""
     try:
         if (entry := installed(name)) is not None:
-            check_files(version_folder(entry))
+            for _ in listed_files(version_folder(entry)):
+                pass
         return entry
     except DataError:
         return None
@@ -210,7 +211,7 @@ def _install(entry: Entry, source: Source, place: Path, on_progress: OnProgress)
             problem = f"its checksum is not the one in {source}"
             raise DataError(f"{entry.file}: is damaged, or another file: {problem} (nothing of it is kept; try again)")
         unpack(package, new)
-        _ = ModelFolder(new).config  # a DataError if it is no model
+        _ = ModelFolder(new).config  # a DataError unless it is a model
         shutil.rmtree(version_folder(entry), ignore_errors=True)
         new.chmod(0o755)
         new.rename(version_folder(entry))
@@ -252,7 +253,7 @@ def _fetch(entry: Entry, source: Source, package: Path, on_progress: OnProgress)
 
 
 def _append(entry: Entry, source: Source, target: BinaryIO, on_progress: OnProgress) -> None:
-    """Append what a source has: at most one byte more than there should be."""
+    """Append the rest of a file; one byte beyond its size ends the reading and shows that it is too large."""
     with source.open(entry.file, target.tell()) as (stream, start):
         target.truncate(start)
         target.seek(start)

@@ -1,11 +1,10 @@
-"""Models on Hugging Face: the folder that `huggingface_hub` (extra ``mh4[hub]``) uploads, and what of one is loaded.
+"""Models on Hugging Face: the folder that `huggingface_hub` (extra ``mh4[hub]``) uploads, and what is fetched.
 
 `huggingface_hub.ModelHubMixin` would have to be imported with every parser, and stores the arguments of constructors.
 """
 
 from __future__ import annotations
 
-import hashlib
 import re
 import tempfile
 from abc import abstractmethod
@@ -17,7 +16,7 @@ from mh4.data.errors import DataError, require
 from mh4.data.files import atomic_output
 from mh4.data.guesses import LOADING, guided
 
-from ..checksums import SUMS, read_file
+from ..checksums import SUMS, listed_files
 from ..loading import Loaded
 from .card import CARD, make_card
 
@@ -84,10 +83,8 @@ class Shared(Loaded):
         """Write a model folder with a card, README.md; a model that is there is replaced. Errors as of `save`."""
         self.save(folder, overwrite=True)
         folder = Path(folder)
-        files = {name: read_file(folder / name) for name in _names(folder)}
-        sums = {name: (len(content), hashlib.sha256(content).hexdigest()) for name, content in files.items()}
         with atomic_output(folder / CARD) as stream:
-            stream.write(make_card(folder.resolve().name, self.meta, sums).encode())
+            stream.write(make_card(folder.resolve().name, self.meta, dict(listed_files(folder))))
 
     def push_to_hub(
         self,
@@ -123,8 +120,3 @@ class Shared(Loaded):
                 repo_id=repository, folder_path=folder, revision=revision, commit_message=commit_message
             )
         return str(commit.commit_url)
-
-
-def _names(folder: Path) -> list[str]:
-    """The files of a saved model, as its checksums list them."""
-    return sorted(line.split("  ", 1)[1] for line in (folder / SUMS).read_text(encoding="utf-8").splitlines())

@@ -70,7 +70,7 @@ class Index:
         try:
             return checked(cls, content)
         except ValueError as error:
-            raise DataError(f"{source}: is no index of models: {error}") from None
+            raise DataError(f"{source}: is not an index of models: {error}") from None
 
     def find(self, name: str, source: str) -> Entry:
         """The model of a name; a `DataError` that lists the known ones if there is none."""
@@ -88,7 +88,7 @@ def read_index(folder: Path) -> Index:
 
 
 def add_to_index(folder: Path, entry: Entry) -> None:
-    """Put a model into the index of its folder, in place of an older one of that name. Processes take turns."""
+    """Put a model into the index of its folder, replacing an older one of that name. Processes take turns."""
     with FileLock(folder / f".{INDEX}.lock"):
         others = [other for other in read_index(folder).models if other.name != entry.name]
         index = Index(tuple(sorted([*others, entry], key=lambda one: one.name)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import platform
 import re
 import time
 from collections.abc import Iterator, Sequence
@@ -18,11 +17,12 @@ from mh4.data.folders import is_folder_name
 from mh4.data.licences import is_non_commercial
 from mh4.data.sentence import Sentence
 from mh4.data.text import text_of
+from mh4.machine import processor
 from mh4.models.checked import as_json
 from mh4.trees.significance import compare
 
 from ..base import Parser
-from ..checksums import SUMS, read_file
+from ..checksums import SUMS, digest, listing, read_file
 from ..folder import ENCODER, ModelFolder
 from ..model_files import CALIBRATION, CONFIG, META, VOCABULARY, WEIGHTS
 from ..registry import load
@@ -35,7 +35,6 @@ from .index import NAME, SUFFIX, Entry, add_to_index
 
 _OF_SEGMENTERS = {"Tokens", "Sentences", "Words"}
 _COLUMNS = {"UPOS": "upos", "XPOS": "xpos", "UFeats": "feats", "Lemmas": "lemmas", "MLAS": "feats", "BLEX": "lemmas"}
-_CPU_INFO = Path("/proc/cpuinfo")
 
 
 def package(
@@ -75,7 +74,7 @@ def package(
     DataError
         The model or a treebank is missing or damaged, or the output cannot be written.
     ValueError
-        A name that is not one.
+        The name, or that of the output, is not one for a package.
     """
     folder = ModelFolder(find_model(model))
     _ = folder.config
@@ -86,7 +85,7 @@ def package(
     name = name or (Path(model).resolve().name if listed else output.name.removesuffix(SUFFIX))
     if not re.fullmatch(NAME, name):
         known = "letters, digits, '_', '.', '+' and '-'"
-        raise ValueError(f'{name!r} is no name for a package: it may have {known}, as in name="hu"')
+        raise ValueError(f'{name!r} is not a name for a package, which may have {known}, as in name="hu"')
     if listed:
         output.mkdir(parents=True, exist_ok=True)
         output /= name + SUFFIX
@@ -96,19 +95,18 @@ def package(
         parser = load(folder.path, device=device, threads=threads)
         meta["evaluation"] = [measure(parser, path) for path in gold]
     files = dict(_contents(folder, meta))
-    digests = {file: (len(content), hashlib.sha256(content).hexdigest()) for file, content in files.items()}
-    files[SUMS] = "".join(f"{digest}  {file}\n" for file, (_, digest) in sorted(digests.items())).encode()
-    files[CARD] = make_card(name, meta, digests).encode()
+    card = make_card(name, meta, files)
+    files |= {SUMS: listing({file: [digest(content)] for file, content in files.items()}), CARD: card}
     pack(output, files.items())
     with output.open("rb") as stream:
-        digest = hashlib.file_digest(stream, "sha256").hexdigest()
+        whole = hashlib.file_digest(stream, "sha256").hexdigest()
     language = meta.get("language")
     entry = Entry(
         name,
         output.name,
         output.stat().st_size,
         sum(map(len, files.values())),
-        digest,
+        whole,
         meta["licence"],
         is_non_commercial(meta["licence"] or ""),
         (language,) if language else (),
@@ -151,7 +149,7 @@ def measure(parser: Parser, gold: str | Path) -> dict[str, Any]:
         "tokens": _scores(trees, systems["tokens"], blind | _OF_SEGMENTERS),
         **{way: _scores(trees, system, blind) for way, system in systems.items() if way == "text"},
         "words_per_second": round(words / seconds),
-        "processor": _processor(),
+        "processor": processor(),
         "measured": datetime.now(UTC).date().isoformat(),
     }
 
@@ -163,8 +161,3 @@ def _scores(trees: list[Sentence], system: list[Sentence], unknown: set[str]) ->
         for metric in SHOWN
         if metric in compared.evaluation.rows and metric not in unknown
     }
-
-
-def _processor() -> str:
-    names = re.findall(r"^model name\s*:\s*(.+)$", _CPU_INFO.read_text(), re.M) if _CPU_INFO.exists() else []
-    return names[0] if names else platform.processor() or platform.machine()

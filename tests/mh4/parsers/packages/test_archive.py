@@ -47,7 +47,7 @@ def test_other_files_and_places_are_refused(name, tmp_path):
     if not name.isascii():  # UTF-8 is a flag
         content = content.replace(b"PK\x03\x04\x14\x00\x00\x00", b"PK\x03\x04\x14\x00\x00\x08")
     path.write_bytes(content)
-    assert refused(path, tmp_path / "out", "which is no file of a model") == []
+    assert refused(path, tmp_path / "out", "which does not belong to a model") == []
 
 
 @pytest.mark.parametrize("kind", [stat.S_IFLNK, stat.S_IFIFO, stat.S_IFDIR])
@@ -76,7 +76,7 @@ def test_a_bomb_that_declares_a_small_size_is_cut_there(tmp_path):
     content = path.read_bytes()
     assert content.count(struct.pack("<L", size)) == 2  # in the file's own header, and in the directory
     path.write_bytes(content.replace(struct.pack("<L", size), struct.pack("<L", 100)))
-    (written,) = refused(path, tmp_path / "out", "is no whole package")
+    (written,) = refused(path, tmp_path / "out", "is not a complete package")
     assert written.stat().st_size <= 100
 
 
@@ -97,4 +97,4 @@ def test_damaged_files_are_refused(damage, tmp_path):
     content = path.read_bytes()
     changed = {"empty": b"", "cut": content[:-10], "flipped": content.replace(b"abc", b"abx"), "other": b"hello" * 99}
     path.write_bytes(changed[damage])
-    refused(path, tmp_path / "out", "is no whole package")
+    refused(path, tmp_path / "out", "is not a complete package")

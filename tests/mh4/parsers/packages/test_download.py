@@ -139,7 +139,7 @@ def test_a_package_that_is_not_the_one_of_the_index_is_refused(server, home, fol
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (b"[", "is no index of models: not valid JSON"),
+        (b"[", "is not an index of models: not valid JSON"),
         (b'{"models": [{}]}', r"models\.0\.name: is missing"),
         (None, "server says 404"),
     ],
@@ -161,7 +161,7 @@ def test_an_index_that_is_none(server, home, folder, content, problem):
 )  # fmt: skip
 def test_an_index_may_not_name_anything_outside_its_folder(folder, home, value):
     change_index(folder, **value)
-    with pytest.raises(DataError, match=rf"is no index of models: models\.0\.{next(iter(value))}: "):
+    with pytest.raises(DataError, match=rf"is not an index of models: models\.0\.{next(iter(value))}: "):
         mh4.download("xx", folder)
     assert not home.exists()
 

@@ -76,7 +76,7 @@ def test_models_that_are_packaged_at_once_are_all_in_the_index(model, tmp_path):
 
 
 def test_names_and_outputs_that_are_none(model, tmp_path):
-    with pytest.raises(ValueError, match=r"'a b' is no name for a package: .*name="):
+    with pytest.raises(ValueError, match=r"'a b' is not a name for a package, .*name="):
         package(model, tmp_path, name="a b")
     with pytest.raises(ValueError, match=r"a package is called NAME\.mh4\.zip"):
         package(model, tmp_path / "a.zip")
@@ -143,7 +143,7 @@ def test_a_card_has_scores_with_intervals_and_how_the_model_was_trained(text_mod
 
 def test_a_card_without_measurements_has_the_scores_of_training():
     meta = {"dev": {"uas": 81.5, "las": 77.25}, "version": "0.1.0"}
-    card = make_card("a", meta, {})
+    card = make_card("a", meta, {}).decode()
     assert "UAS 81.5, LAS 77.25" in card
     assert "on unknown data" in card
 
