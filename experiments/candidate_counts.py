@@ -69,5 +69,5 @@ def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -
     actions = Actions.of(system, parser.vocabulary.places.allowed(parser.vocabulary.relations))
     room = new_room(system, templates, actions, max(map(len, sentences)))
     text = parser.vocabulary.text(sentences)
-    counts = _count(system.code, from_lists(*parser.lists), templates, actions, text, room)
+    counts = _count(system.kernels, from_lists(*parser.lists), templates, actions, text, room)
     return (np.diff(text.offsets) - 1)[counts[:, 0]], counts[:, 1].copy()

@@ -68,11 +68,11 @@ class Kernels:
         self.initialize(n)
 
     def initialize(self, n):
-        initialize(self.system.code, self.state, n)
+        initialize(self.system.kernels, self.state, n)
         self.list()
 
     def list(self):
-        self.count, self.contexts = list_candidates(self.system.code, self.state, self.candidates)
+        self.count, self.contexts = list_candidates(self.system.kernels, self.state, self.candidates)
 
     @property
     def rows(self):
@@ -92,12 +92,12 @@ class Kernels:
 
     def step(self, c, relation=0):
         _, transition, argument, _, _ = self.rows[c]
-        apply(self.system.code, self.state, transition, argument, relation)
+        apply(self.system.kernels, self.state, transition, argument, relation)
         self.list()
 
     def go_to(self, configuration):
         """Put a configuration of `mh4.transitions` in place, arcs left out."""
-        initialize(self.system.code, self.state, configuration.n)
+        initialize(self.system.kernels, self.state, configuration.n)
         depth = len(configuration.stack)
         self.state.stack[:depth] = configuration.stack
         self.state.labels[:depth] = ["RLN".index(label) for label in getattr(configuration, "labels", "R" * depth)]
@@ -105,10 +105,10 @@ class Kernels:
         self.list()
 
     def prepare(self, oracle, gold):
-        prepare(self.system.code, self.state, oracle, gold)
+        prepare(self.system.kernels, self.state, oracle, gold)
 
     def costs(self, oracle, gold):
-        find_costs(self.system.code, self.state, oracle, gold, self.candidates, self.count)
+        find_costs(self.system.kernels, self.state, oracle, gold, self.candidates, self.count)
         return self.candidates.costs[: self.count].tolist()
 
     def follow_static(self, gold, relations):

@@ -77,6 +77,6 @@ class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransi
         room = self.new_room(max(map(len, sentences)))
         for i, sentence in enumerate(sentences):
             heads = np.empty(len(sentence) + 1, np.int32)
-            parse_sentence(self.system.code, scores, i, len(sentence), self.roles, *room, heads)
+            parse_sentence(self.system.kernels, scores, i, len(sentence), self.roles, *room, heads)
             trees.append(Found([Derivation(heads, _NO_PARTS, np.nan)]))
         return trees

@@ -1,30 +1,24 @@
-"""The systems of greedy parsers: what is to know of each outside its kernels, and the kernels by the code of a system.
+"""The systems of greedy parsers: what is to know of each outside its kernels, and its kernels for the loops.
 
-One compiled loop serves every system; `initialize` and the other functions below pass each call on to the system's
-kernels, which `mh4.transitions.arrays` describes. So the loops are compiled once, and know no system by name.
+A loop is compiled for each system that it runs with, by the type of its argument ``system``: so nobody waits for the
+kernels of systems that they do not use, and the loops know no system by name.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 from numba import njit
+from numba.extending import overload
 
 from mh4.oracles import arc_hybrid as arc_hybrid_oracle
 from mh4.oracles import lr_spine as lr_spine_oracle
 from mh4.oracles import mh4 as mh4_oracle
 from mh4.oracles.arc_eager import costs as arc_eager_oracle
 from mh4.oracles.arc_standard import costs as arc_standard_oracle
-from mh4.oracles.costs import (
-    ALL_PAIRS,
-    DYNAMIC,
-    EXACT,
-    ON_ORIGINAL_TREES,
-    ORACLE_NAMES,
-    STATIC,
-    note_children,
-    note_crossing,
-)
+from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, EXACT, ON_ORIGINAL_TREES, ORACLE_NAMES, STATIC, note_children
 from mh4.oracles.covington import costs as covington_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from mh4.transitions.arrays.state import reset
@@ -33,14 +27,36 @@ from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name
 from . import template_sets
 from .templates import Templates, compile_templates
 
-ARC_STANDARD, ARC_EAGER, LR_SPINE, COVINGTON, ARC_HYBRID, MH4 = range(6)
+
+class ArcStandard(NamedTuple):
+    """The type of a value without content, as are the next ones, by which Numba tells systems apart."""
+
+
+class ArcEager(NamedTuple):
+    pass
+
+
+class LRSpine(NamedTuple):
+    pass
+
+
+class Covington(NamedTuple):
+    pass
+
+
+class ArcHybrid(NamedTuple):
+    pass
+
+
+class MH4(NamedTuple):
+    pass
 
 
 @dataclass(frozen=True)
 class GreedySystem:
     """What is to know of a system outside its kernels; ValueError: positions that are no tokens, or none at all."""
 
-    code: int  # for the functions of this module
+    kernels: Any  # a value of a type above: the ``system`` of the functions below and of the loops
     name: str  # in `mh4.transitions.registry`
     tokens: tuple[str, ...]  # token names of the templates; the first two are the words whose distance is ``d``
     templates: tuple[str, ...]  # as of `templates.compile_templates`
@@ -74,7 +90,7 @@ GREEDY_SYSTEMS = {
     system.name: system
     for system in (
         GreedySystem(
-            ARC_STANDARD,
+            ArcStandard(),
             "arc-standard",
             arc_standard.TOKENS,
             template_sets.select(template_sets.MERGED, arc_standard.TOKENS),
@@ -82,7 +98,7 @@ GREEDY_SYSTEMS = {
             oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], ORACLE_NAMES[EXACT]),
         ),
         GreedySystem(
-            ARC_EAGER,
+            ArcEager(),
             "arc-eager",
             arc_eager.TOKENS,
             template_sets.ZHANG_NIVRE,
@@ -92,7 +108,7 @@ GREEDY_SYSTEMS = {
             oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], *ON_ORIGINAL_TREES),
         ),
         GreedySystem(
-            LR_SPINE,
+            LRSpine(),
             "lr-spine",
             lr_spine.TOKENS,
             template_sets.MERGED,
@@ -100,7 +116,7 @@ GREEDY_SYSTEMS = {
             explores=False,
         ),
         GreedySystem(
-            COVINGTON,
+            Covington(),
             "covington",
             covington.TOKENS,
             template_sets.COVINGTON,
@@ -111,7 +127,7 @@ GREEDY_SYSTEMS = {
             oracles=(ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC], ORACLE_NAMES[ALL_PAIRS]),
         ),
         GreedySystem(
-            ARC_HYBRID,
+            ArcHybrid(),
             "arc-hybrid",
             arc_hybrid.TOKENS,
             template_sets.ARC_HYBRID,
@@ -119,7 +135,7 @@ GREEDY_SYSTEMS = {
             form="biaffine",
         ),
         GreedySystem(
-            MH4,
+            MH4(),
             "mh4",
             mh4.TOKENS,
             template_sets.MH4,
@@ -138,90 +154,60 @@ def get_system(name: str) -> GreedySystem:
 
 
 @njit(cache=True, nogil=True)
+def _no_more(state, candidates):
+    return False
+
+
+@njit(cache=True, nogil=True)
+def _note_children(state, oracle, gold):
+    note_children(gold, state.oracle)
+
+
+@njit(cache=True, nogil=True)
+def _nothing_to_note(state, oracle, transition):
+    pass
+
+
+_DEFAULTS = {"finish": _no_more, "prepare": _note_children, "follow": _nothing_to_note}
+_KERNELS: dict[type, dict[str, Any]] = {
+    system: {**_DEFAULTS, **vars(oracle), **vars(configurations)}
+    for system, configurations, oracle in (
+        (ArcStandard, arc_standard, arc_standard_oracle),
+        (ArcEager, arc_eager, arc_eager_oracle),
+        (LRSpine, lr_spine, lr_spine_oracle),
+        (Covington, covington, covington_oracle),
+        (ArcHybrid, arc_hybrid, arc_hybrid_oracle),
+        (MH4, mh4, mh4_oracle),
+    )
+}
+
+
+def _kernel(name: str) -> Callable[..., Any]:
+    """A function of a system and other arguments, for Python and for compiled loops, that calls the system's kernel."""
+
+    def call(system: Any, *arguments: Any) -> Any:
+        return _KERNELS[type(system)][name](*arguments)
+
+    @overload(call)
+    def call_compiled(system, *arguments):  # Numba compares signatures: no annotations
+        kernel = _KERNELS[system.instance_class][name]
+        return lambda system, *arguments: kernel(*arguments)
+
+    return call
+
+
+# See `mh4.transitions.arrays` for what they do.
+_initialize = _kernel("initialize")
+list_candidates = _kernel("list_candidates")
+apply = _kernel("apply")
+finish = _kernel("finish")
+prepare = _kernel("prepare")
+find_costs = _kernel("costs")
+follow = _kernel("follow")
+
+
+@njit(cache=True, nogil=True)
 def initialize(system, state, n):
     """Make the initial configuration of n words."""
     reset(state, n)
-    if system in (ARC_STANDARD, LR_SPINE):
-        arc_standard.initialize(state)
-    elif system == ARC_EAGER:
-        arc_eager.initialize(state)
-    elif system == COVINGTON:
-        covington.initialize(state)
-    else:
-        arc_hybrid.initialize(state)
-
-
-@njit(cache=True, nogil=True)
-def list_candidates(system, state, candidates):
-    """List the legal transitions; returns how many there are, and how many contexts."""
-    if system == ARC_STANDARD:
-        return arc_standard.list_candidates(state, candidates)
-    if system == ARC_EAGER:
-        return arc_eager.list_candidates(state, candidates)
-    if system == LR_SPINE:
-        return lr_spine.list_candidates(state, candidates)
-    if system == COVINGTON:
-        return covington.list_candidates(state, candidates)
-    if system == ARC_HYBRID:
-        return arc_hybrid.list_candidates(state, candidates)
-    return mh4.list_candidates(state, candidates)
-
-
-@njit(cache=True, nogil=True)
-def apply(system, state, transition, argument, relation):
-    """Take a step."""
-    if system == ARC_STANDARD:
-        arc_standard.apply(state, transition, argument, relation)
-    elif system == ARC_EAGER:
-        arc_eager.apply(state, transition, argument, relation)
-    elif system == LR_SPINE:
-        lr_spine.apply(state, transition, argument, relation)
-    elif system == COVINGTON:
-        covington.apply(state, transition, argument, relation)
-    elif system == ARC_HYBRID:
-        arc_hybrid.apply(state, transition, argument, relation)
-    else:
-        mh4.apply(state, transition, argument, relation)
-
-
-@njit(cache=True, nogil=True)
-def finish(system, state, candidates):
-    """After the last step, name an arc that one word below the root takes besides; False if there is none."""
-    return system == COVINGTON and covington.finish(state, candidates)
-
-
-@njit(cache=True, nogil=True)
-def prepare(system, state, oracle, gold):
-    """Make the oracle ready for a gold tree, given as heads; before the first step."""
-    if oracle == EXACT:
-        note_crossing(gold, state.oracle)
-    if system == ARC_EAGER:
-        arc_eager_oracle.prepare(state, oracle, gold)
-    elif system == COVINGTON:
-        covington_oracle.prepare(state, oracle, gold)
-    else:
-        note_children(gold, state.oracle)
-
-
-@njit(cache=True, nogil=True)
-def find_costs(system, state, oracle, gold, candidates, count):
-    """Fill the costs of the first ``count`` candidates."""
-    if system == ARC_STANDARD:
-        arc_standard_oracle.costs(state, oracle, gold, candidates, count)
-    elif system == ARC_EAGER:
-        arc_eager_oracle.costs(state, oracle, gold, candidates, count)
-    elif system == LR_SPINE:
-        lr_spine_oracle.costs(state, oracle, gold, candidates, count)
-    elif system == COVINGTON:
-        covington_oracle.costs(state, oracle, gold, candidates, count)
-    elif system == ARC_HYBRID:
-        arc_hybrid_oracle.costs(state, oracle, gold, candidates, count)
-    else:
-        mh4_oracle.costs(state, oracle, gold, candidates, count)
-
-
-@njit(cache=True, nogil=True)
-def follow(system, state, oracle, transition):
-    """Tell the oracle of a step that is about to be taken."""
-    if system == COVINGTON:
-        covington_oracle.follow(state, oracle, transition)
+    _initialize(system, state)

@@ -231,7 +231,7 @@ class TransitionHinge(Objective):
         parser = self.parser
         while True:
             contexts, candidates, steps = note_decisions(
-                parser.system.code,
+                parser.system.kernels,
                 self.oracle,
                 scorer,
                 sentence,

@@ -62,7 +62,7 @@ class PerceptronTrainer:
         with ThreadPoolExecutor(1) as thread:
             self._weights, self.decisions, wrong = thread.submit(
                 train_epoch,
-                self._system.code,
+                self._system.kernels,
                 ORACLE_NAMES.index(self.config.oracle),
                 self._weights,
                 self._templates,

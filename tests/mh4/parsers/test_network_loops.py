@@ -62,10 +62,10 @@ def test_parsing_follows_the_best_candidate(name, form):
             scorer, roles = random_biaffine_scorer(generator, 2, n, len(system.transitions)), roles[:2]
         state, candidates, scores = room(system, n)
         heads = np.empty(n + 1, np.int32)
-        parse_sentence(system.code, scorer, 1, n, roles, state, candidates, scores, heads)
-        initialize(system.code, state, n)
+        parse_sentence(system.kernels, scorer, 1, n, roles, state, candidates, scores, heads)
+        initialize(system.kernels, state, n)
         while True:
-            count, _ = list_candidates(system.code, state, candidates)
+            count, _ = list_candidates(system.kernels, state, candidates)
             if not count:
                 break
             rows = candidates.rows[:count].copy()
@@ -73,7 +73,7 @@ def test_parsing_follows_the_best_candidate(name, form):
                 naive_scores(scorer, 1, n, roles, candidates.tokens[row[CONTEXT]])[1][row[TRANSITION]] for row in rows
             ]
             best = rows[int(np.argmax(values))]
-            apply(system.code, state, best[TRANSITION], best[ARGUMENT], 0)
+            apply(system.kernels, state, best[TRANSITION], best[ARGUMENT], 0)
         expected = state.heads[: n + 1].copy()
         first, *others = np.flatnonzero(expected[1:] <= 0) + 1  # Covington parsing leaves words without a head
         expected[first], expected[others] = 0, first
@@ -83,7 +83,17 @@ def test_parsing_follows_the_best_candidate(name, form):
 def noted(system, oracle, scorer, gold, roles, exploration, seed=1, size=1000, dropout=0.0):
     decisions = Decisions.empty(size, 4 * size, len(roles))
     counts = note_decisions(
-        system.code, oracle, scorer, 0, gold, roles, exploration, dropout, seed, *room(system, len(gold) - 1), decisions
+        system.kernels,
+        oracle,
+        scorer,
+        0,
+        gold,
+        roles,
+        exploration,
+        dropout,
+        seed,
+        *room(system, len(gold) - 1),
+        decisions,
     )
     return counts, decisions
 
@@ -101,14 +111,14 @@ def test_what_is_noted_is_what_the_oracle_says_along_the_computation(name, oracl
         scorer = random_scorer(generator, 1, n, len(roles), len(system.transitions))
         (contexts, rows, steps), decisions = noted(system, oracle, scorer, gold, roles, (0.0, 0.0))
         state, candidates, _ = room(system, n)
-        initialize(system.code, state, n)
-        prepare(system.code, state, oracle, gold)
+        initialize(system.kernels, state, n)
+        prepare(system.kernels, state, oracle, gold)
         context, row, step = 0, 0, 0
         while True:
-            count, more = list_candidates(system.code, state, candidates)
+            count, more = list_candidates(system.kernels, state, candidates)
             if not count:
                 break
-            find_costs(system.code, state, oracle, gold, candidates, count)
+            find_costs(system.kernels, state, oracle, gold, candidates, count)
             optimal = candidates.costs[:count] == candidates.costs[:count].min()
             scored = [naive_scores(scorer, 0, n, roles, candidates.tokens[i]) for i in range(more)]
             if count > 1:
@@ -121,8 +131,8 @@ def test_what_is_noted_is_what_the_oracle_says_along_the_computation(name, oracl
                 context, row, step = context + more, row + count, step + 1
             values = np.array([scored[c][1][t] for c, t in candidates.rows[:count, [CONTEXT, TRANSITION]]])
             best = candidates.rows[np.argmax(np.where(optimal, values, -np.inf))].copy()
-            follow(system.code, state, oracle, best[TRANSITION])
-            apply(system.code, state, best[TRANSITION], best[ARGUMENT], 0)
+            follow(system.kernels, state, oracle, best[TRANSITION])
+            apply(system.kernels, state, best[TRANSITION], best[ARGUMENT], 0)
         assert (contexts, rows, steps) == (context, row, step)
         headless = np.maximum(state.heads[: n + 1], 0)
         np.testing.assert_array_equal(headless[1:], gold[1:])  # the oracle leads to the gold tree

@@ -17,8 +17,8 @@ from mh4.trees.closest import training_tree
 def test_one_system_has_one_name_everywhere():
     assert list(STATIC_ORACLES) == list(TRANSITION_SYSTEMS)
     assert set(GREEDY_SYSTEMS) == set(TRANSITION_SYSTEMS) - {"arc-eager-normalized"}
-    for code, (name, system) in enumerate(GREEDY_SYSTEMS.items()):
-        assert (system.name, system.code) == (name, code)
+    for name, system in GREEDY_SYSTEMS.items():
+        assert system.name == name
         assert system.transitions[: len(TRANSITION_SYSTEMS[name].transitions)] == TRANSITION_SYSTEMS[name].transitions
     for name, oracle in STATIC_ORACLES.items():
         assert oracle.system.name == name

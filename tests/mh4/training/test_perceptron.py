@@ -61,14 +61,14 @@ class NaiveTrainer:
         for s in order:
             start, stop = text.offsets[s], text.offsets[s + 1]
             heads, relations = gold.heads[start:stop], gold.relations[start:stop]
-            initialize(trainer._system.code, room.state, len(heads) - 1)
-            prepare(trainer._system.code, room.state, oracle, heads)
+            initialize(trainer._system.kernels, room.state, len(heads) - 1)
+            prepare(trainer._system.kernels, room.state, oracle, heads)
             while True:
-                count, contexts = list_candidates(trainer._system.code, room.state, room.candidates)
+                count, contexts = list_candidates(trainer._system.kernels, room.state, room.candidates)
                 if not count:
                     break
                 score_contexts(trainer._weights, trainer._templates, text.words, start, contexts, room)
-                find_costs(trainer._system.code, room.state, oracle, heads, room.candidates, count)
+                find_costs(trainer._system.kernels, room.state, oracle, heads, room.candidates, count)
                 least = min(room.candidates.costs[:count])
                 choices, optimal = [], []
                 for c, row in enumerate(room.candidates.rows[:count]):
@@ -90,8 +90,8 @@ class NaiveTrainer:
                 for cell, weight in self.weights.items():
                     self.sums[cell] = self.sums.get(cell, 0) + weight
                 row = room.candidates.rows[-best[1]]
-                follow(trainer._system.code, room.state, oracle, row[TRANSITION])
-                apply(trainer._system.code, room.state, row[TRANSITION], row[ARGUMENT], best[4])
+                follow(trainer._system.kernels, room.state, oracle, row[TRANSITION])
+                apply(trainer._system.kernels, room.state, row[TRANSITION], row[ARGUMENT], best[4])
         return wrong
 
 

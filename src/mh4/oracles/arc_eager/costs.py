@@ -25,6 +25,7 @@ from ..costs import (
     OWN_NOTES,
     STATIC,
     note_children,
+    note_crossing,
     write_static_costs,
 )
 from .grammars import UNNORMALIZED_GRAMMARS, exact_scores
@@ -38,8 +39,10 @@ _GRAMMAR = UNNORMALIZED_GRAMMARS[True].arrays
 
 @njit(cache=True, nogil=True)
 def prepare(state, oracle, gold):
-    """Note the children of every token, and its last descendant."""
+    """Note the children of every token, its last descendant, and whether arcs cross."""
     note_children(gold, state.oracle)
+    if oracle == EXACT:
+        note_crossing(gold, state.oracle)
     if oracle != STATIC:
         state.oracle[_LAST_DESCENDANT, : gold.shape[0]] = rightmost_descendants(gold)
 

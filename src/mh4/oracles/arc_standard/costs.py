@@ -15,10 +15,18 @@ from numba import njit
 from mh4.transitions.arrays.arc_standard import move
 from mh4.transitions.arrays.state import DEPTH, FRONT, TRANSITION
 
-from ..costs import CROSSED, EXACT, LAST_CHILD, STATIC, write_static_costs
+from ..costs import CROSSED, EXACT, LAST_CHILD, STATIC, note_children, note_crossing, write_static_costs
 from .cubic import cubic_best_after
 from .projective import best_after
 from .static import static_transition
+
+
+@njit(cache=True, nogil=True)
+def prepare(state, oracle, gold):
+    """Note the children of every token, and whether arcs cross."""
+    note_children(gold, state.oracle)
+    if oracle == EXACT:
+        note_crossing(gold, state.oracle)
 
 
 @njit(cache=True, nogil=True)

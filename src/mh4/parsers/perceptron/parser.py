@@ -104,7 +104,7 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         heads, relations = np.empty((2, text.offsets[-1]), np.int32)
         root = self.vocabulary.relation_number(self.vocabulary.root_relation)
         parse_text(
-            self._system.code,
+            self._system.kernels,
             self._weights,
             self._templates,
             self._actions,

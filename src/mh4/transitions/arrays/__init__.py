@@ -34,7 +34,7 @@ How to add a system. Define it in `mh4.transitions`, and add it to the `registry
    ``follow(state, oracle, transition)``, if it keeps anything up to date
        Before each step.
 
-3. In `mh4.parsers.systems`, a code, a branch in each function, an entry in `GREEDY_SYSTEMS`; in
+3. In `mh4.parsers.systems`, a type with both modules, and an entry in `GREEDY_SYSTEMS`; in
    `mh4.parsers.template_sets`, templates.
 
 Numba's cache notices a changed file, not a changed callee in another file: while working on a system, set
