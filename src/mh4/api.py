@@ -21,6 +21,7 @@ from mh4.parsers.request import Request
 from mh4.training.job import TrainingJob
 from mh4.training.presets import DEFAULT_PRESET, PRESETS, PRETRAINED_PRESET
 from mh4.training.running import run_training
+from mh4.training.treebanks import Files
 from mh4.trees.evaluation import evaluate
 from mh4.trees.significance import compare
 
@@ -110,8 +111,8 @@ def draw(sentence: Sentence, width: int | None = None) -> Drawing:
 
 
 def train(
-    train: str | Path,
-    dev: str | Path,
+    train: Files,
+    dev: Files,
     output: str | Path,
     *,
     decoder: str | None = None,
@@ -138,7 +139,9 @@ def train(
     Parameters
     ----------
     train, dev
-        CoNLL-U files with gold trees.
+        CoNLL-U files with gold trees. Several treebanks make one model, which can parse as any of them: mappings from
+        their names to files, such as ``{"got": "got-train.conllu", "cu": "cu-train.conllu"}``. The best model has the
+        best mean of their scores on ``dev``.
     output
         The model folder.
     decoder : str, optional

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,10 +11,11 @@ import torch
 from torch import Tensor, nn
 
 from .bilstm_config import BiLSTMConfig
-from .devices import send_together
+from .devices import send, send_together
 from .encoder import Encoder, OnReading, States, Words, unreported
 from .layers import SMALL, BiLSTM, room
 from .rows import Rearranged
+from .treebank_vectors import TreebankVectors
 from .word_encoder import WordEncoder
 from .word_source import JointBatch, WordSource
 from .word_vectors import WordVectors
@@ -59,6 +61,9 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
         self._names = list(self.source_types(config))
         for name, source_type in self.source_types(config).items():
             self.add_module(name, source_type(config, files))
+        self.treebanks = TreebankVectors.names_in(files)
+        if self.treebanks:
+            self.of_treebank = TreebankVectors(config.word_size, self.treebanks)
         self.sentence = self.head(config)
 
     @classmethod
@@ -77,21 +82,31 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
 
     @classmethod
     def learn(
-        cls, config: Any, train: Sequence[Words], dev: Sequence[Words] = (), on_reading: OnReading = unreported
+        cls,
+        config: Any,
+        train: Sequence[Words],
+        dev: Sequence[Words] = (),
+        on_reading: OnReading = unreported,
+        treebanks: Sequence[str] = (),
     ) -> dict[str, bytes]:
-        files: dict[str, bytes] = {}
+        files = TreebankVectors.files_of(treebanks)
         for source_type in cls.source_types(config).values():
             files |= source_type.learn(config, train, dev, on_reading)
         return files
 
     def files(self) -> dict[str, bytes]:
-        return {name: content for source in self.sources for name, content in source.files().items()}
+        own = {name: content for source in self.sources for name, content in source.files().items()}
+        return own | TreebankVectors.files_of(self.treebanks)
 
-    def prepare(self, sentence: Words) -> tuple[Any, ...]:
-        return tuple(source.prepare(sentence) for source in self.sources)
+    def prepare(self, sentence: Words, treebank: str | None = None) -> tuple[Any, ...]:
+        parts = tuple(source.prepare(sentence) for source in self.sources)
+        return (*parts, self.of_treebank.shares(treebank)) if self.treebanks else parts
 
     def collate(self, sentences: Sequence[tuple[Any, ...]]) -> JointBatch:
-        return JointBatch.of(self.sources, sentences)
+        if not self.treebanks:
+            return JointBatch.of(self.sources, sentences)
+        *parts, shares = zip(*sentences, strict=True)
+        return replace(JointBatch.of(self.sources, [*zip(*parts, strict=True)]), treebanks=torch.stack(shares))
 
     def cost(self, sentence: Words) -> int:
         return max(source.cost(sentence) for source in self.sources)
@@ -112,8 +127,10 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
         return {f"{name}.{own}" for name, source in named for own in source.halved()}
 
     def words_of(self, batch: JointBatch) -> Tensor:
-        """Word vectors (B, T, word_size): the sum over all sources."""
+        """Word vectors (B, T, word_size): the sum over all sources, and the vector of the treebank."""
         first, *others = (source(own) for source, own in zip(self.sources, batch.batches, strict=True))
+        if batch.treebanks is not None:
+            others.append(self.of_treebank(send(batch.treebanks, first.device)))
         return sum(others, first)
 
     def forward(self, batch: JointBatch) -> States:

@@ -131,12 +131,15 @@ class Encoder(Reader[P, B]):
         Of the vectors of words alone; 0 without.
     longest : int
         Words of the longest sentence that it takes; longer ones are parsed in pieces.
+    treebanks : tuple of str
+        Names of the treebanks that it tells apart.
     """
 
     config_type: ClassVar[type[EncoderConfig]]
     size: int
     word_size: int = 0
     longest: int = sys.maxsize
+    treebanks: tuple[str, ...] = ()
 
     @abstractmethod
     def __init__(self, config: Any, files: Mapping[str, bytes]) -> None:
@@ -146,14 +149,24 @@ class Encoder(Reader[P, B]):
     @classmethod
     @abstractmethod
     def learn(
-        cls, config: Any, train: Sequence[Words], dev: Sequence[Words] = (), on_reading: OnReading = unreported
+        cls,
+        config: Any,
+        train: Sequence[Words],
+        dev: Sequence[Words] = (),
+        on_reading: OnReading = unreported,
+        treebanks: Sequence[str] = (),
     ) -> dict[str, bytes]:
         """The files of a new encoder, from its settings and training sentences.
 
-        Of ``dev`` nothing is learnt; what its words have in a file that the settings name is kept.
+        Of ``dev`` nothing is learnt; what its words have in a file that the settings name is kept. ``treebanks`` are
+        the names of those that sentences come from, if there are several to tell apart.
 
         UnusableError: The settings name something that cannot be used.
         """
+
+    @abstractmethod
+    def prepare(self, sentence: Words, treebank: str | None = None) -> P:
+        """See `Reader`; ``treebank`` is one of `treebanks`, or None for a sentence of no particular one."""
 
     @abstractmethod
     def forward(self, batch: B) -> States:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -35,9 +35,10 @@ class WordSource(Reader[P, B]):
 
 @dataclass(frozen=True)
 class JointBatch:
-    """The same sentences as each source takes them."""
+    """The same sentences as each source takes them, and what treebanks they are of."""
 
     batches: tuple[Batch, ...]
+    treebanks: Tensor | None = None  # float32 (B, K), on the host; see `TreebankVectors.shares`
 
     @property
     def lengths(self) -> Tensor:
@@ -46,7 +47,7 @@ class JointBatch:
 
     def to(self, device: torch.device) -> JointBatch:
         """The same batch for ``device``."""
-        return JointBatch(tuple(batch.to(device) for batch in self.batches))
+        return replace(self, batches=tuple(batch.to(device) for batch in self.batches))
 
     @classmethod
     def of(cls, sources: Sequence[Reader[Any, Any]], sentences: Sequence[Sequence[Any]]) -> JointBatch:

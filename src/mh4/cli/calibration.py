@@ -18,6 +18,7 @@ from .options import (
     ThreadsOption,
     check_conllu,
     error_policy,
+    named_files,
     output,
     report_skipped,
     say,
@@ -31,7 +32,11 @@ if TYPE_CHECKING:
 def calibrate(
     model: Annotated[Path, typer.Argument(help="Model folder, with an exact decoder.")],
     treebank: Annotated[
-        Path, typer.Argument(help="CoNLL-U with gold trees that the model was not trained on.", metavar="DEV")
+        list[str],
+        typer.Argument(
+            help="CoNLL-U with gold trees that the model was not trained on; of several treebanks, NAME=FILE for each.",
+            metavar="DEV...",
+        ),
     ],
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -41,7 +46,8 @@ def calibrate(
     from mh4.training.calibrating import calibrate as run
 
     set_threads(threads)
-    calibration, report = run(model, treebank, device=device.value, threads=threads, errors=error_policy(skip_bad))
+    files = named_files(treebank)
+    calibration, report = run(model, files, device=device.value, threads=threads, errors=error_policy(skip_bad))
     if report is None:
         say(f"{calibration.words} words, too few to measure the calibration error")
         return

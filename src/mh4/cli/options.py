@@ -4,7 +4,7 @@ import codecs
 import os
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from enum import StrEnum
 from functools import wraps
@@ -32,7 +32,7 @@ _REQUEST = [one.name for one in fields(Request)]
 _OTHERS = ("decoder", "device", "format", "index", "name", "precision", "resume", "segmenter", "system")
 _NAMES = "|".join([*_REQUEST, *_OTHERS])
 _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')
-_OPTION_NAMES = {"format": "input"}
+_OPTION_NAMES = {"format": "input", "treebank": "as"}
 
 _COLUMNS = 10  # of CoNLL-U
 _LINE = 1 << 16  # bytes of a line that are looked at
@@ -117,10 +117,23 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 def _request_options() -> list[Parameter]:
     options = []
     for one in fields(Request):
-        option = typer.Option(f"--{one.name.replace('_', '-')}", help=one.metadata["help"], **one.metadata["command"])
+        option = typer.Option(option_name(one.name), help=one.metadata["help"], **one.metadata["command"])
         kind, default = (type(one.default), one.default) if isinstance(one.default, int) else (str | None, None)
         options.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]))
     return options
+
+
+def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
+    """One file, or several given as NAME=FILE by their names."""
+    if len(given) == 1 and ("=" not in given[0] or os.path.exists(given[0])):
+        return Path(given[0])
+    pairs = [one.partition("=") for one in given]
+    if wrong := [name for name, equals, _ in pairs if not equals]:
+        raise ValueError(f"of several treebanks, each is NAME=FILE, not {wrong[0]!r}")
+    files = {name: Path(path) for name, _, path in pairs}
+    if len(files) < len(pairs):
+        raise ValueError("a treebank is named twice")
+    return files
 
 
 def say(text: str, style: str | None = None) -> None:
@@ -141,8 +154,13 @@ def in_options(message: str) -> str:
     return _ARGUMENT.sub(lambda found: _as_option(found["name"], found["value"]), message)
 
 
+def option_name(name: str) -> str:
+    """The option of the command line for an argument of Python."""
+    return "--" + _OPTION_NAMES.get(name, name).replace("_", "-")
+
+
 def _as_option(name: str, value: str) -> str:
-    option = "--" + _OPTION_NAMES.get(name, name).replace("_", "-")
+    option = option_name(name)
     if value == "False":
         return option.replace("--", "--no-", 1)
     return option if value == "True" else option + " " + value.strip('"')

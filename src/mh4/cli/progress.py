@@ -143,10 +143,12 @@ class TrainingDisplay:
 
     def on_evaluation(self, report: dict[str, Any]) -> None:
         """Print the line of an evaluation."""
+        each = "; ".join(f"{name} {own['uas']:.2f} {own['las']:.2f}" for name, own in report.get("dev", {}).items())
         say(
             f"step {report['step']:>6}  epoch {report['epoch']:6.2f}  loss {report['loss']:.3f}  "
             f"{report['words_per_second']:.0f} words/s  decoding {report['share']['decode']:.1%}  "
-            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}  lr {report['learning_rate']:.2g}"
+            f"dev UAS {report['dev_uas']:.2f} LAS {report['dev_las']:.2f}"
+            f"{each and f' ({each})'}  lr {report['learning_rate']:.2g}"
             f"{'  *' if report['best'] else ''}",
         )
 

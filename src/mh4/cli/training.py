@@ -27,6 +27,7 @@ from .options import (
     error_policy,
     in_options,
     messages,
+    named_files,
     say,
 )
 from .progress import EpochsDisplay, TrainingDisplay
@@ -58,12 +59,27 @@ class Precision(StrEnum):
 
 
 TreebankArgument = Annotated[
-    Path,
+    str | None,
     typer.Argument(
-        help="Training treebank: CoNLL-U with gold trees or, with --decoder, partial trees.", metavar="TRAIN"
+        help="Training treebank: CoNLL-U with gold trees or, with --decoder, partial trees.",
+        metavar="TRAIN",
+        show_default=False,
     ),
 ]
-DevOption = Annotated[Path, typer.Option(help="Development treebank for model selection and early stopping.")]
+TreebanksOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--treebank",
+        metavar="NAME=FILE",
+        help="For TRAIN: one of several training treebanks of one model, each with its --dev.",
+    ),
+]
+DevOption = Annotated[
+    list[str],
+    typer.Option(
+        metavar="FILE|NAME=FILE", help="Development treebank for model selection and early stopping, or one of several."
+    ),
+]
 DecoderOption = Annotated[
     DecoderName | None,
     typer.Option(help="Decoder: class of trees and factorisation.", show_default=DEFAULT_DECODER.value),
@@ -149,7 +165,9 @@ OverwriteOption = Annotated[bool, typer.Option("--overwrite", help="Replace the 
 
 
 def train(
-    treebank: TreebankArgument,
+    train_file: TreebankArgument = None,
+    treebank: TreebanksOption = None,
+    *,
     dev: DevOption,
     decoder: DecoderOption = None,
     system: SystemOption = None,
@@ -183,6 +201,9 @@ def train(
     from mh4.parsers.config import PerceptronConfig, parse_settings
     from mh4.training.job import TrainingJob
 
+    if (train_file is None) == (not treebank):
+        raise ValueError("name one training treebank, TRAIN, or several, as in --treebank got=FILE --treebank cu=FILE")
+    files, dev_files = named_files([train_file] if train_file else treebank or []), named_files(dev)
     if resume and overwrite:
         raise ValueError("--resume continues what --overwrite would replace; choose one")
     if system is not None and (many_roots or loss):
@@ -212,11 +233,12 @@ def train(
         | parse_settings(setting or []),
     )
     kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
+    stem = files.stem if isinstance(files, Path) else "-".join(files)
     display = EpochsDisplay(config.iterations) if isinstance(config, PerceptronConfig) else TrainingDisplay()
     job = TrainingJob(
-        treebank,
-        dev,
-        str(Path("models") / f"{treebank.stem}-{kind}-{seed}") if output_folder is None else output_folder,
+        files,
+        dev_files,
+        str(Path("models") / f"{stem}-{kind}-{seed}") if output_folder is None else output_folder,
         config,
         device=device.value,
         threads=threads,
@@ -235,6 +257,7 @@ def train(
 def _run(job: TrainingJob, display: TrainingDisplay) -> None:
     from mh4.parsers.config import PerceptronConfig
     from mh4.training.running import run_training
+    from mh4.training.treebanks import listed
 
     # Of the processes of torchrun, only the first one writes messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
@@ -244,8 +267,8 @@ def _run(job: TrainingJob, display: TrainingDisplay) -> None:
     when = "after epoch" if perceptron else "at step"
     how_long = "" if perceptron else f"trained for {progress.seconds / 60:.1f} minutes; "
     say(
-        f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {job.dev} {when} {progress.best_step}; "
-        f"{how_long}model in {job.output}"
+        f"best: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f} on {listed(job.dev)} {when} "
+        f"{progress.best_step}; {how_long}model in {job.output}"
     )
 
 

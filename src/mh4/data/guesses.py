@@ -66,6 +66,7 @@ OPTIONS = by_name(
         "zip(parser.pipe(texts), contexts)": "as_tuples",
         "parser.parse_file(source, target, on_progress=function)": "progress on_progress progress_bar verbose",
         "parser.attempt(sentences, request)": "request",
+        'treebank="NAME"': "as_ lang language treebank_id treebank_embedding",
     }
 )
 SETTINGS = by_name(

@@ -71,6 +71,8 @@ class Parser(Shared, Guided, ABC):
         Columns that it predicts besides trees, among "upos", "xpos", "feats" and "lemmas".
     places : RelationPlaces
         Which relations occur at the root only, or never there.
+    treebanks : tuple of str
+        Those that it can parse as, if it was trained on several.
     spaced_words : bool
         Whether many words of its treebank contain spaces, as in Vietnamese.
     segmenter : mh4.data.segmenter.Segmenter, optional
@@ -89,6 +91,7 @@ class Parser(Shared, Guided, ABC):
     can_keep_heads: bool = False
     annotates: frozenset[str] = frozenset()
     places: RelationPlaces = RelationPlaces.of_ud()
+    treebanks: tuple[str, ...] = ()
     spaced_words: bool = False
     meta: Mapping[str, Any] = MappingProxyType({})
 
@@ -221,6 +224,10 @@ class Parser(Shared, Guided, ABC):
         ValueError: The model predicts none of the columns, cannot keep heads, or does not support another option.
         """
         warnings = []
+        if request.treebank is not None and request.treebank not in self.treebanks:
+            known = ", ".join(self.treebanks)
+            known = f"those of the model: {known}" if known else "the model was trained on a single one"
+            raise ValueError(f"unknown treebank {request.treebank!r}; {known}")
         if request.confidence or request.trees > 1:
             self._check_certainty(request)
         if request.unique:
@@ -377,7 +384,9 @@ class Parser(Shared, Guided, ABC):
                         yield sentence, with_trees(sentence, answers.annotations[i], request.k_best)
 
     @guided(K_BEST)
-    def k_best(self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False) -> list[Sentence]:
+    def k_best(
+        self, words: Sentence | Sequence[str], k: int, *, keep_heads: bool = False, treebank: str | None = None
+    ) -> list[Sentence]:
         """The k best trees of a sentence, or all if there are fewer, best first; see ``k_best`` of `parse`.
 
         Raises
@@ -385,7 +394,7 @@ class Parser(Shared, Guided, ABC):
         DataError, ValueError
             See `parse`.
         """
-        return list(self.parse([words], keep_heads=keep_heads, k_best=k))
+        return list(self.parse([words], keep_heads=keep_heads, k_best=k, treebank=treebank))
 
     def parse_file(
         self,
@@ -428,14 +437,19 @@ class Parser(Shared, Guided, ABC):
 
     @guided({})
     def evaluate(
-        self, gold: str | Path | Iterable[Sentence], *, given: str | Iterable[str] | None = None
+        self,
+        gold: str | Path | Iterable[Sentence],
+        *,
+        given: str | Iterable[str] | None = None,
+        treebank: str | None = None,
     ) -> Evaluation:
         """Parse the words of gold trees (a file or sentences) and score the result; see `mh4.evaluate`.
 
-        ``given`` names gold columns that the parser may see: "upos", "xpos", "feats", "lemmas".
+        ``given`` names gold columns that the parser may see: "upos", "xpos", "feats", "lemmas"; for ``treebank`` see
+        `parse`.
         """
         sentences = list(read_conllu(gold) if isinstance(gold, str | Path) else as_sentences(gold))
-        return evaluate(sentences, self.parse(words_alone(sentences, given)))
+        return evaluate(sentences, self.parse(words_alone(sentences, given), treebank=treebank))
 
     def save(self, folder: str | Path, *, overwrite: bool = False) -> None:
         """Write a model folder, which ``mh4.load`` reads.

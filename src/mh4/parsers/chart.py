@@ -83,7 +83,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return f"<ChartParser: {self.config.decoder}>"
 
     @torch.inference_mode()
-    def score(self, sentences: Sequence[Sentence]) -> list[np.ndarray]:
+    def score(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[np.ndarray]:
         """Scores of all parts of some sentences, in their order: float32 (C, n + 2, n + 2) for a sentence of n words.
 
         The channels, in their order, are ``decoder.channels``. What relations add to arcs (``label_bonus``) is in the
@@ -94,19 +94,23 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             self.network.eval()
         with settings_put_aside():
             for indices in self.batches(sentences):
-                encoded = self.encode([sentences[i] for i in indices])
+                encoded = self.encode([sentences[i] for i in indices], treebank)
                 self._cut(self.start_scores(encoded), sentences, indices, scores)
         return scores
 
-    def annotate_and_score(self, sentences: Sequence[Sentence]) -> tuple[list[Annotation], list[np.ndarray]]:
+    def annotate_and_score(
+        self, sentences: Sequence[Sentence], treebank: str | None = None
+    ) -> tuple[list[Annotation], list[np.ndarray]]:
         """The trees of some sentences, and what `score` returns, in one pass through the network."""
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         found = self._answer_and_note(
-            sentences, Request(predict=HEADS), lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores)
+            sentences,
+            Request(predict=HEADS, treebank=treebank),
+            lambda indices, of_batch: self._cut(of_batch, sentences, indices, scores),
         )
         return found.checked(), scores
 
-    def predict_with_margins(self, sentences: Sequence[Sentence]) -> list[Annotation]:
+    def predict_with_margins(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[Annotation]:
         """The trees of some sentences with their margins, for which no calibration is needed.
 
         Raises
@@ -115,7 +119,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             The search is not exact.
         """
         self._check_exact()
-        return self._answer(sentences, Request(predict=HEADS, confidence=True)).checked()
+        return self._answer(sentences, Request(predict=HEADS, confidence=True, treebank=treebank)).checked()
 
     def _cut(
         self, of_batch: HostCopy, sentences: Sequence[Sentence], indices: list[int], scores: list[np.ndarray]

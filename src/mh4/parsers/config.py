@@ -89,6 +89,9 @@ class TrainingConfig:
         Precision of linear layers, MLPs and transformers in training, on a GPU or a CPU with instructions for it:
         "fp32" or "bf16" (bfloat16). BiLSTMs, scores of trees, losses, weights, the optimiser's state, evaluation and
         parsing are always float32.
+    treebank_evenness
+        With several treebanks: in an epoch, one is seen (words of the largest / its words) to the power of this number
+        times. 0: once; 1: all equally often.
     """
 
     seed: Seed = 1
@@ -114,6 +117,7 @@ class TrainingConfig:
     rate_fall: Literal["steps", "linear"] = "steps"
     length_noise: Weight = 0.0
     precision: Literal["fp32", "bf16"] = "fp32"
+    treebank_evenness: Annotated[float, Field(ge=0, le=1)] = 0.5
 
     @model_validator(mode="after")
     def _check_rate_fall(self) -> Self:

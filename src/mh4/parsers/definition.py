@@ -24,12 +24,17 @@ class Definition(NamedTuple, Generic[C]):
 
     @classmethod
     def learn(
-        cls, config: C, train: Sequence[Sentence], dev: Sequence[Sentence] = (), on_reading: OnReading = unreported
+        cls,
+        config: C,
+        train: Sequence[Sentence],
+        dev: Sequence[Sentence] = (),
+        on_reading: OnReading = unreported,
+        treebanks: Sequence[str] = (),
     ) -> Self:
         """That of a new parser, from training sentences; see `Encoder.learn`.
 
         ValueError: The treebank cannot be learnt from.
         """
         vocabulary = Vocabulary.from_sentences(train, config.weights.annotates)
-        files = ENCODERS[config.encoder.kind].learn(config.encoder, train, dev, on_reading)
+        files = ENCODERS[config.encoder.kind].learn(config.encoder, train, dev, on_reading, treebanks)
         return cls(config, vocabulary, files)

@@ -61,8 +61,8 @@ class EnsembleParser(Parser, kind="ensemble"):
     -----
     The relation of an arc is voted on by the members that have the arc. If nobody has it, those vote that attach the
     word to another word; a child of the root that nobody attaches to it gets what members give to the root's children.
-    In a tie the first member's wins. Every other column is voted
-    on, word by word, by the members that predict it; in a tie the first of them wins.
+    In a tie the first member's wins. Every other column is voted on, word by word, by the members that predict it; in a
+    tie the first of them wins. Members that were trained on several treebanks parse as the one that is asked for.
     """
 
     can_keep_heads = True
@@ -83,6 +83,8 @@ class EnsembleParser(Parser, kind="ensemble"):
             frozenset().union(*(member.places.only_root for member in members)),
             frozenset().union(*(member.places.only_words for member in members)),
         )
+        several = [member.treebanks for member in members if member.treebanks]
+        self.treebanks = tuple(name for name in (several or [()])[0] if all(name in own for own in several))
         self.spaced_words = any(member.spaced_words for member in members)
         if single_root is None:
             single_root = all(member.single_root for member in members)
@@ -114,7 +116,7 @@ class EnsembleParser(Parser, kind="ensemble"):
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
         trees = Answers([Annotation()] * len(sentences))
         if request.heads:
-            trees = self._trees(sentences, request.keep_heads)
+            trees = self._trees(sentences, request)
         for i, columns in enumerate(self._columns(sentences, request)):
             if i not in trees.errors:
                 trees.annotations[i] = replace(trees.annotations[i], **columns)  # type: ignore[arg-type]
@@ -128,23 +130,27 @@ class EnsembleParser(Parser, kind="ensemble"):
         votes: list[list[Annotation]] = []
         for member in self.members:
             if columns := request.columns & member.annotates:
-                own = Request(predict=columns, overwrite=request.overwrite)
+                treebank = request.treebank if member.treebanks else None
+                own = Request(predict=columns, overwrite=request.overwrite, treebank=treebank)
                 votes.append(member.attempt(sentences, own).checked())
         return [_elected([one[i] for one in votes]) for i in range(len(sentences))]
 
     def _reason(self, columns: frozenset[str]) -> str:
         return self.members[0]._reason(columns)
 
-    def _trees(self, sentences: Sequence[Sentence], keep_heads: bool) -> Answers:
-        """With ``keep_heads`` members vote as if no head was given, and the best tree with the given heads is taken."""
+    def _trees(self, sentences: Sequence[Sentence], request: Request) -> Answers:
+        """With given heads members vote as if no head was given, and the best tree with the given heads is taken."""
         answers = Answers([Annotation()] * len(sentences))
-        ballots = [self._ballots(member, sentences, answers) for member in self.members]
+        ballots = [
+            self._ballots(member, sentences, request.treebank if member.treebanks else None, answers)
+            for member in self.members
+        ]
         for i, sentence in enumerate(sentences):
             if i in answers.errors:
                 continue
             trees = [(own.annotations[i].padded_heads, own.annotations[i].tree[1]) for own, _ in ballots]
             bonus = self._arc_weights(trees, [votes[i] for _, votes in ballots])
-            if keep_heads:
+            if request.keep_heads:
                 bonus += given_heads_bonus([sentence.padded_heads], len(sentence) + 2)[0]
             if instead := self.fallback.instead(len(sentence)):
                 answers.warnings.append(size_warning(self.decoder, sentence, f"combined with {instead}"))
@@ -155,20 +161,20 @@ class EnsembleParser(Parser, kind="ensemble"):
                 answers.errors[i] = infeasible(sentence, error, self.decoder.single_root)
                 continue
             relations = vote_on_relations(heads, trees)
-            if keep_heads:
+            if request.keep_heads:
                 given = zip(given_relations(sentence), sentence.relations, relations, strict=True)
                 relations = tuple(own if stays else voted for stays, own, voted in given)
             answers.annotations[i] = Annotation(heads[1:], relations)
         return answers
 
     def _ballots(
-        self, member: Parser, sentences: Sequence[Sentence], answers: Answers
+        self, member: Parser, sentences: Sequence[Sentence], treebank: str | None, answers: Answers
     ) -> tuple[Answers, list[np.ndarray]]:
         """The trees that a member finds, and its votes on the arcs of each; its errors and warnings are noted."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
-            annotations, scores = member.annotate_and_score(sentences)
+            annotations, scores = member.annotate_and_score(sentences, treebank)
             return Answers(annotations), [arc_probabilities(own) for own in scores]
-        found = member.attempt(sentences, Request(predict=HEADS))
+        found = member.attempt(sentences, Request(predict=HEADS, treebank=treebank))
         answers.errors.update({i: error for i, error in found.errors.items() if i not in answers.errors})
         answers.warnings += found.warnings
         votes = [

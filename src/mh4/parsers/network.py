@@ -113,7 +113,7 @@ class NetworkParser(Parser, Generic[C, S]):
             network.eval()
         network.draw_from(self.randomness)
         self.network = network.to(self.device)
-        self.places = vocabulary.places
+        self.places, self.treebanks = vocabulary.places, network.encoder.treebanks
         self.relations = RelationReader(vocabulary.relations, vocabulary.places)
         self.reader: ColumnReader | None = None
         if vocabulary.columns is not None and self.network.annotator is not None:
@@ -136,11 +136,11 @@ class NetworkParser(Parser, Generic[C, S]):
         lengths, costs = [len(sentence) for sentence in sentences], list(map(self.network.encoder.cost, sentences))
         return prediction_batches(lengths, costs)
 
-    def encode(self, sentences: Sequence[Sentence]) -> Encoded:
-        """What the network makes of some sentences."""
+    def encode(self, sentences: Sequence[Sentence], treebank: str | None = None) -> Encoded:
+        """What the network makes of some sentences, as of one of `treebanks`."""
         with stage("collate"):
             encoder = self.network.encoder
-            batch = encoder.collate([encoder.prepare(sentence) for sentence in sentences])
+            batch = encoder.collate([encoder.prepare(sentence, treebank) for sentence in sentences])
         with stage("encode"):
             return self.network.encode(batch.to(self.device))
 
@@ -225,7 +225,7 @@ class NetworkParser(Parser, Generic[C, S]):
         self, batch: PredictionBatch, note: Callable[[list[int], Any], None] | None, background: Executor
     ) -> ScoredBatch:
         indices, sentences, request = batch
-        encoded = self.encode(sentences)
+        encoded = self.encode(sentences, request.treebank)
         if not request.heads and not self._annotates_by_trees(request):
             return ScoredBatch(batch, encoded, lambda: [Found([])] * len(sentences))
         with stage("score"):

@@ -49,6 +49,12 @@ def _predicted(name: str, value: Any) -> frozenset[str] | None:
     return None if value is None else _columns(_names(name, value))
 
 
+def _named(name: str, value: Any) -> str | None:
+    if value is not None and not isinstance(value, str):
+        raise TypeError(f"{name} is a name; got {reprlib.repr(value)}")
+    return value
+
+
 def _relations(name: str, value: Any) -> tuple[str, ...]:
     relations = tuple(dict.fromkeys(_names(name, () if value is None else value)))
     if any(not one or ":" in one for one in relations):
@@ -76,6 +82,7 @@ class CallOptions(TypedDict, total=False):
     confidence: bool | Literal["all"]
     unique: str | Iterable[str] | None
     among: int
+    treebank: str | None
 
 
 class ParseOptions(CallOptions, total=False):
@@ -134,6 +141,14 @@ class Request:
         metavar="K",
         min=1,
         max=MOST_TREES,
+    )
+    treebank: str | None = _option(
+        None,
+        _named,
+        "With a model of several treebanks: parse as in this one.",
+        "`Parser.treebanks` has the names.",
+        metavar="NAME",
+        show_default="an even mixture of all",
     )
 
     def __init__(self, **options: Unpack[ParseOptions]) -> None:

@@ -297,7 +297,7 @@ def _check(model: ModelFolder, runtime: Runtime, request: Request, min_confidenc
     """Raise an error before workers start if the model is missing or cannot answer the request; log its warnings."""
     _ = model.config
     Output(min_confidence=min_confidence)
-    if request.predict is None and not request.asks_more and min_confidence is None:
+    if request == Request() and min_confidence is None:
         return
     if min_confidence is not None:
         request = replace(request, confidence=request.confidence or True)

@@ -31,6 +31,7 @@ class Example:
     """
 
     sentence: Sentence
+    treebank: str | None
     words: Any
     cost: int
     heads: np.ndarray
@@ -40,14 +41,22 @@ class Example:
     columns: np.ndarray
 
     @classmethod
-    def of(cls, sentence: Sentence, heads: np.ndarray, encoder: Encoder[Any, Any], vocabulary: Vocabulary) -> Example:
-        """A sentence with the tree to learn."""
+    def of(
+        cls,
+        sentence: Sentence,
+        heads: np.ndarray,
+        encoder: Encoder[Any, Any],
+        vocabulary: Vocabulary,
+        treebank: str | None = None,
+    ) -> Example:
+        """A sentence with the tree to learn; for ``treebank`` see `Encoder.prepare`."""
         columns = np.empty((len(sentence), 0), np.int64)
         if vocabulary.columns is not None:
             columns = vocabulary.columns.targets(sentence)
         return cls(
             sentence,
-            encoder.prepare(sentence),
+            treebank,
+            encoder.prepare(sentence, treebank),
             encoder.cost(sentence),
             heads,
             np.array([vocabulary.relation_index.get(name, UNLABELLED) for name in sentence.relations]),
@@ -75,6 +84,25 @@ class TrainingBatch:
     tags: Tensor
     tag_pairs: Tensor
     columns: Tensor
+
+
+def evened(treebanks: Sequence[str | None], lengths: Sequence[int], evenness: float, seed: Sequence[int]) -> np.ndarray:
+    """Indices of the sentences of an epoch, int64: those of smaller treebanks more than once.
+
+    A treebank is seen (words of the largest / its words) ** ``evenness`` times: for a part of a time, ``seed`` decides
+    on the sentences. ``lengths`` are the words of each sentence.
+    """
+    generator = np.random.default_rng(seed)
+    places: dict[str | None, list[int]] = {}
+    for i, name in enumerate(treebanks):
+        places.setdefault(name, []).append(i)
+    words = {name: sum(lengths[i] for i in own) for name, own in places.items()}
+    chosen = []
+    for name, own in places.items():
+        times = (max(words.values()) / words[name]) ** evenness
+        chosen += own * int(times)
+        chosen += generator.permutation(own)[: round(times % 1 * len(own))].tolist()
+    return np.array(chosen)
 
 
 def shuffled_batches(

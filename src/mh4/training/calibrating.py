@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from mh4.parsers.packages.cache import find_model
 from mh4.parsers.registry import load
 from mh4.trees.reliability import CalibrationReport, report_calibration
 
-from .treebanks import read_gold
+from .treebanks import Files, by_name, listed, read_treebanks
 
 log = logging.getLogger("mh4")
 
@@ -41,7 +41,7 @@ class Calibrated(NamedTuple):
 
 def calibrate(
     model: str | Path,
-    treebank: str | Path,
+    treebank: Files,
     *,
     device: str = "auto",
     threads: int | None = None,
@@ -54,7 +54,7 @@ def calibrate(
     model
         The folder of a model with an exact decoder, or the name of a downloaded one.
     treebank
-        CoNLL-U with gold trees.
+        CoNLL-U with gold trees; for a model of several treebanks, such files by their names.
     device, threads
         See `mh4.load`.
     errors : {"raise", "skip"} or callable
@@ -71,14 +71,16 @@ def calibrate(
     parser = load(folder, device=device, threads=threads)
     if not isinstance(parser, ChartParser):
         raise ValueError(f"{model}: a greedy parser has no exact decoder, so there is nothing to calibrate")
-    golds = _parsed_as_one(read_gold(treebank, errors), parser)
+    read = {one.name: one.sentences for one in read_treebanks(treebank, errors)}
+    golds, predictions = _predicted(parser, read)
     if not golds:
-        raise DataError(f"{treebank}: every sentence has more than {parser.longest} words, and is parsed in pieces")
-    predictions = parser.predict_with_margins(golds)
+        raise DataError(
+            f"{listed(treebank)}: every sentence has more than {parser.longest} words, and is parsed in pieces"
+        )
     try:
         calibration = Calibration.fit(predictions, golds)
     except DataError as error:
-        raise DataError(f"{treebank}: {error}") from None
+        raise DataError(f"{listed(treebank)}: {error}") from None
     calibration.save(folder)
     try:
         return Calibrated(calibration, cross_fitted(predictions, golds))
@@ -86,9 +88,17 @@ def calibrate(
         return Calibrated(calibration, None)
 
 
-def _parsed_as_one(sentences: Sequence[Sentence], parser: ChartParser) -> list[Sentence]:
-    """Drop sentences parsed in pieces: they have no margins."""
-    return [sentence for sentence in sentences if len(sentence) <= parser.longest]
+def _predicted(
+    parser: ChartParser, treebanks: Mapping[str | None, Sequence[Sentence]]
+) -> tuple[list[Sentence], list[Annotation]]:
+    """Gold trees and predictions with margins, without sentences parsed in pieces, which have none."""
+    golds: list[Sentence] = []
+    predictions: list[Annotation] = []
+    for name, sentences in treebanks.items():
+        whole = [sentence for sentence in sentences if len(sentence) <= parser.longest]
+        golds += whole
+        predictions += parser.predict_with_margins(whole, name)
+    return golds, predictions
 
 
 def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
@@ -115,13 +125,17 @@ def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -
     return own.margins, heads, np.where(own.relation_known, words, np.nan), own.head_right, right
 
 
-def calibrate_best(parser: ChartParser | GreedyParser, dev: Sequence[Sentence], folder: Path) -> None:
+def calibrate_best(
+    parser: ChartParser | GreedyParser,
+    dev: Sequence[Sentence] | Mapping[Any, Sequence[Sentence]],
+    folder: Path,
+) -> None:
     """Fit the calibration of the model that training left in a folder, if it is exact and dev suffices."""
     if not isinstance(parser, ChartParser) or (folder / CALIBRATION).exists() or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_weights(folder / WEIGHTS))
-    dev = _parsed_as_one(dev, parser)
+    golds, predictions = _predicted(parser, by_name(dev))
     try:
-        Calibration.fit(parser.predict_with_margins(dev), dev).save(folder)
+        Calibration.fit(predictions, golds).save(folder)
     except DataError as error:
         log.warning("%s: no confidence yet: %s; see mh4 calibrate", folder, error)

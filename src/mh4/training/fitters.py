@@ -7,6 +7,7 @@ from abc import ABC, abstractmethod
 from contextlib import ExitStack
 from dataclasses import replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
 from typing import Any, cast
 
@@ -28,15 +29,15 @@ from mh4.parsers.vocabulary import Vocabulary
 
 from .calibrating import calibrate_best
 from .job import TrainingJob
-from .origin import OnEvaluation, Treebank
+from .origin import OnEvaluation
 from .perceptron import fit
 from .schedule import Progress
 from .trainer import Trainer
 from .training_folder import OF_A_MODEL, TrainingFolder
-from .treebanks import read_gold, without_ids
+from .treebanks import Treebank, listed, read_treebanks, without_ids
 from .workers import Workers
 
-Treebanks = tuple[Treebank, Treebank]  # train and dev
+Treebanks = tuple[list[Treebank], list[Treebank]]  # train and dev
 
 
 class Fitter(ABC):
@@ -88,7 +89,7 @@ class PerceptronFitter(Fitter):
 
     def read(self) -> Treebanks:
         job = self.job
-        return (job.train, read_gold(job.train, job.errors)), (job.dev, read_gold(job.dev, job.errors))
+        return read_treebanks(job.train, job.errors), read_treebanks(job.dev, job.errors)
 
     def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
         self.treebanks, self.report = treebanks, report
@@ -96,7 +97,7 @@ class PerceptronFitter(Fitter):
         return self.place, False
 
     def fit(self) -> Progress:
-        (_, train), (_, dev) = self.treebanks
+        (train,), (dev,) = self.treebanks
         progress = Progress()
 
         def on_epoch(report: dict[str, Any], parser: PerceptronParser) -> None:
@@ -111,7 +112,7 @@ class PerceptronFitter(Fitter):
             if self.report is not None:
                 self.report(report)
 
-        fit(self.config, train, dev, on_epoch)
+        fit(self.config, train.sentences, dev.sentences, on_epoch)
         return progress
 
 
@@ -139,23 +140,29 @@ class NetworkFitter(Fitter):
     def read(self) -> Treebanks:
         job = self.job
         trees: Trees = "partial" if isinstance(self.config, ChartConfig) else "required"
-        train = without_ids(read_gold(job.train, job.errors, trees), job.train)
-        return (job.train, train), (job.dev, read_gold(job.dev, job.errors))
+        train = [
+            one._replace(sentences=without_ids(one.sentences, one.path))
+            for one in read_treebanks(job.train, job.errors, trees)
+        ]
+        return train, read_treebanks(job.dev, job.errors)
 
     def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
         job, config, folder, workers = self.job, self.config, self.job.folder, self.workers
-        (_, train), (_, self.dev) = treebanks
+        train, self.dev = ({one.name: one.sentences for one in part} for part in treebanks)
+        all_of_train, all_of_dev = ([*chain.from_iterable(part.values())] for part in (train, self.dev))
+        names = [name for name in train if name is not None]
+        on_reading = job.on_reading if self.lead else unreported
         try:
             with problems_in_words(Vocabulary):
-                definition = Definition.learn(config, train, self.dev, job.on_reading if self.lead else unreported)
+                definition = Definition.learn(config, all_of_train, all_of_dev, on_reading, names)
         except UnusableError as error:
             raise DataError(str(error)) from None
         except ValueError as error:
-            raise DataError(f"{job.train}: {error}") from None
+            raise DataError(f"{listed(job.train)}: {error}") from None
         self.parser = new_parser(definition, job.device)
         resumes = job.resume and (folder / CONFIG).exists()
         if resumes:
-            _check_definition(folder, self.parser.definition, job.train)
+            _check_definition(folder, self.parser.definition, listed(job.train))
         continues = resumes and (folder / STATE).exists()
         self.parser.threads = job.threads or workers.threads
         self.stack.enter_context(deterministic(self.parser.device))
@@ -181,7 +188,7 @@ class NetworkFitter(Fitter):
         return progress
 
 
-def _check_definition(folder: Path, definition: Definition[Any], train: str | Path) -> None:
+def _check_definition(folder: Path, definition: Definition[Any], train: str) -> None:
     """`DataError` unless training with these settings can go on with the model that is there."""
     config, vocabulary, encoder_files = definition
     there = ModelFolder(folder)

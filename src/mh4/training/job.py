@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import reprlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,9 @@ from mh4.parsers.config import ChartConfig, Config, PerceptronConfig
 from mh4.parsers.model_files import named_folder
 
 from .schedule import Progress
+from .treebanks import Files, by_name
+
+_NAME = re.compile(r"[^\s=]+")
 
 
 @dataclass(frozen=True)
@@ -42,8 +46,8 @@ class TrainingJob:
         A value that is unknown, or that the kind of parser does not have.
     """
 
-    train: str | Path
-    dev: str | Path
+    train: Files
+    dev: Files
     output: str | Path
     config: Config = field(default_factory=ChartConfig)
     device: str = "auto"
@@ -58,10 +62,7 @@ class TrainingJob:
     on_preparation: Callable[[int, int], None] | None = None
 
     def __post_init__(self) -> None:
-        for treebank in (self.train, self.dev):
-            if not isinstance(treebank, str | Path):
-                kind = type(treebank).__name__
-                raise TypeError(f"a treebank is a file, not a {kind}; mh4.write_conllu(sentences, path) makes one")
+        self._check_treebanks()
         if not isinstance(self.output, str | Path):
             raise TypeError(f"output is the folder for the model; got {reprlib.repr(self.output)}")
         named_folder(self.output)
@@ -74,6 +75,22 @@ class TrainingJob:
         Errors(self.errors)
         if self.resume and isinstance(self.config, PerceptronConfig):
             raise ValueError("the perceptron trains in minutes and cannot resume; start again with overwrite=True")
+
+    def _check_treebanks(self) -> None:
+        train, dev = by_name(self.train), by_name(self.dev)
+        for name, treebank in (*train.items(), *dev.items()):
+            if not isinstance(treebank, str | Path):
+                kind = type(treebank).__name__
+                raise TypeError(f"a treebank is a file, not a {kind}; mh4.write_conllu(sentences, path) makes one")
+            if name is not None and (not isinstance(name, str) or not _NAME.fullmatch(name)):
+                raise ValueError(f"a treebank's name has no white space or '='; got {reprlib.repr(name)}")
+        if train.keys() != dev.keys() or not train:
+            own, others = (
+                ", ".join(name or "one without a name" for name in files) or "none" for files in (train, dev)
+            )
+            raise ValueError(f"treebanks to train on: {own}; to evaluate on: {others}; name the same ones")
+        if None not in train and isinstance(self.config, PerceptronConfig):
+            raise ValueError("several treebanks are for networks, which learn a vector of each; a perceptron does not")
 
     @property
     def folder(self) -> Path:

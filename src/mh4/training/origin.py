@@ -10,28 +10,32 @@ from typing import Any
 
 from mh4 import __version__
 from mh4.data.licences import find_licence
-from mh4.data.sentence import Sentence
 from mh4.parsers.model_files import META, write_json
+
+from .treebanks import Treebank
 
 _UD_FILE = re.compile(r"([a-z]{2,3})(_[a-z0-9]+)?-ud-")
 
 OnEvaluation = Callable[[dict[str, Any]], None]
-Treebank = tuple[str | Path, Sequence[Sentence]]
 
 
-def noting_origin(folder: Path, train: Treebank, dev: Treebank, on_evaluation: OnEvaluation | None) -> OnEvaluation:
+def noting_origin(
+    folder: Path, train: Sequence[Treebank], dev: Sequence[Treebank], on_evaluation: OnEvaluation | None
+) -> OnEvaluation:
     """A callback for evaluations that writes meta.json whenever the model is the best so far, then calls another.
 
-    The file holds ``language`` (of a treebank named as in UD, else null), ``licence`` (as files beside the treebank
-    say, else null), ``treebank`` (file, sentences and words of train and dev), ``dev`` (UAS and LAS), ``version`` (of
-    mh4), ``command`` and ``created``.
+    The file holds ``language`` (of treebanks named as in UD, if all have the same, else null), ``licence`` (as files
+    beside the treebanks say, else null), ``treebank`` (file, sentences and words of train and dev, lists with a name
+    for each if there are several), ``dev`` (UAS and LAS, the means of all treebanks), ``version`` (of mh4), ``command``
+    and ``created``.
     """
-    named = _UD_FILE.match(Path(train[0]).name)
+    languages = {named and named[1] for named in (_UD_FILE.match(Path(one.path).name) for one in train)}
+    licences = list(dict.fromkeys(filter(None, (find_licence(one.path) for one in train))))
     program, *arguments = sys.argv
     origin = {
-        "language": named and named[1],
-        "licence": find_licence(train[0]),
-        "treebank": {part: _describe(*treebank) for part, treebank in (("train", train), ("dev", dev))},
+        "language": languages.pop() if len(languages) == 1 else None,
+        "licence": " and ".join(licences) or None,
+        "treebank": {part: _described(treebanks) for part, treebanks in (("train", train), ("dev", dev))},
         "version": __version__,
         "command": shlex.join([Path(program).name, *arguments]),
     }
@@ -47,5 +51,10 @@ def noting_origin(folder: Path, train: Treebank, dev: Treebank, on_evaluation: O
     return note
 
 
-def _describe(path: str | Path, sentences: Sequence[Sentence]) -> dict[str, Any]:
-    return {"file": Path(path).name, "sentences": len(sentences), "words": sum(map(len, sentences))}
+def _described(treebanks: Sequence[Treebank]) -> Any:
+    all_of_them = [
+        ({} if name is None else {"name": name})
+        | {"file": Path(path).name, "sentences": len(sentences), "words": sum(map(len, sentences))}
+        for name, path, sentences in treebanks
+    ]
+    return all_of_them[0] if treebanks[0].name is None else all_of_them

@@ -44,6 +44,6 @@ def run_training(job: TrainingJob) -> Progress:
         place, needs_segmenter = fitter.prepare(treebanks, report)
         with place.noted():
             if needs_segmenter:
-                (_, train), (_, dev) = treebanks
+                train, dev = ([one for part in parts for one in part.sentences] for parts in treebanks)
                 place.keep(train_segmenter(train, dev, fitter.seed).files)
             return fitter.fit()

@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from functools import partial
@@ -31,12 +31,13 @@ from mh4.parsers.profiling import Profile, stage
 from mh4.parsers.request import HEADS
 from mh4.trees.evaluation import attachment_scores
 
-from .batches import Example, TrainingBatch, collate, shuffled_batches
+from .batches import Example, TrainingBatch, collate, evened, shuffled_batches
 from .checkpoint import Checkpoint
 from .losses import BatchLoss
 from .objectives import SCORES_LOST, DivergedError, make_objective
 from .schedule import Progress, Schedule
 from .training_folder import TrainingFolder
+from .treebanks import by_name
 from .workers import Workers
 
 log = logging.getLogger("mh4")
@@ -52,13 +53,13 @@ class Recent:
 
 
 class Trainer:
-    """Trains one parser; `run` is the whole story."""
+    """Trains one parser, on the sentences of one treebank or, by their names, of several; `run` is the whole story."""
 
     def __init__(
         self,
         parser: ChartParser | GreedyParser,
-        train: Sequence[Sentence],
-        dev: Sequence[Sentence],
+        train: Sequence[Sentence] | Mapping[Any, Sequence[Sentence]],
+        dev: Sequence[Sentence] | Mapping[Any, Sequence[Sentence]],
         folder: Path,
         on_step: Callable[[Progress, Recent], None] | None = None,
         on_evaluation: Callable[[dict[str, Any]], None] | None = None,
@@ -71,7 +72,7 @@ class Trainer:
         self.settings = parser.config.training
         self.folder = folder
         self.place = place or TrainingFolder(folder)
-        self.dev = dev
+        self.dev = by_name(dev)
         self.on_step = on_step
         self.on_evaluation = on_evaluation
         self.progress = Progress(learning_rate=self.settings.learning_rate)
@@ -80,8 +81,10 @@ class Trainer:
         self.objective = make_objective(parser)
         loss = BatchLoss(parser.network, self.objective, parser.config.weights, self._precision())
         self.batch_loss = self.workers.together(loss)
-        parser.network.encoder.remember([*train, *dev], folder)
-        self.examples = self._examples(train, on_preparation or (lambda done, total: None))
+        named = [(name, one) for name, sentences in by_name(train).items() for one in sentences]
+        sentences = [one for _, one in named] + [one for own in self.dev.values() for one in own]
+        parser.network.encoder.remember(sentences, folder)
+        self.examples = self._examples(named, on_preparation or (lambda done, total: None))
         self.schedule = Schedule(self.settings, len(self.batches(0)))
         self.optimizer = torch.optim.AdamW(
             parser.network.parameter_groups(),
@@ -93,9 +96,7 @@ class Trainer:
         )
         self._set_learning_rates()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
-        self.checkpoint = Checkpoint(
-            folder, parser.network, self.optimizer, self.average, parser.randomness, [*train, *dev]
-        )
+        self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, parser.randomness, sentences)
         self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
 
     def _precision(self) -> Callable[[], AbstractContextManager[Any]]:
@@ -106,27 +107,29 @@ class Trainer:
             raise ValueError('this CPU has no instructions for bfloat16; train with precision="fp32"')
         return partial(torch.autocast, self.parser.device.type, torch.bfloat16)
 
-    def _examples(self, sentences: Sequence[Sentence], on_preparation: Callable[[int, int], None]) -> list[Example]:
+    def _examples(
+        self, named: Sequence[tuple[str | None, Sentence]], on_preparation: Callable[[int, int], None]
+    ) -> list[Example]:
         network = self.parser.network
         known = network.encoder, self.parser.vocabulary
         examples, replaced = [], 0
         trees = []
-        for done, sentence in enumerate(sentences):
-            on_preparation(done, 2 * len(sentences))
+        for done, (_, sentence) in enumerate(named):
+            on_preparation(done, 2 * len(named))
             trees.append(self.objective.training_tree(sentence) if len(sentence) <= self.parser.longest else None)
         left_out: set[int] = set().union(*self.workers.gather({i for i, heads in enumerate(trees) if heads is None}))
-        for i, (sentence, heads) in enumerate(zip(sentences, trees, strict=True)):
-            on_preparation(len(sentences) + i + 1, 2 * len(sentences))
+        for i, ((treebank, sentence), heads) in enumerate(zip(named, trees, strict=True)):
+            on_preparation(len(named) + i + 1, 2 * len(named))
             if heads is None or i in left_out:
                 continue
             replaced += bool((heads != sentence.padded_heads).any())
-            examples.append(Example.of(sentence, heads, *known))
+            examples.append(Example.of(sentence, heads, *known, treebank))
         if not examples:
             raise DataError("no training sentence is left: the charts of all would not fit into memory")
-        if len(examples) < len(sentences):
+        if len(examples) < len(named):
             log.warning(
                 "%d training sentences are left out: their charts would not fit into memory",
-                len(sentences) - len(examples),
+                len(named) - len(examples),
             )
         if replaced:
             log.info(
@@ -139,9 +142,12 @@ class Trainer:
 
     def batches(self, epoch: int) -> list[list[int]]:
         """Indices of the sentences of each batch."""
-        lengths, costs = zip(*((len(example.sentence), example.cost) for example in self.examples), strict=True)
-        settings = self.settings
-        return shuffled_batches(lengths, costs, settings.batch_words, [settings.seed, epoch], settings.length_noise)
+        examples, settings, seed = self.examples, self.settings, [self.settings.seed, epoch]
+        lengths = [len(example.sentence) for example in examples]
+        seen = evened([example.treebank for example in examples], lengths, settings.treebank_evenness, [*seed, 1])
+        costs = [examples[i].cost for i in seen]
+        batches = shuffled_batches([lengths[i] for i in seen], costs, settings.batch_words, seed, settings.length_noise)
+        return [seen[batch].tolist() for batch in batches]
 
     def collate(self, indices: Sequence[int]) -> TrainingBatch:
         """Tensors of one batch."""
@@ -279,7 +285,8 @@ class Trainer:
             raise DivergedError(f"weights are no numbers after step {progress.step}")
         goes_back = self.settings.decay_from == "best"
         with self.average.applied():
-            uas, las = self.dev_scores()
+            scores = self.dev_scores()
+            uas, las = (sum(column) / len(scores) for column in zip(*scores.values(), strict=True))
             improved = self.schedule.note(progress, uas, las)
             if improved and goes_back:
                 kept = self.parser.network.kept_weights()  # as they will be read if training is resumed
@@ -298,6 +305,8 @@ class Trainer:
             "dev_las": round(las, 2),
             "best": improved,
         }
+        if None not in scores:
+            report["dev"] = {name: {"uas": round(own[0], 2), "las": round(own[1], 2)} for name, own in scores.items()}
         if self.schedule.move_on(progress) and goes_back:
             self.parser.network.load_state_dict(self.best)
             self.average.restart()
@@ -313,18 +322,21 @@ class Trainer:
         learnt = [own for own in self.parser.network.parameters() if own.requires_grad]
         return bool(torch.stack([own.isfinite().all() for own in learnt]).all())
 
-    def dev_scores(self) -> tuple[float, float]:
-        """UAS and LAS on dev, in percent."""
+    def dev_scores(self) -> dict[str | None, tuple[float, float]]:
+        """UAS and LAS on dev, in percent, of each treebank."""
+        return {name: self._scores(name, sentences) for name, sentences in self.dev.items()}
+
+    def _scores(self, treebank: str | None, dev: Sequence[Sentence]) -> tuple[float, float]:
         workers = self.workers
         try:
-            own = self.parser.predict(self.dev[workers.rank :: workers.count], predict=HEADS)
+            own = self.parser.predict(dev[workers.rank :: workers.count], predict=HEADS, treebank=treebank)
         except (DataError, InfeasibleError):
             raise
         except ValueError as error:  # the decoder refuses the scores
             raise DivergedError(SCORES_LOST) from error
         shares = workers.gather(own)
-        predictions = [shares[i % workers.count][i // workers.count] for i in range(len(self.dev))]
-        return attachment_scores(self.dev, predictions)
+        predictions = [shares[i % workers.count][i // workers.count] for i in range(len(dev))]
+        return attachment_scores(dev, predictions)
 
     def save_weights(self) -> None:
         """Write the model as it is now."""

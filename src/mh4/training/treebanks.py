@@ -2,9 +2,9 @@
 
 import logging
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,6 +17,32 @@ log = logging.getLogger("mh4")
 # More different values than these, most of them of a single word, are ids: UD has 17 UPOS and no attribute with 30
 # values; XPOS may hold whole morphological analyses.
 MOST_VALUES = {"upos": 30, "xpos": 400, "feats": 30}
+
+
+Files = str | Path | Mapping[str, str | Path]  # of one treebank, or of several by their names
+
+
+class Treebank(NamedTuple):
+    """A treebank that is learnt from or evaluated on; without a name if it is the only one."""
+
+    name: str | None
+    path: str | Path
+    sentences: list[Sentence]
+
+
+def by_name(one_or_several: Any) -> dict[str | None, Any]:
+    """Several by their names, or one by None."""
+    return dict(one_or_several) if isinstance(one_or_several, Mapping) else {None: one_or_several}
+
+
+def listed(files: Files) -> str:
+    """The files, for messages."""
+    return ", ".join(map(str, by_name(files).values()))
+
+
+def read_treebanks(files: Files, errors: ErrorPolicy = "raise", trees: Trees = "required") -> list[Treebank]:
+    """All treebanks of a training; see `read_gold`."""
+    return [Treebank(name, path, read_gold(path, errors, trees)) for name, path in by_name(files).items()]
 
 
 def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "required") -> list[Sentence]:

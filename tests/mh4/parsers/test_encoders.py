@@ -64,14 +64,14 @@ class PiecesEncoder(Encoder):
         self.frozen = nn.Parameter(torch.from_numpy(np.cos(columns).astype(np.float32)), requires_grad=False)
 
     @classmethod
-    def learn(cls, config, sentences, dev=(), on_reading=None):
+    def learn(cls, config, sentences, dev=(), on_reading=None, treebanks=()):
         pieces = sorted({piece for sentence in sentences for form in sentence.forms for piece in cut(form, config)})
         return {TABLE: json.dumps(pieces).encode(), START: b"0.25"}
 
     def files(self):
         return {TABLE: json.dumps(self.table).encode()}  # what it began with is not needed any more
 
-    def prepare(self, sentence):
+    def prepare(self, sentence, treebank=None):
         return [cut(form, self.config) for form in sentence.forms]  # strings, no ids
 
     def cost(self, sentence):

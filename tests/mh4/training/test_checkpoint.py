@@ -180,7 +180,9 @@ def test_resumption_wants_the_same_sentences(small_treebanks, small_model, tmp_p
 
 def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monkeypatch):
     """The first evaluation is the best one here; with an interruption after it as without."""
-    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 40.0 if self.progress.best_step == 0 else 30.0))
+    monkeypatch.setattr(
+        Trainer, "dev_scores", lambda self: {None: (50.0, 40.0 if self.progress.best_step == 0 else 30.0)}
+    )
     config = small_config(patience=2, decays=2, decay_from="best", weight_average=0.9, max_steps=1000)
     sentences = read_gold(small_treebanks[0])
     parser = ChartParser(Definition.learn(config, sentences), device="cpu")

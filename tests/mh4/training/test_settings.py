@@ -102,7 +102,7 @@ def test_tags_are_predicted_from_their_layer(small_treebanks, tmp_path):
 
 
 def test_after_a_return_to_the_best_weights_the_average_begins_with_them(small_treebanks, tmp_path, monkeypatch):
-    monkeypatch.setattr(Trainer, "dev_scores", lambda self: (50.0, 50.0 - self.progress.step))
+    monkeypatch.setattr(Trainer, "dev_scores", lambda self: {None: (50.0, 50.0 - self.progress.step)})
     settings = {"patience": 1, "decays": 3, "decay_from": "best", "weight_average": 0.9}
     trainer = trainer_of(small_config("mst", **settings), small_treebanks, tmp_path)
     seen = []

@@ -158,7 +158,7 @@ def test_a_training_that_goes_on_learns_to_cut_text_if_it_had_not(small_treebank
 def test_no_calibration_is_that_of_other_weights(small_treebanks, tmp_path, monkeypatch):
     """A training that was finished goes on to better weights, and is interrupted before they are calibrated."""
     scores = iter([(50.0, 50.0), (60.0, 60.0), (55.0, 55.0)])
-    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: next(scores))
+    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: {None: next(scores)})
     train(*small_treebanks, tmp_path, small_config("mst", max_steps=4), device="cpu")
     assert (tmp_path / "calibration.json").exists()
     with pytest.raises(KeyboardInterrupt):
@@ -168,7 +168,7 @@ def test_no_calibration_is_that_of_other_weights(small_treebanks, tmp_path, monk
 
 def test_weights_that_stay_keep_their_calibration(small_treebanks, tmp_path, monkeypatch):
     scores = iter([(50.0, 50.0), (40.0, 40.0), (45.0, 45.0)])
-    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: next(scores))
+    monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: {None: next(scores)})
     train(*small_treebanks, tmp_path, small_config("mst", max_steps=4), device="cpu")
     own = json.loads((tmp_path / "calibration.json").read_bytes())
     train(*small_treebanks, tmp_path, small_config("mst"), device="cpu", resume=True)

@@ -60,7 +60,13 @@ def _metadata(meta: Mapping[str, Any]) -> Iterator[str]:
 
 def _body(name: str, meta: Mapping[str, Any]) -> Iterator[str]:
     treebank = meta.get("treebank", {})
-    parts = [f"{part['file']} ({part['sentences']:,} sentences, {part['words']:,} words)" for part in treebank.values()]
+    parts = [
+        " and ".join(
+            f"{one['file']} ({one['sentences']:,} sentences, {one['words']:,} words)"
+            for one in (part if isinstance(part, list) else [part])
+        )
+        for part in treebank.values()
+    ]
     data = ", chosen on ".join(parts) or "unknown data"
     yield f"A dependency parser, trained by mh4 {meta.get('version', '')} on {data}."
     yield from ("", "```python", "import mh4", "", f'parser = mh4.load("{name}")', "```", "")

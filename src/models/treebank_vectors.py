@@ -1,0 +1,71 @@
+"""A learnt vector of each of several treebanks, which joins those of its words (Stymne et al. 2018)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated
+
+import torch
+from pydantic import AfterValidator, Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+
+from .checked import STRICT, as_json, checked
+from .encoder import FileError
+from .layers import SMALL, room
+
+NAMES = "treebanks.json"  # file of an encoder that was trained on several treebanks
+
+
+def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
+    if len(set(names)) < len(names):
+        raise ValueError("a treebank is named twice")
+    return names
+
+
+@dataclass(frozen=True, config=STRICT)
+class _Names:
+    treebanks: Annotated[tuple[str, ...], Field(min_length=1), AfterValidator(_distinct)]
+
+
+class TreebankVectors(nn.Module):
+    """One vector for each treebank; for a sentence of no particular one, their mean (Wagner et al. 2020).
+
+    Attributes
+    ----------
+    names : tuple of str
+        The treebanks, K in number.
+    """
+
+    def __init__(self, size: int, names: tuple[str, ...]) -> None:
+        super().__init__()
+        self.names = names
+        self.vectors = nn.Parameter(room(len(names), size).uniform_(-SMALL, SMALL))
+
+    @staticmethod
+    def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
+        """The treebanks that an encoder with these files was trained on; () unless they had names.
+
+        FileError: The file of names holds something else.
+        """
+        if NAMES not in files:
+            return ()
+        try:
+            return checked(_Names, files[NAMES]).treebanks
+        except ValueError as error:
+            raise FileError(NAMES, str(error)) from None
+
+    @staticmethod
+    def files_of(names: Sequence[str]) -> dict[str, bytes]:
+        """What `names_in` reads."""
+        return {NAMES: as_json({"treebanks": list(names)})} if names else {}
+
+    def shares(self, treebank: str | None) -> Tensor:
+        """The part that each vector has in the one of a treebank, float32 (K,), on the host."""
+        if treebank is None:
+            return torch.full((len(self.names),), 1 / len(self.names), dtype=torch.float32)
+        return (torch.arange(len(self.names)) == self.names.index(treebank)).float()
+
+    def forward(self, shares: Tensor) -> Tensor:
+        """(B, K) → (B, 1, size)."""
+        return (shares[..., None] * self.vectors).sum(1, keepdim=True)

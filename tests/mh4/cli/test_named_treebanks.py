@@ -1,0 +1,46 @@
+"""``--treebank NAME=FILE`` and ``--as NAME``."""
+
+from command_line import fails_with_one_line
+
+import mh4
+
+
+def test_several_treebanks_from_training_to_parsing(run, small_treebanks, small_model, tmp_path):
+    train, dev = small_treebanks
+    named = [f"--treebank=a={train}", f"--treebank=b={train}", f"--dev=a={dev}", f"--dev=b={dev}"]
+    sizes = [f"--set={name}=16" for name in ("hidden", "word_size", "mlp")]
+    model = tmp_path / "m"
+    done = run("train", *named, *sizes, "--max-steps=4", "--decoder=mst", "--no-segmenter", "-o", model)
+    assert done.returncode == 0, done.stderr
+    told = done.stderr.decode()
+    best = mh4.load(model).meta["dev"]
+    assert f"best: UAS {best['uas']:.2f}, LAS {best['las']:.2f} on {dev}, {dev} at step" in told
+    assert " (a " in told
+    assert "; b " in told
+    assert run("parse", model, dev, "--as", "a").returncode == 0
+    said = fails_with_one_line(run("parse", model, dev, "--as", "hu"))
+    assert said == "mh4: unknown treebank 'hu'; those of the model: a, b\n"
+    fails_with_one_line(run("parse", small_model, dev, "--as", "a"), "the model was trained on a single one")
+    assert run("calibrate", model, f"a={dev}", f"b={dev}").returncode == 0
+    files = ["parse", model, dev, "--cluster", "local", "-o", tmp_path / "out"]
+    fails_with_one_line(run(*files, "--as", "hu"), "unknown treebank 'hu'")
+
+
+def test_treebanks_that_are_named_wrongly(run, small_treebanks):
+    train, dev = small_treebanks
+    for arguments in (["--dev", dev], [train, f"--treebank=a={train}", "--dev", f"a={dev}"]):
+        fails_with_one_line(run("train", *arguments), "one training treebank, TRAIN, or several, as in --treebank got=")
+    named = [f"--treebank=a={train}", f"--treebank=b={train}"]
+    fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"is NAME=FILE, not '{dev}'")
+    fails_with_one_line(run("train", *named, f"--dev=a={dev}", f"--dev=a={dev}"), "a treebank is named twice")
+    fails_with_one_line(run("train", *named, "--dev", dev), "to evaluate on: one without a name")
+
+
+def test_a_file_with_an_equals_sign_in_its_name(run, small_treebanks, tmp_path):
+    train, dev = (tmp_path / f"a={path.name}" for path in small_treebanks)
+    for path, own in zip((train, dev), small_treebanks, strict=True):
+        path.write_bytes(own.read_bytes())
+    sizes = [f"--set={name}=16" for name in ("hidden", "word_size", "mlp")]
+    done = run("train", train, "--dev", dev, *sizes, "--max-steps=2", "--no-segmenter", "-o", tmp_path / "m")
+    assert done.returncode == 0, done.stderr
+    assert mh4.load(tmp_path / "m").treebanks == ()
