@@ -222,7 +222,7 @@ def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev
     one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
     level = Annotation(np.array([0, 1, 1], np.int32), ("root", "x", "x"))
     mst = members[0]
-    monkeypatch.setattr(mst, "annotate_and_score", lambda _: ([level], [np.zeros((1, 5, 5), np.float32)]))
+    monkeypatch.setattr(mst, "annotate_and_score", lambda *_: ([level], [np.zeros((1, 5, 5), np.float32)]))
     for first, second in ((one, other), (other, one)):
         ensemble = EnsembleParser([Fixed(first), Fixed(second), mst], combine="scores")
         assert ensemble.predict([words(3)])[0].padded_heads.tolist() == first

@@ -56,6 +56,7 @@ PUBLISHED_TRAINING = {
     "rate_fall": "steps",
     "length_noise": 0.0,
     "precision": "fp32",
+    "treebank_evenness": 0.5,
 }
 
 
