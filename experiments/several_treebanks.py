@@ -1,0 +1,81 @@
+"""Several treebanks in one model against a model of each: UAS and LAS on the dev set of every treebank.
+
+    python experiments/several_treebanks.py UD/2.0/got UD/2.0/cu --work runs/several
+
+The joint model parses as each of its treebanks, and as an even mixture of them. Runs resume; results are in
+``experiments/results/several``.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import Any
+
+from grid_results import write_result
+from kept_results import part_path, read_kept
+from provenance import describe_commit, describe_hardware, describe_versions
+
+from mh4.data.conllu import read_conllu
+from mh4.parsers.base import Parser
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.registry import load
+from mh4.parsers.request import HEADS
+from mh4.training.job import TrainingJob
+from mh4.training.presets import PRESETS
+from mh4.training.running import run_training
+from mh4.trees.evaluation import attachment_scores
+
+FOLDER = Path(__file__).parent / "results" / "several"
+
+
+def score(parser: Parser, treebank: Path, name: str | None) -> list[float]:
+    """UAS and LAS on dev, parsed as the treebank of a name."""
+    dev = list(read_conllu(part_path(treebank, "dev"), trees="required"))
+    return [round(own, 2) for own in attachment_scores(dev, parser.predict(dev, predict=HEADS, treebank=name))]
+
+
+def trained(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> tuple[Parser, int]:
+    """A model, and its best step."""
+    config = make_config(ChartConfig, settings)
+    progress = run_training(TrainingJob(train, dev, folder, config, threads=1, resume=True))
+    return load(folder, device="cpu", threads=1), progress.best_step
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebanks", nargs="+", type=Path, help="folders with train and dev files")
+    parser.add_argument("--work", type=Path, default=Path("runs/several"), help="models, outside the repository")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--preset", default="fast")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--steps", type=int, default=4000, help="at most, for each treebank")
+    arguments = parser.parse_args()
+    names = [treebank.name for treebank in arguments.treebanks]
+    settings = {"treebanks": names, "preset": arguments.preset, "seed": arguments.seed, "steps": arguments.steps}
+    path = arguments.results / f"{'-'.join(names)}-{arguments.preset}-{arguments.seed}.json"
+    result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las": {}, "best step": {}}
+    files = {part: {one.name: part_path(one, part) for one in arguments.treebanks} for part in ("train", "dev")}
+    own = {**PRESETS[arguments.preset], "seed": arguments.seed}
+    for treebank in arguments.treebanks:
+        name = treebank.name
+        alone = {**own, "max_steps": arguments.steps}
+        model, step = trained(files["train"][name], files["dev"][name], arguments.work / f"{path.stem}-{name}", alone)
+        result["uas, las"][f"{name} alone"] = score(model, treebank, None)
+        result["best step"][name] = step
+    joint = {**own, "max_steps": arguments.steps * len(names)}
+    model, result["best step"]["together"] = trained(files["train"], files["dev"], arguments.work / path.stem, joint)
+    for treebank in arguments.treebanks:
+        for name in (*names, None):
+            found = score(model, treebank, name)
+            result["uas, las"][f"{treebank.name} together, as {name or 'a mixture'}"] = found
+    result |= {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    write_result(path, result)
+    for what, (uas, las) in result["uas, las"].items():
+        print(f"{what}: {uas} {las}")
+
+
+if __name__ == "__main__":
+    main()
