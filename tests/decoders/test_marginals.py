@@ -439,7 +439,7 @@ def check_four_hundred_words(name, kind):
 
 
 @pytest.mark.parametrize("name", ["mst", "eisner", "mh3"])
-@pytest.mark.parametrize("kind", ["all equal", "spread", "a few far apart"])
+@pytest.mark.parametrize("kind", ["all equal", "spread"])
 def test_four_hundred_words(name, kind):
     check_four_hundred_words(name, kind)
 

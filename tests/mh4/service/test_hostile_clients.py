@@ -1,5 +1,6 @@
 """Slow, half-open, huge, malformed and hostile requests, and being told to stop."""
 
+import contextlib
 import json
 import os
 import signal
@@ -214,9 +215,8 @@ def test_no_file_of_the_server_can_be_named(client, tmp_path):
         assert client.get(path).status == 404
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(data=st.data())
-def test_nothing_that_is_sent_is_an_error_of_the_server(client, data):
+def check_hostile_request(client, data):
+    """Send one request of any kind; it may be refused, but neither fails nor stops the server."""
     name = st.sampled_from(
         ["data", "model", "tokenizer", "tagger", "parser", "input", "output", "k_best", "unique", "x"]
     )
@@ -251,6 +251,19 @@ def test_nothing_that_is_sent_is_an_error_of_the_server(client, data):
             received += chunk
     assert b"HTTP/1.1 5" not in received
     assert client.get("/health").status == 200
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_nothing_that_is_sent_is_an_error_of_the_server(client, data):
+    half_open = (b"", b"POST /process HTT", request("data=x")[:-3], b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+    with contextlib.ExitStack() as opened:
+        for content in half_open:
+            connection = opened.enter_context(socket.create_connection(("127.0.0.1", client.port), timeout=10))
+            connection.sendall(content)
+        huge = b"POST /process HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 99999999\r\n\r\n"
+        assert raw(client, huge).startswith(b"HTTP/1.1 413")
+        check_hostile_request(client, data)
 
 
 def test_told_to_stop_it_answers_what_it_has_accepted(small_model):
