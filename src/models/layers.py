@@ -5,6 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import linear
 
 from .devices import send_together
 from .dropout import Dropout
@@ -164,9 +165,14 @@ class Linear(nn.Linear):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, input_size) → (…, output_size)."""
-        if x.device.type == "cpu" and WIDE_REGISTERS and not torch.is_autocast_enabled("cpu"):
-            return Product.apply(x, self.weight, self.bias)
-        return super().forward(x)
+        return affine(x, self.weight, self.bias)
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    """`torch.nn.functional.linear`, by our own products on the CPU; all contiguous."""
+    if x.device.type == "cpu" and WIDE_REGISTERS and not torch.is_autocast_enabled("cpu"):
+        return Product.apply(x, weight, bias)
+    return linear(x, weight, bias)
 
 
 class MLP(nn.Module):
@@ -183,13 +189,26 @@ class MLP(nn.Module):
 
 
 class Classifier(nn.Module):
-    """MLP and a linear layer: scores of K classes for each row."""
+    """MLP and a linear layer: scores of K classes for each row.
 
-    def __init__(self, input_size: int, hidden_size: int, classes: int, dropout: float) -> None:
+    Of several ``members``, each has an MLP and a linear layer of its own, with one bias for all, and they lie side by
+    side in wider layers; a class has the mean of their scores.
+    """
+
+    def __init__(self, input_size: int, hidden_size: int, classes: int, dropout: float, members: int = 1) -> None:
         super().__init__()
-        self.hidden = MLP(input_size, hidden_size, dropout)
-        self.output = Linear(hidden_size, classes)
+        self.members = members
+        self.hidden = MLP(input_size, members * hidden_size, dropout)
+        self.output = Linear(members * hidden_size, classes)
+        if members > 1:
+            for block in (*self.hidden.linear.weight.data.chunk(members), *self.output.weight.data.chunk(members, 1)):
+                nn.init.xavier_uniform_(block)
 
     def forward(self, x: Tensor) -> Tensor:
         """(M, input_size) → (M, classes), float32 also where layers compute in less."""
-        return self.output(self.hidden(x)).float()
+        return self.by_member(x).mean(0) if self.members > 1 else self.output(self.hidden(x)).float()
+
+    def by_member(self, x: Tensor) -> Tensor:
+        """The scores of each member, (members, M, classes)."""
+        blocks = zip(self.hidden(x).chunk(self.members, -1), self.output.weight.chunk(self.members, 1), strict=True)
+        return torch.stack([affine(own, weight.contiguous(), self.output.bias).float() for own, weight in blocks])

@@ -55,6 +55,13 @@ class PartDifference(NamedTuple):
         cost = sum(own.cost for own in differences)
         return cls(sentences[order], parts[order], weights[order], cost, np.concatenate(changed, 1))
 
+    def of_members(self, members: int, channels: int) -> PartDifference:
+        """As of a `ChannelScorer` with so many members, if each sentence came once for each of them."""
+        parts = self.parts + np.outer(self.sentences % members * channels, [1, 0, 0])
+        order = np.argsort(parts[:, 0], kind="stable")
+        changed = np.concatenate([self.changed[:1] // members, self.changed[1:]])
+        return PartDifference(self.sentences[order] // members, parts[order], self.weights[order], self.cost, changed)
+
 
 @njit(cache=True, nogil=True)
 def _mark_gold(bonus, heads, ends):

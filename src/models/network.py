@@ -64,7 +64,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         super().__init__()
         self.encoder = encoder
         self.scorer = make_scorer(encoder.size)
-        self.labeler = Classifier(2 * encoder.size, config.mlp, relations, config.mlp_dropout)
+        self.labeler = Classifier(2 * encoder.size, config.mlp, relations, config.mlp_dropout, config.members)
         self.taggers = nn.ModuleList(
             Classifier(encoder.size, config.mlp, classes, config.mlp_dropout)
             for classes in ((tags, tag_pairs) if weights.tagger_weight else ())
@@ -110,9 +110,12 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     def label_scores(self, states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
         """Scores (M, relations) of the relations of M arcs, given as int64 (M,) each."""
-        return self.labeler(
-            torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
-        )
+        return self.labeler(self.arc_vectors(states, sentences, heads, dependents))
+
+    @staticmethod
+    def arc_vectors(states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
+        """What relations are predicted from, (M, 2 · hidden)."""
+        return torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
 
     def all_label_logs(self, states: Tensor, penalties: Tensor) -> Tensor:
         """Log-probability (B, T + 1, T + 1) of the most probable relation of every arc [head, dependent].
@@ -144,7 +147,8 @@ class ParserNetwork(nn.Module, Generic[S]):
         return linear(states, of_heads, layer.bias), linear(states, of_dependents)
 
     def _best_label_logs(self, hidden: Tensor, penalties: Tensor) -> Tensor:
-        scores = linear(hidden, self.labeler.output.weight, self.labeler.output.bias) + penalties
+        output = self.labeler.output
+        scores = linear(hidden, output.weight / self.labeler.members, output.bias) + penalties
         return scores.log_softmax(-1).amax(-1)
 
     def tagger_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:

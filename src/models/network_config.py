@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from .checked import STRICT, Share, Size, Weight
@@ -9,10 +12,18 @@ from .checked import STRICT, Share, Size, Weight
 
 @dataclass(frozen=True, config=STRICT)
 class ScorerConfig:
-    """The MLPs in front of all scorers and classifiers; the defaults are the published settings."""
+    """The MLPs in front of all scorers and classifiers; the defaults are the published settings.
+
+    Attributes
+    ----------
+    members
+        Of an ensemble that shares the encoder: each member has scorers of arcs and labels of its own, and its own loss
+        in training; the tree with the best mean score is found. Chart decoders only.
+    """
 
     mlp: Size = 192
     mlp_dropout: Share = 0.3
+    members: Annotated[int, Field(ge=1, le=100)] = 1
 
 
 @dataclass(frozen=True, config=STRICT)

@@ -28,21 +28,25 @@ class ChannelScorer(nn.Module):
 
     Each role (head, dependent, s0, b0, …) has its MLP of size ``hidden``, each channel a matrix U, and part (c, i, j)
     scores [xᵢ; 1]ᵀ U_c [yⱼ; 1] with x and y the vectors of i and j in the roles of the channel's rows and columns,
-    pairs in ``roles`` (`mh4.decoders.Decoder.roles`). ``size`` is that of the context vectors.
+    pairs in ``roles`` (`mh4.decoders.Decoder.roles`). ``size`` is that of the context vectors. Of several ``members``,
+    each has MLPs, masks of dropout and matrices of its own; a part has the mean of their scores.
     """
 
-    def __init__(self, size: int, roles: Sequence[tuple[str, str]], hidden: int, dropout: float) -> None:
+    def __init__(
+        self, size: int, roles: Sequence[tuple[str, str]], hidden: int, dropout: float, members: int = 1
+    ) -> None:
         super().__init__()
-        names = list(dict.fromkeys(role for pair in roles for role in pair))
-        self.hidden = hidden
-        pairs = [(names.index(row), names.index(column)) for row, column in roles]
+        own_roles = [((member, row), (member, column)) for member in range(members) for row, column in roles]
+        names = list(dict.fromkeys(role for pair in own_roles for role in pair))
+        self.hidden, self.members = hidden, members
+        pairs = [(names.index(row), names.index(column)) for row, column in own_roles]
         # No buffers: they stay on the host.
         self.row_role, self.column_role = torch.from_numpy(np.array(pairs).T.copy())
         self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)
         for role in range(len(names)):
             nn.init.xavier_uniform_(self.mlp.linear.weight.data[role * hidden : (role + 1) * hidden])
-        self.matrices = nn.Parameter(room(len(roles), hidden + 1, hidden + 1))
+        self.matrices = nn.Parameter(room(len(pairs), hidden + 1, hidden + 1))
         for matrix in self.matrices.data:
             nn.init.orthogonal_(matrix)
         self.groups: list[tuple[tuple[int, int], tuple[int, int]]] = []  # roles; first and last channel that has them
@@ -64,10 +68,14 @@ class ChannelScorer(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """All scores (B, C, N, N) from `role_vectors`."""
-        return self.products_and_scores(vectors)[1]
+        scores = self.products_and_scores(vectors)[1]
+        return scores if self.members == 1 else scores.unflatten(1, (self.members, -1)).mean(1)
 
     def products_and_scores(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
-        """[xᵢ; 1]ᵀ U_c of every position i and channel c, (B, N, C, hidden + 1), and all scores (B, C, N, N)."""
+        """[xᵢ; 1]ᵀ U_c of every position i and channel c, (B, N, C, hidden + 1), and all scores (B, C, N, N).
+
+        Several members have channels of their own, those of the first one first.
+        """
         compiled = vectors.device.type == "cpu" and WIDE_REGISTERS and vectors.shape[3] >= COLUMNS
         if compiled and not torch.is_grad_enabled():
             return score_all(vectors, self.matrices, self.row_role, self.column_role)

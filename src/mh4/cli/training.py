@@ -149,6 +149,16 @@ LossOption = Annotated[
         show_default="hinge",
     ),
 ]
+MembersOption = Annotated[
+    int | None,
+    typer.Option(
+        min=1,
+        max=100,
+        metavar="K",
+        help="With --decoder: K scorers on one encoder, an ensemble in one model; the mean of their scores decides.",
+        show_default="1",
+    ),
+]
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
@@ -183,6 +193,7 @@ def train(
     vectors: VectorsOption = None,
     vectors_keep: VectorsKeepOption = None,
     loss: LossOption = None,
+    members: MembersOption = None,
     precision: PrecisionOption = None,
     setting: SettingOption = None,
     segmenter: SegmenterOption = True,
@@ -206,8 +217,10 @@ def train(
     files, dev_files = named_files([train_file] if train_file else treebank or []), named_files(dev)
     if resume and overwrite:
         raise ValueError("--resume continues what --overwrite would replace; choose one")
-    if system is not None and (many_roots or loss):
-        raise ValueError(f"--{'many-roots' if many_roots else 'loss'} cannot be used with --system")
+    if system is not None:
+        of_decoders = {"many-roots": many_roots, "loss": loss, "members": members}
+        if given := [name for name, value in of_decoders.items() if value]:
+            raise ValueError(f"--{given[0]} cannot be used with --system")
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
         raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
     if vectors_keep is not None and vectors is None:
@@ -215,6 +228,7 @@ def train(
     chosen = {
         "max_steps": max_steps,
         "loss": loss and loss.value,
+        "members": members,
         "precision": precision and precision.value,
         "vectors_keep": vectors_keep,
     }

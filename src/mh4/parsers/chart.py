@@ -56,12 +56,12 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         search: str = "exact",
         weights: Mapping[str, Tensor] | None = None,
     ) -> None:
-        config = definition.config
+        config, scorers = definition.config, definition.config.scorers
         decoder = get_decoder(config.decoder, single_root=config.single_root, search=search)
         super().__init__(
             definition,
             device,
-            lambda size: ChannelScorer(size, decoder.roles, config.scorers.mlp, config.scorers.mlp_dropout),
+            lambda size: ChannelScorer(size, decoder.roles, scorers.mlp, scorers.mlp_dropout, scorers.members),
             weights,
         )
         self.decoder: Decoder = decoder

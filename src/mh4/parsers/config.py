@@ -284,6 +284,12 @@ class GreedyConfig:
     training: TrainingConfig = TrainingConfig()
     columns: ColumnWeights = ColumnWeights()
 
+    @model_validator(mode="after")
+    def _check_members(self) -> Self:
+        if self.scorers.members > 1:
+            raise ValueError("several members are for parsers with a decoder, which adds up their scores")
+        return self
+
 
 @dataclass(frozen=True, config=STRICT)
 class PerceptronConfig(OracleSettings):

@@ -56,8 +56,10 @@ class BatchLoss(nn.Module):
         """All losses but that of trees, weighted."""
         network, weights = self.network, self.weights
         with self.precision():
-            labels = network.label_scores(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
-            losses = [weights.labeler_weight * multiclass_hinge(labels, batch.relations)]
+            arcs = network.arc_vectors(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)
+            labels = network.labeler.by_member(arcs)
+            hinge = multiclass_hinge(labels.flatten(0, 1), batch.relations.repeat(len(labels))) / len(labels)
+            losses = [weights.labeler_weight * hinge]
             if network.taggers:
                 words = network.tagger_vectors(encoded, batch.sentence_of, batch.dependent)
                 both = zip(network.taggers, (batch.tags, batch.tag_pairs), strict=True)

@@ -61,10 +61,11 @@ class Objective(ABC):
 
 
 class ChartObjective(Objective):
-    """A loss over all trees of the decoder's class, the same in every epoch."""
+    """A loss over all trees of the decoder's class, the same in every epoch; of several members, their mean."""
 
     def __init__(self, parser: ChartParser) -> None:
         self.parser = parser
+        self.members = parser.network.scorer.members
         self.reason = f"are outside the class of {parser.decoder.name}"
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
@@ -88,6 +89,19 @@ class ChartObjective(Objective):
             return [(encoded, trees)]
         halves = slice(len(trees) // 2), slice(len(trees) // 2, None)
         return [(Encoded._make(own if own is None else own[half] for own in encoded), trees[half]) for half in halves]
+
+    def _of_members(
+        self, scores: Tensor, encoded: Encoded, trees: Sequence[np.ndarray]
+    ) -> tuple[list[Tensor], Sequence[np.ndarray]]:
+        """Scores and, if relations join the decision, arc bonus of each member, as if of a sentence; and their trees.
+
+        The K members of the scorer follow each other: scores are (B · K, C, N, N), the bonus (B · K, N, N).
+        """
+        members = self.members
+        bonus = [own.repeat_interleave(members, 0) for own in self.parser.arc_bonus(encoded.states)]
+        return [scores.unflatten(1, (members, -1)).flatten(0, 1), *bonus], [
+            tree for tree in trees for _ in range(members)
+        ]
 
     @contextmanager
     def _decoding(self, copy: HostCopy) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
@@ -113,16 +127,19 @@ class StructuredHinge(ChartObjective):
         with stage("score"), torch.no_grad():
             for half, own in self._halves(encoded, trees):
                 products, scores = scorer.products_and_scores(half.roles)
-                scored.append((products, HostCopy(scores, *self.parser.arc_bonus(half.states)), own))
+                of_members, own_trees = self._of_members(scores, half, own)
+                scored.append((products, HostCopy(*of_members), own_trees))
 
         def finish() -> Tensor:
             violations = PartDifference.joined([self._violations(scores, own) for _, scores, own in scored])
+            if self.members > 1:
+                violations = violations.of_members(self.members, len(self.parser.decoder.channels))
             products = [half for half, _, _ in scored]
             all_products = products[0] if len(products) == 1 else torch.cat(products)
             sentences, parts, weights = map(torch.from_numpy, violations[:3])
             weights = send(weights, device)
             loss = (scorer.score_parts(encoded.roles, all_products, sentences, parts) * weights).sum() + violations.cost
-            return loss + self.parser.bonus_difference(encoded.states, violations.changed)
+            return (loss + self.parser.bonus_difference(encoded.states, violations.changed)) / self.members
 
         return finish
 
@@ -145,12 +162,12 @@ class LogLoss(ChartObjective):
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
         """See `Objective`."""
-        scored = []
+        scorer, scored = self.parser.network.scorer, []
         with stage("score"):
             for half, own in self._halves(encoded, trees):
-                scores = self.parser.network.scorer(half.roles), *self.parser.arc_bonus(half.states)
-                scored.append((scores, HostCopy(*scores), own))
-        return lambda: torch.stack([self._loss(*half) for half in scored]).sum()
+                scores, own_trees = self._of_members(scorer.products_and_scores(half.roles)[1], half, own)
+                scored.append((scores, HostCopy(*scores), own_trees))
+        return lambda: torch.stack([self._loss(*half) for half in scored]).sum() / self.members
 
     def _loss(self, all_scores: Sequence[Tensor], copy: HostCopy, trees: Sequence[np.ndarray]) -> Tensor:
         parser = self.parser

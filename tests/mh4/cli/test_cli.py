@@ -507,6 +507,7 @@ def test_options_that_do_not_go_together(run, small_treebanks):
     fails_with_one_line(run(*train, "--system", "arc-eager", "--scorer", "perceptron", "--preset", "fast"), "preset")
     fails_with_one_line(run(*train, "--scorer", "perceptron"), "--system")
     fails_with_one_line(run(*train, "--system", "mh4", "--many-roots"), "--many-roots")
+    fails_with_one_line(run(*train, "--system", "mh4", "--members", 2), "--members cannot be used with --system")
     fails_with_one_line(run(*train, "--system", "mh4", "--loss", "crf"), "--loss")
     fails_with_one_line(run(*train, "--decoder", "1ec", "--loss", "crf"), "which 1ec cannot")
 

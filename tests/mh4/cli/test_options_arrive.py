@@ -32,13 +32,25 @@ def trained(monkeypatch):
 def test_of_training_a_network(trained, small_treebanks, tmp_path):
     train, dev = small_treebanks
     options = ["--decoder", "eisner", "--seed", 7, "--many-roots", "--epochs", 3, "--max-steps", 11, "--preset", "fast"]
-    options += ["--loss", "crf", "--precision", "bf16", "--set", "hidden=24", "--set", "mlp=9", "--no-segmenter"]
+    options += [
+        "--loss",
+        "crf",
+        "--members",
+        3,
+        "--precision",
+        "bf16",
+        "--set",
+        "hidden=24",
+        "--set",
+        "mlp=9",
+        "--no-segmenter",
+    ]
     options += ["--device", "cpu", "--threads", 2, "--overwrite", "--skip-bad", "--output", tmp_path / "m"]
     run("train", train, "--dev", dev, *options)
     (job,) = trained
     config = job.config
     assert (job.train, job.dev, job.folder) == (train, dev, tmp_path / "m")
-    assert (config.decoder, config.single_root, config.loss) == ("eisner", False, "crf")
+    assert (config.decoder, config.single_root, config.loss, config.scorers.members) == ("eisner", False, "crf", 3)
     training = config.training
     assert (training.seed, training.max_epochs, training.max_steps, training.precision) == (7, 3, 11, "bf16")
     assert (training.patience, config.encoder.hidden, config.scorers.mlp) == (6, 24, 9)

@@ -26,7 +26,7 @@ PUBLISHED_ENCODER = {
     "vectors": "",
     "vectors_keep": 200_000,
 }
-PUBLISHED_SCORERS = {"mlp": 192, "mlp_dropout": 0.3}
+PUBLISHED_SCORERS = {"mlp": 192, "mlp_dropout": 0.3, "members": 1}
 PUBLISHED_WEIGHTS = {
     "tagger_weight": 0.2,
     "labeler_weight": 1.0,

@@ -1,0 +1,82 @@
+"""Ensembles that share an encoder: what several members give, and the CPU time that they take.
+
+    python experiments/members.py UD/2.0/hu --members 1 3 --work runs/members
+
+UAS and LAS on dev; CPU milliseconds of a training step, evaluations included, and CPU seconds of parsing dev. Members
+that a result has already are not trained again; results are in ``experiments/results/members``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+from typing import Any
+
+from grid_results import write_result
+from kept_results import part_path, read_kept
+from provenance import describe_commit, describe_hardware, describe_versions
+
+from mh4.data.conllu import read_conllu
+from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.registry import load
+from mh4.parsers.request import HEADS
+from mh4.training.job import TrainingJob
+from mh4.training.presets import PRESETS
+from mh4.training.running import run_training
+from mh4.trees.evaluation import attachment_scores
+
+FOLDER = Path(__file__).parent / "results" / "members"
+
+
+def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """Train and parse."""
+    train, dev = (part_path(treebank, part) for part in ("train", "dev"))
+    start = time.process_time()
+    config = make_config(ChartConfig, settings)
+    progress = run_training(TrainingJob(train, dev, folder, config, threads=1, overwrite=True))
+    training = time.process_time() - start
+    parser = load(folder, device="cpu", threads=1)
+    gold = list(read_conllu(dev, trees="required"))
+    parser.predict(gold[:20], predict=HEADS)  # compiles
+    start = time.process_time()
+    found = parser.predict(gold, predict=HEADS)
+    parsing = time.process_time() - start
+    return {
+        "uas, las": [round(score, 2) for score in attachment_scores(gold, found)],
+        "steps": progress.step,
+        "best step": progress.best_step,
+        "cpu ms per step": round(1000 * training / progress.step, 1),
+        "cpu s of parsing": round(parsing, 2),
+    }
+
+
+def main() -> None:
+    """Command line."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebank", type=Path, help="folder with train and dev files")
+    parser.add_argument("--members", nargs="+", type=int, default=[1, 3])
+    parser.add_argument("--work", type=Path, default=Path("runs/members"), help="models, outside the repository")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    parser.add_argument("--preset", default="fast")
+    parser.add_argument("--steps", type=int, default=3000, help="at most")
+    parser.add_argument("--seed", type=int, default=1)
+    arguments = parser.parse_args()
+    name = f"{arguments.treebank.name}-{arguments.preset}-{arguments.seed}"
+    settings = {"treebank": arguments.treebank.name, "preset": arguments.preset, "steps": arguments.steps}
+    path = arguments.results / f"{name}.json"
+    result: dict[str, Any] = read_kept(path, settings) or {**settings, "members": {}}
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    own = {**PRESETS[arguments.preset], "seed": arguments.seed, "max_steps": arguments.steps}
+    for members in arguments.members:
+        if str(members) not in result["members"]:
+            folder = arguments.work / f"{name}-{members}"
+            result["members"][str(members)] = measure(arguments.treebank, folder, {**own, "members": members})
+            known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
+            write_result(path, {**result, "commit": describe_commit(), **known})
+    for members, numbers in result["members"].items():
+        print(members, *numbers.values())
+
+
+if __name__ == "__main__":
+    main()
