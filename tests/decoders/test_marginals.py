@@ -431,21 +431,22 @@ def test_what_all_derivations_share_changes_no_probability(name, constant, monke
     assert log_partition == found.log_partition == pytest.approx(expected.log_partition + shared, abs=1e-4)
 
 
-def check_four_hundred_words(name, kind):
+def check_long_sentence(name, kind, n=400):
     decoder = get_decoder(name)
-    numbers = HARD[kind](np.random.default_rng(0), (len(decoder.channels) + 1, 402, 402))
-    check_numbers(decoder.part_marginals(numbers[:-1], numbers[-1]), 400)
+    numbers = HARD[kind](np.random.default_rng(0), (len(decoder.channels) + 1, n + 2, n + 2))
+    check_numbers(decoder.part_marginals(numbers[:-1], numbers[-1]), n)
     check_certain(decoder, numbers[:-1], numbers[-1])
 
 
 @pytest.mark.parametrize("name", ["mst", "eisner", "mh3"])
 @pytest.mark.parametrize("kind", ["all equal", "spread"])
 def test_four_hundred_words(name, kind):
-    check_four_hundred_words(name, kind)
+    check_long_sentence(name, kind)
 
 
 @pytest.mark.slow
 @every_summing_decoder
 @pytest.mark.parametrize("kind", ["all equal", "spread", "far apart", "plus or minus", "a few far apart"])
-def test_four_hundred_words_whatever_it_takes(name, kind):
-    check_four_hundred_words(name, kind)
+def test_long_sentences_whatever_it_takes(name, kind):
+    # In logarithms, MH4 takes minutes for so many words.
+    check_long_sentence(name, kind, 120 if name.startswith("mh4") else 400)

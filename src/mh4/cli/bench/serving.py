@@ -38,15 +38,17 @@ def measure_serving(
     """Ask a server in a process of its own, on the loopback interface, as fast as it answers.
 
     Each client sends its next request when the last one is answered: the words of one sentence, or of about
-    `PAGE_WORDS`, and compares what comes back with what it has sent.
+    `PAGE_WORDS`, and compares what comes back with what it has sent. A client whose request is refused because too
+    much waits comes back when the server says.
 
     Returns
     -------
     dict
         ``parse``: words per second of `Parser.parse` on the same sentences; ``runs``: for each size of requests and
-        number of clients ``words_per_second``, ``p50`` and ``p99`` in milliseconds, ``requests``, how many answers
-        were ``wrong``, and over the second half of the time the server's mean resident ``memory`` in bytes and its
-        largest ``deviation`` from it, as a share (None where ``/metrics`` does not tell memory).
+        number of clients ``words_per_second``, ``p50`` and ``p99`` of the answers in milliseconds, ``requests`` that
+        were answered, how many of the answers were ``wrong``, how often a request was ``refused``, and over the second
+        half of the time the server's mean resident ``memory`` in bytes and its largest ``deviation`` from it, as a
+        share (None where ``/metrics`` does not tell memory).
     """
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(words_alone(read_conllu(treebank or write_sample(folder)["dev"])))
@@ -106,7 +108,8 @@ async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, s
     end = begin + seconds
     asked = asyncio.gather(*(_client(port, bodies, seed, begin, end) for seed in range(clients)))
     memory = await _memory(port, end - seconds / 2, end)
-    answers = [answer for own in await asked for answer in own]
+    asked_by = await asked
+    answers = [answer for own, _ in asked_by for answer in own]
     mean = statistics.mean(memory) if memory else None
     waits = sorted(wait for wait, _, _ in answers)
     return {
@@ -115,6 +118,7 @@ async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, s
         "p50": 1000 * statistics.median(waits),
         "p99": 1000 * waits[min(len(waits) - 1, int(0.99 * len(waits)))],
         "wrong": sum(not right for _, _, right in answers),
+        "refused": sum(refused for _, refused in asked_by),
         "memory": mean,
         "deviation": max(abs(own / mean - 1) for own in memory) if mean else None,
     }
@@ -135,11 +139,11 @@ async def _memory(port: int, begin: float, end: float) -> list[float]:
 
 async def _client(
     port: int, bodies: Sequence[Sequence[Sentence]], seed: int, begin: float, end: float
-) -> list[tuple[float, int, bool]]:
-    """Seconds, words, and whether it was right, of each answer between two times."""
+) -> tuple[list[tuple[float, int, bool]], int]:
+    """Seconds, words, and whether it was right, of each answer between two times; how many requests were refused."""
     choose = random.Random(seed).choice
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
-    found = []
+    found, refused = [], 0
     while (start := time.perf_counter()) < end:
         sentences = choose(bodies)
         lines = "".join(" ".join(one.forms) + "\n" for one in sentences)
@@ -150,13 +154,22 @@ async def _client(
             + body
         )
         header = await reader.readuntil(b"\r\n\r\n")
-        answer = await reader.readexactly(int(re.search(rb"content-length: (\d+)", header)[1]))  # type: ignore[index]
+        answer = await reader.readexactly(int(_field(header, b"content-length")))
+        if header.startswith(b"HTTP/1.1 503"):
+            refused += start >= begin
+            await asyncio.sleep(float(_field(header, b"retry-after")))
+            continue
         seconds = time.perf_counter() - start
         if start >= begin:
             right = header.startswith(b"HTTP/1.1 200") and json.loads(answer)["result"] == lines
             found.append((seconds, sum(map(len, sentences)), right))
     writer.close()
-    return found
+    return found, refused
+
+
+def _field(header: bytes, name: bytes) -> bytes:
+    """A field of an answer's header, which has it."""
+    return next(line for line in header.split(b"\r\n") if line.lower().startswith(name + b":")).partition(b":")[2]
 
 
 def serving_table(results: dict[str, Any]) -> Table:
@@ -171,6 +184,7 @@ def serving_table(results: dict[str, Any]) -> Table:
         "p99 ms",
         "answers",
         "wrong",
+        "refused",
         "MiB",
         "±",
     ):
@@ -178,7 +192,7 @@ def serving_table(results: dict[str, Any]) -> Table:
     for run in results["runs"]:
         share = f"{run['words_per_second'] / results['parse']:.0%}"
         waits = (f"{run[name]:.1f}" for name in ("p50", "p99"))
-        numbers = (f"{run[name]:,}" for name in ("requests", "wrong"))
+        numbers = (f"{run[name]:,}" for name in ("requests", "wrong", "refused"))
         speed = f"{run['words_per_second']:,.0f}"
         memory = (f"{run['memory'] / MIB:.0f}", f"{run['deviation']:.1%}") if run["memory"] else ("–", "–")
         table.add_row(run["requests_of"], str(run["clients"]), speed, share, *waits, *numbers, *memory)
