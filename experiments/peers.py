@@ -1,0 +1,228 @@
+"""Beside what people would pick instead: parsers trained on the same files, on the same machine, from nothing else.
+
+    pip install -e '.[spacy,text]'
+    python experiments/peers.py UD/2.0/hu --peers mh4 udpipe spacy --work runs/peers
+
+Every parser predicts all columns for gold words. ``mh4`` has its default preset, ``udpipe`` is UDPipe 1 with its
+default options, ``spacy`` its default configuration for the language on a CPU, without vectors. Each trains and parses
+in a process of its own on one thread; what has a result is not measured again. Results are in
+``experiments/results/peers``: F1 on dev, which is also the file by which training stops, CPU seconds of training, words
+per second of parsing without loading, and the largest memory of both processes in MiB.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from grid_results import write_result
+from kept_results import part_path, read_kept
+from provenance import describe_commit, describe_hardware, describe_versions
+
+from mh4.cli.bench.udpipe import train_udpipe
+from mh4.data.conllu import read_conllu, write_conllu
+from mh4.data.document import Document
+from mh4.data.errors import require
+from mh4.data.sentence import Sentence
+from mh4.parsers.registry import load
+from mh4.parsers.sources import words_alone
+from mh4.trees.evaluation import evaluate
+
+FOLDER = Path(__file__).parent / "results" / "peers"
+COLUMNS = ("UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS")
+WARM = 20  # sentences parsed before time is taken
+
+Parse = Callable[[Sequence[Sentence]], Sequence[Sentence]]
+
+
+def _run(*command: str | Path) -> None:
+    subprocess.run([sys.executable, "-m", *map(str, command)], check=True, stdout=sys.stderr)
+
+
+def train_mh4(train: Path, dev: Path, folder: Path, options: str) -> None:
+    _run("mh4", "train", train, "--dev", dev, "-o", folder, "--threads", "1", "--no-segmenter", *options.split())
+
+
+def parse_mh4(folder: Path) -> Parse:
+    parser = load(folder, device="cpu", threads=1)
+    return lambda sentences: list(parser.parse(sentences))
+
+
+def train_of_udpipe(train: Path, dev: Path, folder: Path, options: str) -> None:
+    folder.mkdir(parents=True)
+    (folder / "model.udpipe").write_bytes(train_udpipe(train, dev, "none", options, options))
+
+
+def parse_udpipe(folder: Path) -> Parse:
+    udpipe = require("ufal.udpipe", "text")
+    model = udpipe.Model.load(str(folder / "model.udpipe"))
+
+    def parse(sentences: Sequence[Sentence]) -> Document:
+        pipeline = udpipe.Pipeline(model, "conllu", *[udpipe.Pipeline.DEFAULT] * 2, "conllu")
+        return Document.from_conllu(pipeline.process("".join(one.to_conllu() for one in sentences)))
+
+    return parse
+
+
+def train_spacy(train: Path, dev: Path, folder: Path, options: str) -> None:
+    folder.mkdir(parents=True)
+    config, pipes = folder / "config.cfg", "tagger,morphologizer,trainable_lemmatizer,parser"
+    _run("spacy", "init", "config", config, "--lang", _spacy_language(train), "--pipeline", pipes)
+    for path, name in ((train, "train"), (dev, "dev")):
+        words = folder / f"{name}.conllu"
+        # Gold words alone: spaCy's converter would merge multiword tokens, and fails at empty nodes.
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        words.write_text("".join(one for one in lines if not re.match(r"\d+[-.]", one)), encoding="utf-8")
+        _run("spacy", "convert", words, folder, "--converter", "conllu", "--n-sents", "10")
+    paths = [f"--paths.{name}={folder / name}.spacy" for name in ("train", "dev")]
+    _run("spacy", "train", config, "--output", folder / "model", *paths, *options.split())
+
+
+def _spacy_language(train: Path) -> str:
+    """The language that a treebank's file begins with, if spaCy has it; else that of any language."""
+    language = train.name.split("_")[0].split("-")[0]
+    try:
+        require("spacy", "spacy").util.get_lang_class(language)
+    except ImportError:
+        return "xx"
+    return language
+
+
+def parse_spacy(folder: Path) -> Parse:
+    tokens = require("spacy.tokens", "spacy")
+    pipeline = require("spacy", "spacy").load(folder / "model" / "model-best")
+
+    def parse(sentences: Sequence[Sentence]) -> list[Sentence]:
+        docs = [
+            tokens.Doc(pipeline.vocab, list(one.forms), sent_starts=[True] + [False] * (len(one) - 1))
+            for one in sentences
+        ]
+        return [_whole(doc) for doc in pipeline.pipe(docs)]
+
+    return parse
+
+
+def _whole(doc: Any) -> Sentence:
+    """A sentence of a document that is one; further roots below the first one's word, as all others must be scored."""
+    heads = [0 if token.head is token or token.head == token else token.head.i + 1 for token in doc]
+    first = heads.index(0) + 1
+    return Sentence(
+        [token.text for token in doc],
+        upos=[token.pos_ or None for token in doc],
+        xpos=[token.tag_ or None for token in doc],
+        feats=[str(token.morph) or None for token in doc],
+        lemmas=[token.lemma_ or None for token in doc],
+        heads=[first if head == 0 and i + 1 != first else head for i, head in enumerate(heads)],
+        deprels=["root" if i + 1 == first else token.dep_ or "dep" for i, token in enumerate(doc)],
+    )
+
+
+class Peer(NamedTuple):
+    """How a parser is trained and loaded, and the package that it comes with."""
+
+    train: Callable[[Path, Path, Path, str], None]
+    load: Callable[[Path], Parse]
+    package: str
+
+
+PEERS = {
+    "mh4": Peer(train_mh4, parse_mh4, "mh4"),
+    "udpipe": Peer(train_of_udpipe, parse_udpipe, "ufal.udpipe"),
+    "spacy": Peer(train_spacy, parse_spacy, "spacy"),
+}
+
+
+def parse_file(peer: str, folder: Path, words: Path, output: Path) -> None:
+    """Parse a file, and write words per second beside the output."""
+    sentences, parse = list(read_conllu(words)), PEERS[peer].load(folder)
+    parse(sentences[:WARM])
+    start = time.perf_counter()
+    found = parse(sentences)
+    seconds = time.perf_counter() - start
+    write_conllu(found, output)
+    output.with_suffix(".json").write_text(json.dumps(sum(map(len, sentences)) / seconds))
+
+
+def _measured(*arguments: str | Path) -> tuple[float, float]:
+    """CPU seconds and the largest memory, in MiB, of this script as a worker, with the processes that it waits for."""
+    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    process = subprocess.Popen([sys.executable, __file__, "--worker", *map(str, arguments)], env=os.environ | one)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise SystemExit(f"{arguments[1]} of {arguments[0]} failed with exit status {process.returncode}")
+    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
+
+
+def measure(peer: str, train: Path, dev: Path, work: Path, options: str) -> dict[str, Any]:
+    """Train in a folder of its own, anew if an earlier training was interrupted; parse dev, and score it."""
+    folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
+    work.mkdir(parents=True, exist_ok=True)
+    kept = work / f"{peer}-training.json"
+    if not kept.exists():
+        shutil.rmtree(folder, ignore_errors=True)
+        numbers = _measured(peer, "train", train, dev, folder, options)
+        kept.write_text(json.dumps(numbers))
+    seconds, memory = json.loads(kept.read_text())
+    gold = list(read_conllu(dev, trees="required"))
+    write_conllu(words_alone(gold), words)
+    _, parsing_memory = _measured(peer, "parse", folder, words, found)
+    scores = evaluate(gold, read_conllu(found)).scores
+    return {
+        "version": version(PEERS[peer].package),
+        "dev": {column: round(100 * scores[column].f1, 2) for column in COLUMNS},
+        "training cpu seconds": round(seconds),
+        "words per second": round(json.loads(found.with_suffix(".json").read_text())),
+        "MiB": {"training": round(memory), "parsing": round(parsing_memory)},
+    }
+
+
+def work_as(peer: str, task: str, *arguments: str) -> None:
+    """What a process of `_measured` does."""
+    if task == "train":
+        train, dev, folder, options = arguments
+        PEERS[peer].train(Path(train), Path(dev), Path(folder), options)
+    else:
+        parse_file(peer, *map(Path, arguments))
+
+
+def main() -> None:
+    """Command line."""
+    if sys.argv[1:2] == ["--worker"]:
+        work_as(*sys.argv[2:])
+        return
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("treebank", type=Path, help="folder with train and dev files")
+    parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
+    parser.add_argument("--options", default="", help="for the training of the one peer that is named")
+    parser.add_argument("--work", type=Path, default=Path("runs/peers"), help="models, outside the repository")
+    parser.add_argument("--results", type=Path, default=FOLDER)
+    arguments = parser.parse_args()
+    if arguments.options and len(arguments.peers) > 1:
+        parser.error("--options are for one of --peers")
+    arguments.results.mkdir(parents=True, exist_ok=True)
+    train, dev = (part_path(arguments.treebank, part) for part in ("train", "dev"))
+    for peer in arguments.peers:
+        path = arguments.results / f"{arguments.treebank.name}-{peer}.json"
+        settings = {"treebank": arguments.treebank.name, "peer": peer, "options": arguments.options}
+        result = read_kept(path, settings)
+        if result is None:
+            found = measure(peer, train, dev, arguments.work / arguments.treebank.name, arguments.options)
+            known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
+            result = {**settings, **found, "commit": describe_commit(), **known}
+            write_result(path, result)
+        print(peer, *result["dev"].values(), result["training cpu seconds"], result["words per second"], result["MiB"])
+
+
+if __name__ == "__main__":
+    main()
