@@ -2,13 +2,15 @@
 
     python experiments/several_treebanks.py UD/2.0/got UD/2.0/cu --work runs/several
 
-The joint model parses as each of its treebanks, and as an even mixture of them. Runs resume; results are in
+The joint model also parses as an even mixture of its treebanks. What is compared is the best model after as many steps
+for each treebank; logs of longer runs are read up to there, shorter runs resume. Results are in
 ``experiments/results/several``.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,7 @@ from provenance import describe_commit, describe_hardware, describe_versions
 from mh4.data.conllu import read_conllu
 from mh4.parsers.base import Parser
 from mh4.parsers.config import ChartConfig, make_config
+from mh4.parsers.model_files import LOG
 from mh4.parsers.registry import load
 from mh4.parsers.request import HEADS
 from mh4.training.job import TrainingJob
@@ -35,11 +38,16 @@ def score(parser: Parser, treebank: Path, name: str | None) -> list[float]:
     return [round(own, 2) for own in attachment_scores(dev, parser.predict(dev, predict=HEADS, treebank=name))]
 
 
-def trained(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> tuple[Parser, int]:
-    """A model, and its best step."""
-    config = make_config(ChartConfig, settings)
-    progress = run_training(TrainingJob(train, dev, folder, config, threads=1, resume=True))
-    return load(folder, device="cpu", threads=1), progress.best_step
+def best_line(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
+    """The best evaluation of a training up to ``max_steps``; of a mixture of treebanks, by the mean of their LAS."""
+    log, most = folder / LOG, settings["max_steps"]
+
+    def lines() -> list[dict[str, Any]]:
+        return [json.loads(line) for line in log.read_text(encoding="utf-8").splitlines()] if log.exists() else []
+
+    if not any(line["step"] >= most for line in lines()):
+        run_training(TrainingJob(train, dev, folder, make_config(ChartConfig, settings), threads=1, resume=True))
+    return max((line for line in lines() if line["step"] <= most), key=lambda line: line["dev_las"])
 
 
 def main() -> None:
@@ -58,18 +66,19 @@ def main() -> None:
     result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las": {}, "best step": {}}
     files = {part: {one.name: part_path(one, part) for one in arguments.treebanks} for part in ("train", "dev")}
     own = {**PRESETS[arguments.preset], "seed": arguments.seed}
+    for name in names:
+        alone = {**own, "max_steps": arguments.steps}
+        line = best_line(files["train"][name], files["dev"][name], arguments.work / f"{path.stem}-{name}", alone)
+        result["uas, las"][f"{name} alone"] = [line["dev_uas"], line["dev_las"]]
+        result["best step"][name] = line["step"]
+    joint = {**own, "max_steps": arguments.steps * len(names)}
+    line = best_line(files["train"], files["dev"], arguments.work / path.stem, joint)
+    result["best step"]["together"] = line["step"]
+    model = load(arguments.work / path.stem, device="cpu", threads=1)
     for treebank in arguments.treebanks:
         name = treebank.name
-        alone = {**own, "max_steps": arguments.steps}
-        model, step = trained(files["train"][name], files["dev"][name], arguments.work / f"{path.stem}-{name}", alone)
-        result["uas, las"][f"{name} alone"] = score(model, treebank, None)
-        result["best step"][name] = step
-    joint = {**own, "max_steps": arguments.steps * len(names)}
-    model, result["best step"]["together"] = trained(files["train"], files["dev"], arguments.work / path.stem, joint)
-    for treebank in arguments.treebanks:
-        for name in (*names, None):
-            found = score(model, treebank, name)
-            result["uas, las"][f"{treebank.name} together, as {name or 'a mixture'}"] = found
+        result["uas, las"][f"{name} together"] = [line["dev"][name][metric] for metric in ("uas", "las")]
+        result["uas, las"][f"{name} together, as a mixture"] = score(model, treebank, None)
     result |= {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
     arguments.results.mkdir(parents=True, exist_ok=True)
     write_result(path, result)

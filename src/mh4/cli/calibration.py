@@ -21,11 +21,13 @@ from .options import (
     named_files,
     output,
     report_skipped,
+    request_option,
     say,
     set_threads,
 )
 
 if TYPE_CHECKING:
+    from mh4.parsers.request import ParseOptions
     from mh4.trees.reliability import CalibrationReport
 
 
@@ -65,6 +67,7 @@ def uncertain(
     keep_heads: Annotated[
         bool, typer.Option("--keep-heads", help="Keep the heads of the input, and list only other words.")
     ] = False,
+    treebank: Annotated[str | None, request_option("treebank")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON, one word per line.")] = False,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
@@ -81,7 +84,8 @@ def uncertain(
     if not skip_bad:
         check_conllu(Path(source), "for text, take what mh4 parse --text writes")
     parser = load(model, device=device.value, threads=threads)
-    parsed = parser.parse(source, keep_heads=keep_heads, predict="heads", errors=errors, confidence=True)
+    options: ParseOptions = {"keep_heads": keep_heads, "predict": "heads", "confidence": True, "treebank": treebank}
+    parsed = parser.parse(source, errors=errors, **options)
     words = least_certain(parsed, count)
     report_skipped(errors)
     if as_json:

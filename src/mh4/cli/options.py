@@ -114,10 +114,16 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
+def request_option(name: str) -> Any:
+    """The option for a field of `Request`."""
+    (one,) = (one for one in fields(Request) if one.name == name)
+    return typer.Option(option_name(name), help=one.metadata["help"], **one.metadata["command"])
+
+
 def _request_options() -> list[Parameter]:
     options = []
     for one in fields(Request):
-        option = typer.Option(option_name(one.name), help=one.metadata["help"], **one.metadata["command"])
+        option = request_option(one.name)
         kind, default = (type(one.default), one.default) if isinstance(one.default, int) else (str | None, None)
         options.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]))
     return options

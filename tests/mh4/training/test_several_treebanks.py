@@ -12,9 +12,11 @@ from small import ANNOTATING, changed, log_of, same_weights, small_config, small
 import mh4
 from mh4.data.errors import DataError
 from mh4.data.sample import read_sample
+from mh4.parsers.calibration import Calibration
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import PerceptronConfig, TransitionConfig
 from mh4.parsers.definition import Definition
+from mh4.parsers.ensemble import EnsembleParser
 from mh4.training import trainer
 from mh4.training.batches import evened
 from mh4.training.calibrating import calibrate
@@ -116,7 +118,11 @@ def test_confidences_are_calibrated_on_all_of_them(several):
     assert json.loads(own)["words"] == words
     calibrate(several.model, several.dev, device="cpu")
     assert calibration.read_bytes() == own
-    parser = mh4.load(several.model, device="cpu")
+    parser = ChartParser.load(several.model, device="cpu")
+    golds = {name: read_gold(path) for name, path in several.dev.items()}
+    predictions = [one for name, gold in golds.items() for one in parser.predict_with_margins(gold, name)]
+    expected = Calibration.fit(predictions, [one for gold in golds.values() for one in gold])
+    assert parser.calibration == expected
     sentence = read_gold(several.dev["other"])[0]
     certain, confused = (parser(sentence.forms, confidence=True, treebank=name) for name in ("other", None))
     assert np.mean(certain.confidence.margins) > np.mean(confused.confidence.margins)
@@ -163,6 +169,15 @@ def test_every_column_and_every_kind_of_network_knows_treebanks(several, tmp_pat
         again = mh4.load(tmp_path / f"{name}-saved", device="cpu")
         assert again.treebanks == ("one", "other")
         assert list(again.parse(several.dev["one"], treebank="other", overwrite=True)) == parsed
+    parser = ChartParser.load(tmp_path / "chart", device="cpu")
+    parser.network.encoder.of_treebank.vectors.data *= 50  # so that it matters, after so few steps
+    gold = read_gold(several.dev["one"])
+    columns = [parser.predict(gold, treebank=name, overwrite=True) for name in parser.treebanks]
+    assert [one.lemmas for one in columns[0]] != [one.lemmas for one in columns[1]]
+    twins = EnsembleParser([parser, parser])
+    for name, own in zip(parser.treebanks, columns, strict=True):
+        voted = twins.predict(gold, treebank=name, overwrite=True)
+        assert [(one.upos, one.lemmas) for one in voted] == [(one.upos, one.lemmas) for one in own]
 
 
 def test_ensembles_hand_the_name_to_the_members_that_know_it(several, small_model):
