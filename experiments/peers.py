@@ -123,7 +123,7 @@ def _whole(doc: Any) -> Sentence:
         feats=[str(token.morph) or None for token in doc],
         lemmas=[token.lemma_ or None for token in doc],
         heads=[first if head == 0 and i + 1 != first else head for i, head in enumerate(heads)],
-        deprels=["root" if i + 1 == first else token.dep_ or "dep" for i, token in enumerate(doc)],
+        relations=["root" if i + 1 == first else token.dep_ or "dep" for i, token in enumerate(doc)],
     )
 
 
