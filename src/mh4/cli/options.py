@@ -124,7 +124,7 @@ def _request_options() -> list[Parameter]:
     options = []
     for one in fields(Request):
         option = request_option(one.name)
-        kind, default = (type(one.default), one.default) if isinstance(one.default, int) else (str | None, None)
+        kind, default = (type(one.default), one.default) if isinstance(one.default, int | str) else (str | None, None)
         options.append(Parameter(one.name, Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, option]))
     return options
 

@@ -21,6 +21,7 @@ from mh4.data.document import Document
 from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output, is_standard_input
 from mh4.data.guesses import ATTEMPT, K_BEST, PARSER, Guided, guided
+from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.data.shards import WINDOW_WORDS
 from mh4.data.stream import Stream
@@ -33,7 +34,7 @@ from .folder import ModelFolder
 from .long_sentences import LONGEST, in_pieces
 from .packages.hub import Shared
 from .relation_places import RelationPlaces
-from .request import ANNOTATED, HEADS, CallOptions, ParseOptions, Request, describing_options
+from .request import ANNOTATED, HEADS, Boundaries, CallOptions, ParseOptions, Request, describing_options
 from .sources import (
     Sentences,
     as_items,
@@ -131,7 +132,7 @@ class Parser(Shared, Guided, ABC):
         if isinstance(words, Path):
             raise ValueError(f"a parser takes text or words: write parser.parse({str(words)!r}) for a file")
         if isinstance(words, str):
-            return self._document(self._cut_text(words), request)
+            return self._document(self._cut_text(words, request), request)
         if isinstance(words, Sentence):
             return next(self._annotated([words], request))
         items = list(as_items(words))
@@ -141,17 +142,23 @@ class Parser(Shared, Guided, ABC):
             return next(self._annotated([Sentence.from_words(items)], request))
         return self._document(items, request)
 
-    def cut(self, text: str, source: str = "text") -> Document:
-        """Split a text into sentences and words, without parsing; ``source`` is its name in messages.
+    def cut(self, text: str, source: str = "text", *, boundaries: Boundaries = "segmenter") -> Document:
+        """Split a text into sentences and words; ``source`` names it in messages; for ``boundaries`` see `parse`.
 
         Raises
         ------
         DataError
             The text is not valid Unicode, or contains NUL.
         ValueError
-            The model has no segmenter.
+            The model has no segmenter, or the parser does not support such boundaries.
         """
-        return Document(require_segmenter(self.segmenter).cut(text, source))
+        return Document(self.segmenter_for(self._checked({"boundaries": boundaries})).cut(text, source))
+
+    def segmenter_for(self, request: Request) -> Segmenter:
+        """What splits text as a request asks for; a ValueError if the model cannot."""
+        if request.boundaries == "segmenter":
+            return require_segmenter(self.segmenter)
+        raise ValueError("only a single model with an exact decoder can end sentences by its trees")
 
     def _document(self, sentences: Iterable[Sentence | Sequence[str]], request: Request) -> Document:
         parsed = self._parse(as_sentences(sentences), request, Errors(), None)
@@ -234,6 +241,8 @@ class Parser(Shared, Guided, ABC):
             warnings += self._check_relations(request.unique)
         if request.keep_heads and not self.can_keep_heads:
             raise ValueError("a transition-based parser cannot keep given heads; use a model with a chart decoder")
+        if request.boundaries == "joint":
+            self.segmenter_for(request)
         missing = request.columns - self.annotates - {HEADS}
         if request.predict is not None and missing:
             names = ", ".join(name.upper() for name in ANNOTATED if name in missing)
@@ -333,7 +342,7 @@ class Parser(Shared, Guided, ABC):
         words = 0
         for number, item in enumerate(items, start=1):
             if isinstance(item, str | Document):
-                own = list(self._cut_text(item, f"text {number}") if isinstance(item, str) else item)
+                own = list(self._cut_text(item, request, f"text {number}") if isinstance(item, str) else item)
                 words += sum(map(len, own))
                 window.append(own)
             else:
@@ -362,13 +371,12 @@ class Parser(Shared, Guided, ABC):
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
         """Each sentence of a source, and with its tree, or with its best trees."""
         report = Errors.of(errors)
-        check_format(format)
+        check_format(format, request)
         check_batch_words(batch_words)
-        sentences = (
-            read_file(source, format, report, self.segmenter)
-            if isinstance(source, (str, Path))
-            else as_sentences(source)
-        )
+        if isinstance(source, str | Path):
+            sentences = read_file(source, format, report, self.segmenter_for(request) if format == "text" else None)
+        else:
+            sentences = as_sentences(source)
         return self._parse(sentences, request, report, batch_words)
 
     def _parse(
@@ -470,10 +478,10 @@ class Parser(Shared, Guided, ABC):
         """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
         raise ValueError("an ensemble has no folder of its own; save its models, such as parser.members[0]")
 
-    def _cut_text(self, text: str, name: str = "text") -> Iterator[Sentence]:
+    def _cut_text(self, text: str, request: Request, name: str = "text") -> Iterator[Sentence]:
         if os.path.isfile(text):
             log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
-        return require_segmenter(self.segmenter).cut(text, name)
+        return self.segmenter_for(request).cut(text, name)
 
 
 def _check_one_tree(options: Mapping[str, Any]) -> None:

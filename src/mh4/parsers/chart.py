@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch.nn.functional import pad
 from mh4.data.annotation import Annotation
 from mh4.data.conllu import check_no_cycle
 from mh4.data.errors import DataError
+from mh4.data.segmenter import Segmenter
 from mh4.data.sentence import Sentence
 from mh4.decoders import ChartTooLargeError, Decoder, InfeasibleError, get_decoder
 from mh4.decoders.decoder import MARGINS_DECODES
@@ -23,11 +25,14 @@ from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
 
+from .boundaries import JointSegmenter
 from .config import ChartConfig
 from .definition import Definition
 from .network import NetworkParser
 from .prediction import Found
 from .request import HEADS, Request
+from .segmenter import NeuralSegmenter
+from .sources import require_segmenter
 
 
 class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.kind):
@@ -98,6 +103,18 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
                 self._cut(self.start_scores(encoded), sentences, indices, scores)
         return scores
 
+    @torch.inference_mode()
+    def tree_scores(self, sentences: Sequence[Sentence], treebank: str | None = None) -> np.ndarray:
+        """float64 (S,): the score of the best tree of each sentence."""
+        found = np.empty(len(sentences))
+        request = Request(predict=HEADS, treebank=treebank)
+        with settings_put_aside():
+            for indices in self.batches(sentences):
+                own = [sentences[i] for i in indices]
+                trees = self.find_heads(self.start_scores(self.encode(own, treebank)), own, request)
+                found[indices] = [one.trees[0].score for one in trees]
+        return found
+
     def annotate_and_score(
         self, sentences: Sequence[Sentence], treebank: str | None = None
     ) -> tuple[list[Annotation], list[np.ndarray]]:
@@ -148,6 +165,16 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         arcs = sentences.repeat(2), torch.cat([predicted, gold]), words.repeat(2)
         of_predicted, of_gold = self.network.label_logs(states, self._penalties, *arcs).chunk(2)
         return self.label_bonus * (of_predicted - of_gold).sum()
+
+    def segmenter_for(self, request: Request) -> Segmenter:
+        segmenter = require_segmenter(self.segmenter)
+        if request.boundaries == "segmenter":
+            return segmenter
+        if not isinstance(segmenter, NeuralSegmenter):
+            raise ValueError(
+                "the segmenter of this model, UDPipe's, has no probabilities for trees to weigh; train anew"
+            )
+        return JointSegmenter(segmenter, partial(self.tree_scores, treebank=request.treebank))
 
     def _check_exact(self) -> None:
         if not self.decoder.exact:

@@ -6,7 +6,7 @@ import reprlib
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, fields
 from textwrap import wrap
-from typing import Any, Literal, TypedDict, TypeVar, Unpack
+from typing import Any, Literal, TypedDict, TypeVar, Unpack, get_args
 
 from mh4.data.guesses import OPTIONS, hint
 
@@ -19,6 +19,8 @@ MOST_TREES = 10_000  # of a sentence, on the command line
 _SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # as CoNLL-U has them
 _EXAMPLES = {"predict": "upos,lemmas", "unique": "nsubj,obj"}
 _RELATIONS = frozenset({"deprel", "relations"})
+
+Boundaries = Literal["segmenter", "joint"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -43,6 +45,12 @@ def _flag_or_all(name: str, value: Any) -> bool | Literal["all"]:
         return _flag(name, value)
     except TypeError:
         raise ValueError(f'{name} is True, False or "all"; got {reprlib.repr(value)}') from None
+
+
+def _boundaries(name: str, value: Any) -> Boundaries:
+    if value not in get_args(Boundaries):
+        raise ValueError(f"{name} is {' or '.join(get_args(Boundaries))}; got {reprlib.repr(value)}")
+    return value
 
 
 def _predicted(name: str, value: Any) -> frozenset[str] | None:
@@ -83,6 +91,7 @@ class CallOptions(TypedDict, total=False):
     unique: str | Iterable[str] | None
     among: int
     treebank: str | None
+    boundaries: Boundaries
 
 
 class ParseOptions(CallOptions, total=False):
@@ -149,6 +158,13 @@ class Request:
         "`Parser.treebanks` has the names.",
         metavar="NAME",
         show_default="an even mixture of all",
+    )
+    boundaries: Literal["segmenter", "joint"] = _option(
+        "segmenter",
+        _boundaries,
+        "What ends the sentences of raw text: the segmenter, or the segmenter and the best trees together (joint), "
+        "for text whose punctuation does not show it.",
+        metavar="segmenter|joint",
     )
 
     def __init__(self, **options: Unpack[ParseOptions]) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property, partial
-from itertools import repeat
+from itertools import pairwise, repeat
 from typing import Annotated, Any, NamedTuple, Self
 
 import numpy as np
@@ -83,6 +83,29 @@ class Ends(NamedTuple):
         if not settings.spaces_in_words:
             tokens |= after != NO_GAP
         return cls(tokens, sentences, tokens & (odds[:, SEVERAL_WORDS] > 0))
+
+
+class Proposal(NamedTuple):
+    """The T tokens of a paragraph, and what speaks for a sentence to end with each.
+
+    Attributes
+    ----------
+    tokens
+        Those of one sentence after the other; white space apart, they cover the paragraph.
+    odds
+        float32 (T,): log-odds, less those from which on the segmenter ends a sentence; +inf for the last token.
+    """
+
+    tokens: list[Span]
+    odds: np.ndarray
+
+    def sentences(self, ends: np.ndarray) -> list[list[Span]]:
+        """The tokens of each sentence, bool (T,) saying with which ones sentences end."""
+        stops = (np.flatnonzero(ends) + 1).tolist()
+        found = [self.tokens[start:stop] for start, stop in pairwise([0, *stops])]
+        if any(token.stop - token.start > LONGEST_TOKEN for token in self.tokens):
+            found = [[short for token in own for short in shortened(token)] for own in found]
+        return found
 
 
 class AtomReader:
@@ -182,31 +205,22 @@ class NeuralSegmenter(Segmenter):
         return atoms, self._tagger.tag(ids, atoms.counts)
 
     def _tokens(self, texts: Sequence[str]) -> list[list[list[Span]]]:
+        return [proposal.sentences(proposal.odds > 0) for proposal in self.propose(texts)]
+
+    def propose(self, texts: Sequence[str]) -> Iterator[Proposal]:
+        """The tokens of each paragraph, and what speaks for a sentence to end with each."""
         atoms, odds = self.log_odds(texts)
         ends = Ends.of(odds, atoms.after, self.settings)
         last = np.flatnonzero(ends.tokens)
         first = np.concatenate([[0], last[:-1] + 1])[: len(last)]
-        shift = np.repeat(np.cumsum([0, *map(len, texts[:-1])]), atoms.counts)  # where paragraphs begin
-        starts, stops = (atoms.starts - shift)[first], (atoms.stops - shift)[last]
-        spans = list(map(_SPAN, zip(starts.tolist(), stops.tolist(), repeat(()))))
-        sentence_ends = np.flatnonzero(ends.sentences[last]) + 1
-        paragraph_ends = np.searchsorted(last[sentence_ends - 1], np.cumsum(atoms.counts))
-        several = ends.several[last]
-        unusual = np.concatenate([[0], np.cumsum(several | (stops - starts > LONGEST_TOKEN))]).tolist()
-        found = []
-        begin = sentence = 0
-        for text, until in zip(texts, paragraph_ends.tolist(), strict=True):
-            own = []
-            for end in sentence_ends[sentence:until].tolist():
-                tokens = spans[begin:end]
-                if unusual[begin] < unusual[end]:
-                    tokens = list(map(self._with_words, tokens, several[begin:end].tolist(), repeat(text)))
-                    tokens = [short for token in tokens for short in shortened(token)]
-                own.append(tokens)
-                begin = end
-            found.append(own)
-            sentence = until
-        return found
-
-    def _with_words(self, token: Span, several: bool, text: str) -> Span:
-        return token._replace(words=self.settings.multiword.words(text[token.start : token.stop])) if several else token
+        shift = np.repeat(np.cumsum([0, *map(len, texts[:-1])]), atoms.counts)[last]  # where paragraphs begin
+        starts, stops = atoms.starts[first] - shift, atoms.stops[last] - shift
+        tokens = list(map(_SPAN, zip(starts.tolist(), stops.tolist(), repeat(()))))
+        paragraph_stops = np.searchsorted(last, np.cumsum(atoms.counts)).tolist()
+        several, text = np.flatnonzero(ends.several[last]).tolist(), "".join(texts)
+        for token, start, stop in zip(several, atoms.starts[first[several]], atoms.stops[last[several]], strict=True):
+            tokens[token] = tokens[token]._replace(words=self.settings.multiword.words(text[start:stop]))
+        of_tokens = odds[last, SENTENCE_END] - np.float32(self.settings.sentence_odds)
+        of_tokens[ends.sentences[last] & (atoms.after[last] == EDGE)] = np.inf
+        for begin, stop in pairwise([0, *paragraph_stops]):
+            yield Proposal(tokens[begin:stop], of_tokens[begin:stop])

@@ -28,10 +28,12 @@ UPOS_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ
 FORMATS = ("conllu", "text", "horizontal", "vertical")
 
 
-def check_format(name: str) -> None:
-    """ValueError for an unknown format."""
+def check_format(name: str, request: Request) -> None:
+    """ValueError for an unknown format, or one that is not for a request."""
     if name not in FORMATS:
         raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
+    if name != "text" and request.boundaries != "segmenter":
+        raise ValueError(f'boundaries are chosen in raw text alone, format="text"; got {name}')
 
 
 def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter | None) -> Sentences:

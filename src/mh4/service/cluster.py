@@ -39,7 +39,7 @@ from mh4.parsers.folder import ModelFolder
 from mh4.parsers.registry import load
 from mh4.parsers.request import HEADS, ParseOptions, Request
 from mh4.parsers.runtime import Runtime
-from mh4.parsers.sources import read_file, require_segmenter
+from mh4.parsers.sources import check_format, read_file, require_segmenter
 
 if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
@@ -255,12 +255,16 @@ def parse_files(
     require("distributed", "cluster")
     count = Count(0, 0)
     request, runtime = Request(**options), Runtime(device, threads or 1, search)
+    check_format(form, request)
     pairs = check_files(inputs, output_folder, form)
     found = ModelFolder.find(model)
     _check(found, runtime, request, min_confidence)
-    segmenter = found.segmenter
-    if form == "text":
-        require_segmenter(segmenter)
+    segmenter = None
+    if request.boundaries == "joint":
+        segmenter = load(found.path, **asdict(runtime)).segmenter_for(request)
+        request = replace(request, boundaries="segmenter")  # workers get sentences
+    elif form == "text":
+        segmenter = require_segmenter(found.segmenter)
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)

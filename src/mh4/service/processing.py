@@ -20,7 +20,7 @@ from mh4.data.word import Token
 from mh4.decoders.trees import is_tree
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser, with_trees
-from mh4.parsers.request import ANNOTATED, HEADS, Request
+from mh4.parsers.request import ANNOTATED, HEADS, Boundaries, Request
 
 from .served_models import ServedModel
 
@@ -77,7 +77,8 @@ class Asked:
             sentences = READERS[self.input](self.data, source)
         else:
             cut = _presegmented if "presegmented" in self.tokenizer else _cut
-            sentences = [_with_options(*one, self.tokenizer) for one in cut(parser, self.data, source)]
+            boundaries = "segmenter" if self.request is None else self.request.boundaries
+            sentences = [_with_options(*one, self.tokenizer) for one in cut(parser, self.data, source, boundaries)]
         for sentence in sentences:
             if len(sentence) > LONGEST:
                 raise sentence.error(f"has {len(sentence)} words, more than the {LONGEST} that are parsed here")
@@ -138,11 +139,11 @@ def _words(layout: str) -> Callable[[str, str], list[Sentence]]:
     return read
 
 
-def _cut(parser: Parser, text: str, source: str) -> Iterator[tuple[Sentence, Sequence[Token]]]:
-    return ((sentence, sentence.tokens) for sentence in parser.cut(text, source))
+def _cut(parser: Parser, text: str, source: str, boundaries: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
+    return ((sentence, sentence.tokens) for sentence in parser.cut(text, source, boundaries=boundaries))
 
 
-def _presegmented(parser: Parser, text: str, source: str) -> Iterator[tuple[Sentence, Sequence[Token]]]:
+def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
     """Every line that is not blank, cut into words, as one sentence; its tokens keep their places in the text."""
     number = offset = 0
     for line in text.splitlines(keepends=True):

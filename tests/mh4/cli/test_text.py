@@ -152,10 +152,23 @@ def test_unusual_text_is_parsed(text, mh4, text_model, article, tmp_path):
     assert "".join(text_of(read_conllu(tmp_path / "out.conllu", trees="required"))) == text
 
 
+def test_trees_choose_boundaries_on_the_command_line(mh4, text_model, article, monkeypatch):
+    monkeypatch.setattr("mh4.parsers.boundaries.SENTENCE_COST", -100.0)
+    monkeypatch.setattr("mh4.parsers.boundaries.LEAST_LOG", -np.inf)
+    monkeypatch.setattr("mh4.parsers.boundaries.MOST_WORDS", 1000)
+    found = mh4("parse", text_model, "--text", article, "--boundaries", "joint").out
+    assert found.count("# sent_id") == 12  # tokens
+    assert mh4("parse", text_model, "--text", article).out.count("# sent_id") < 12
+    with pytest.raises(ValueError, match="boundaries are chosen in raw text alone"):
+        mh4("parse", text_model, article, "--input", "vertical", "--boundaries", "joint")
+
+
 @pytest.mark.slow
-def test_text_is_parsed_on_a_cluster(mh4, text_model, article, tmp_path):
-    mh4("parse", text_model, "--text", article, "--cluster", "local", "-o", tmp_path / "parsed")
-    expected = mh4("parse", text_model, "--text", article).out
+@pytest.mark.parametrize("boundaries", ["segmenter", "joint"])
+def test_text_is_parsed_on_a_cluster(boundaries, mh4, text_model, article, tmp_path):
+    options = ["--text", article, "--boundaries", boundaries]
+    mh4("parse", text_model, *options, "--cluster", "local", "-o", tmp_path / "parsed")
+    expected = mh4("parse", text_model, *options).out
     assert (tmp_path / "parsed" / f"{article.stem}.conllu").read_text(encoding="utf-8") == expected
 
 

@@ -11,6 +11,7 @@ from serving import running
 
 import mh4
 from mh4.data.document import Document
+from mh4.parsers.chart import ChartParser
 from mh4.service.served_models import ServedModels
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
@@ -166,6 +167,16 @@ def test_text_comes_back_byte_for_byte(client, parser):
 
 def test_text_is_brought_into_one_form_of_unicode(client):
     assert client.process("e\u0301", input="horizontal", output="horizontal").result == "\u00e9\n"
+
+
+def test_trees_choose_boundaries(client, monkeypatch):
+    asked = []
+    scores = ChartParser.tree_scores
+    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own: asked.append(own) or scores(self, own))
+    plain, joint = (client.process(TEXT, tokenizer="", parser="", boundaries=one) for one in ("segmenter", "joint"))
+    assert len(asked) == 1
+    joint, plain = (Document.from_conllu(one.result) for one in (joint, plain))
+    assert [word for one in joint for word in one.forms] == [word for one in plain for word in one.forms]
 
 
 def test_options_of_the_tokenizer(client):
