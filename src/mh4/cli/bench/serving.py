@@ -61,7 +61,7 @@ def measure_serving(
         pass
     parsing = words / (time.perf_counter() - start)
     del parser
-    with _server(model, device, threads) as port:
+    with serving(model, device, threads) as port:
         runs = [
             {"requests_of": size, "clients": count, **asyncio.run(_load(port, bodies, count, seconds))}
             for size, bodies in (("sentence", [[one] for one in sentences]), ("page", list(_pages(sentences))))
@@ -82,7 +82,7 @@ def _pages(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
 
 
 @contextmanager
-def _server(model: Path, device: str, threads: int | None) -> Iterator[int]:
+def serving(model: Path, device: str, threads: int | None) -> Iterator[int]:
     """The port of a server that runs meanwhile."""
     options = ["--device", device, *(["--threads", str(threads)] if threads else [])]
     command = [sys.executable, "-m", "mh4", "serve", str(model), "--port", "0", *options]
