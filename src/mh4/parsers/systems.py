@@ -29,27 +29,27 @@ from .templates import Templates, compile_templates
 
 
 class ArcStandard(NamedTuple):
-    """The type of a value without content, as are the next ones, by which Numba tells systems apart."""
+    """The type of a value without content, as the next ones are: Numba tells systems apart by it."""
 
 
 class ArcEager(NamedTuple):
-    pass
+    """That of arc-eager parsing."""
 
 
 class LRSpine(NamedTuple):
-    pass
+    """That of LR-spine parsing."""
 
 
 class Covington(NamedTuple):
-    pass
+    """That of Covington parsing."""
 
 
 class ArcHybrid(NamedTuple):
-    pass
+    """That of arc-hybrid parsing."""
 
 
 class MH4(NamedTuple):
-    pass
+    """That of MH4 parsing."""
 
 
 @dataclass(frozen=True)

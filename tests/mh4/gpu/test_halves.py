@@ -57,7 +57,7 @@ def noted(trainer, monkeypatch):
 
     with monkeypatch.context() as patch:
         note(patch, network.scorer, "products_and_scores", "score")
-        note(patch, network, "label_scores", "label")
+        note(patch, network, "arc_vectors", "label")
         note(patch, objectives, "find_violations", "decode")
         trainer.step(trainer.collate(range(7)))
     return done

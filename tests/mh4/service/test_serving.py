@@ -172,7 +172,7 @@ def test_text_is_brought_into_one_form_of_unicode(client):
 def test_trees_choose_boundaries(client, monkeypatch):
     asked = []
     scores = ChartParser.tree_scores
-    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own: asked.append(own) or scores(self, own))
+    monkeypatch.setattr(ChartParser, "tree_scores", lambda self, own, treebank: asked.append(own) or scores(self, own))
     plain, joint = (client.process(TEXT, tokenizer="", parser="", boundaries=one) for one in ("segmenter", "joint"))
     assert len(asked) == 1
     joint, plain = (Document.from_conllu(one.result) for one in (joint, plain))

@@ -92,7 +92,7 @@ def test_labels_are_learnt_by_each_member(small_treebanks, tmp_path):
     torch.testing.assert_close(parser.network.label_scores(*arcs), mean, atol=1e-5, rtol=1e-5)
     (labels,) = trainer.batch_loss._others(encoded, batch)
     expected = 0.7 * sum(multiclass_hinge(own, batch.relations) for own in alone) / MEMBERS
-    assert float(labels) == pytest.approx(float(expected), rel=1e-5)
+    assert labels.item() == pytest.approx(expected.item(), rel=1e-5)
     logs = parser.network.label_logs(encoded.states, torch.zeros(2, mean.shape[1]), *arcs[1:])
     torch.testing.assert_close(logs, mean.log_softmax(-1).amax(-1), atol=1e-5, rtol=1e-5)
 
