@@ -295,7 +295,7 @@ def _around(classes, before, after, a):
 
 @njit(nogil=True)
 def _closed(classes, before, a):
-    """The atom that brackets and quotation marks which end with atom a close; a itself if it is none."""
+    """Return the last atom before the closing brackets and quotation marks that end with atom a; a without them."""
     for _ in range(_REACH):
         may_close = 3 * (_PUNCTUATION + _FIRST_CLOSING) <= classes[a] <= 3 * (_PUNCTUATION + _QUOTE)
         if before[a] != NO_GAP or not may_close:

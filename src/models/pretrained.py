@@ -54,7 +54,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
         with _located(folder / "config.json"):
             config = transformers.AutoConfig.from_pretrained(folder, **local)
         if getattr(config, "is_encoder_decoder", False) or type(config) not in transformers.MODEL_MAPPING:
-            raise UnusableError(f"{folder / 'config.json'}: {config.model_type} is no model with an encoder alone")
+            raise UnusableError(f"{folder / 'config.json'}: {config.model_type} is not an encoder-only model")
         tokenizer = _tokenizer(transformers, folder, local)
         with _located(folder / "model.safetensors"):
             model, found = transformers.AutoModel.from_pretrained(

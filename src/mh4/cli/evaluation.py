@@ -30,7 +30,7 @@ def evaluate(
     files: Annotated[
         list[Path] | None,
         typer.Argument(
-            help="CoNLL-U that one or more systems wrote; sentences and words may differ from GOLD.",
+            help="One or more CoNLL-U files to score; they may split sentences and words differently from GOLD.",
             metavar="SYSTEM",
         ),
     ] = None,

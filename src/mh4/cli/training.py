@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -209,29 +210,18 @@ def train(
     parser.
     """
     from mh4.api import configure
-    from mh4.parsers.config import PerceptronConfig, parse_settings
+    from mh4.parsers.config import parse_settings
     from mh4.training.job import TrainingJob
 
-    if (train_file is None) == (not treebank):
-        raise ValueError("name one training treebank, TRAIN, or several, as in --treebank got=FILE --treebank cu=FILE")
-    files, dev_files = named_files([train_file] if train_file else treebank or []), named_files(dev)
+    files, dev_files = _training_files(train_file, treebank), named_files(dev)
     if resume and overwrite:
         raise ValueError("--resume continues what --overwrite would replace; choose one")
     if system is not None:
-        of_decoders = {"many-roots": many_roots, "loss": loss, "members": members}
-        if given := [name for name, value in of_decoders.items() if value]:
-            raise ValueError(f"--{given[0]} cannot be used with --system")
+        _refuse_with_system({"many-roots": many_roots, "loss": loss, "members": members})
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
         raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
     if vectors_keep is not None and vectors is None:
         raise ValueError("--vectors-keep is about --vectors; name their file")
-    chosen = {
-        "max_steps": max_steps,
-        "loss": loss and loss.value,
-        "members": members,
-        "precision": precision and precision.value,
-        "vectors_keep": vectors_keep,
-    }
     config = configure(
         decoder=decoder and decoder.value,
         system=system,
@@ -242,17 +232,20 @@ def train(
         vectors=vectors,
         seed=seed,
         epochs=epochs,
-        settings={name: value for name, value in chosen.items() if value is not None}
-        | ({"single_root": False} if many_roots else {})
+        settings=_given(
+            max_steps=max_steps,
+            loss=loss,
+            members=members,
+            precision=precision,
+            vectors_keep=vectors_keep,
+            single_root=False if many_roots else None,
+        )
         | parse_settings(setting or []),
     )
-    kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
-    stem = files.stem if isinstance(files, Path) else "-".join(files)
-    display = EpochsDisplay(config.iterations) if isinstance(config, PerceptronConfig) else TrainingDisplay()
     job = TrainingJob(
         files,
         dev_files,
-        str(Path("models") / f"{stem}-{kind}-{seed}") if output_folder is None else output_folder,
+        _default_folder(files, decoder, system, scorer, seed) if output_folder is None else output_folder,
         config,
         device=device.value,
         threads=threads,
@@ -260,24 +253,55 @@ def train(
         overwrite=overwrite,
         errors=error_policy(skip_bad),
         segmenter=segmenter,
+    )
+    _run(job)
+
+
+def _training_files(train: str | None, treebanks: list[str] | None) -> Path | dict[str, Path]:
+    if (train is None) == (not treebanks):
+        raise ValueError("name one training treebank, TRAIN, or several, as in --treebank got=FILE --treebank cu=FILE")
+    return named_files([train] if train else treebanks or [])
+
+
+def _refuse_with_system(options: dict[str, object]) -> None:
+    if given := [name for name, value in options.items() if value]:
+        raise ValueError(f"--{given[0]} cannot be used with --system")
+
+
+def _given(**settings: object) -> dict[str, Any]:
+    """The settings that the command line names, with the values of their choices."""
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
+
+
+def _default_folder(
+    files: Path | dict[str, Path], decoder: DecoderName | None, system: str | None, scorer: Scorer, seed: int
+) -> str:
+    stem = files.stem if isinstance(files, Path) else "-".join(files)
+    kind = (decoder or DEFAULT_DECODER).value if system is None else f"{system}-{scorer.value}"
+    return str(Path("models") / f"{stem}-{kind}-{seed}")
+
+
+def _run(job: TrainingJob) -> None:
+    """Train with a display, and say what came of it."""
+    from mh4.parsers.config import PerceptronConfig
+    from mh4.training.running import run_training
+    from mh4.training.treebanks import listed
+
+    config = job.config
+    display = EpochsDisplay(config.iterations) if isinstance(config, PerceptronConfig) else TrainingDisplay()
+    job = replace(
+        job,
         on_step=display.on_step,
         on_evaluation=display.on_evaluation,
         on_reading=display.on_reading,
         on_preparation=display.on_preparation,
     )
-    _run(job, display)
-
-
-def _run(job: TrainingJob, display: TrainingDisplay) -> None:
-    from mh4.parsers.config import PerceptronConfig
-    from mh4.training.running import run_training
-    from mh4.training.treebanks import listed
-
     # Of the processes of torchrun, only the first one writes messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
     with _told_what_is_kept(), display:
         progress = run_training(job)
-    perceptron = isinstance(job.config, PerceptronConfig)
+    perceptron = isinstance(config, PerceptronConfig)
     when = "after epoch" if perceptron else "at step"
     how_long = "" if perceptron else f"trained for {progress.seconds / 60:.1f} minutes; "
     say(

@@ -110,7 +110,7 @@ class JointSegmenter(Segmenter):
     segmenter
         Finds the tokens.
     tree_scores
-        Yields float (S,), the scores of the best trees of sentences.
+        Returns float (S,), the score of the best tree of each sentence.
     """
 
     def __init__(self, segmenter: NeuralSegmenter, tree_scores: Callable[[Sequence[Sentence]], np.ndarray]) -> None:

@@ -77,11 +77,11 @@ class TrainingFolder:
         write()
 
     def state(self) -> str:
-        """What there is now, for messages."""
+        """Describe the contents of the folder, for messages."""
         if self.holds_another:
             return f"{self.path} holds the model that was there before"
         if not (self.path / WEIGHTS).exists():
-            return "there is no model yet"
+            return "no model has been saved yet"
         missing = [needed for name, needed in _NEEDED_FOR.items() if name in self._wanted and self._lacks(name)]
         without = f", without {' and '.join(missing)}" if missing else ""
         return f"the best model so far is in {self.path}{without}"
