@@ -168,7 +168,14 @@ class Linear(nn.Linear):
         return affine(x, self.weight, self.bias)
 
 
-def affine(x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+def with_our_products(model: nn.Module) -> None:
+    """Compute the linear layers of a model of another package by our own products on the CPU."""
+    for module in model.modules():
+        if type(module) is nn.Linear:
+            module.__class__ = Linear  # has the same weights; a new module would have to be put into its parent
+
+
+def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """`torch.nn.functional.linear`, by our own products on the CPU; all contiguous."""
     if x.device.type == "cpu" and WIDE_REGISTERS and not torch.is_autocast_enabled("cpu"):
         return Product.apply(x, weight, bias)

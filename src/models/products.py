@@ -20,6 +20,7 @@ W = REGISTER
 ROWS, COLUMNS = 4, 2 * W  # of a tile: enough vectors that the multipliers never wait for a sum
 WIDE_REGISTERS = REGISTER == 16
 THREADED = 500_000  # multiplications that are worth a second thread
+LARGE = 1_500_000  # numbers of a matrix whose rows our loops would read again and again from slow memory
 
 
 @njit(nogil=True)
@@ -163,7 +164,7 @@ def _share(rows, thread, threads):
 
 def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:
     """``bias + a @ b`` without gradient; a (M, K), b (K, N) and bias (N,), contiguous float32 on the CPU."""
-    if not WIDE_REGISTERS or b.shape[1] < COLUMNS or not len(a):
+    if not WIDE_REGISTERS or b.shape[1] < COLUMNS or b.numel() > LARGE or not len(a):
         return a @ b if bias is None else torch.addmm(bias, a, b)
     out = a.new_empty(len(a), b.shape[1])
     own_bias = a.new_zeros(b.shape[1]) if bias is None else bias
@@ -180,7 +181,7 @@ def multiply_transposed(a: Tensor, b: Tensor, a_columns: slice = slice(None), b_
     """``a[:, a_columns].T @ b[:, b_columns]`` without gradient; both (P, ·), contiguous float32 on the CPU."""
     (a_start, a_stop, _), (b_start, b_stop, _) = a_columns.indices(a.shape[1]), b_columns.indices(b.shape[1])
     rows, columns = a_stop - a_start, b_stop - b_start
-    if not WIDE_REGISTERS or rows < ROWS or columns < COLUMNS:
+    if not WIDE_REGISTERS or rows < ROWS or columns < COLUMNS or rows * columns > LARGE:
         return a[:, a_columns].t() @ b[:, b_columns]
     out = a.new_empty(rows, columns)
     arrays = a.numpy(), a_start, b.numpy(), b_start, out.numpy()
@@ -196,14 +197,15 @@ class Product(torch.autograd.Function):
     """``apply(x, weight, bias)``: what `torch.nn.functional.linear` computes; float32 on the CPU."""
 
     @staticmethod
-    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor) -> Tensor:
+    def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         rows = x.flatten(0, -2).contiguous()
         context.save_for_backward(rows, weight)
-        return multiply(rows, weight.t().contiguous(), bias.detach()).view(*x.shape[:-1], len(weight))
+        own_bias = None if bias is None else bias.detach()
+        return multiply(rows, weight.t().contiguous(), own_bias).view(*x.shape[:-1], len(weight))
 
     @staticmethod
-    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def backward(context: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor | None]:
         rows, weight = context.saved_tensors
         own = gradient.flatten(0, -2).contiguous()
         to_rows = multiply(own, weight.detach()).view(*gradient.shape[:-1], weight.shape[1])
-        return to_rows, multiply_transposed(own, rows), own.sum(0)
+        return to_rows, multiply_transposed(own, rows), own.sum(0) if context.needs_input_grad[2] else None

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from .devices import HOST, send, send_together
 from .dropout import Dropout
 from .encoder import FileError, OnReading, Words
-from .layers import Linear
+from .layers import Linear, with_our_products
 from .pretrained import read_pretrained
 from .pretrained_files import MODEL, SETTINGS, TABLE, WEIGHTS, Settings, packed_weights, read_weights, stored
 from .remembered_states import RememberedStates
@@ -61,6 +61,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
             for name, child in module.named_children():
                 if type(child) is nn.Dropout and child.p:
                     setattr(module, name, Dropout(config.encoder_dropout))
+        with_our_products(self.model)
         size = self.settings.model.hidden_size
         self.mix = nn.Parameter(torch.zeros(self.layers, dtype=torch.float32))
         self.norm = nn.LayerNorm(size, dtype=torch.float32)

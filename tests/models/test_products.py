@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from mh4.models import products
-from mh4.models.layers import Linear
+from mh4.models.layers import Linear, with_our_products
 from mh4.models.products import COLUMNS, multiply, multiply_transposed
 
 # Rows, inner, columns: no row, fewer than a tile, whole tiles, tiles that overlap, enough for a second thread.
@@ -69,3 +69,32 @@ def test_linear_is_the_one_of_pytorch(rows, inner, columns):
         torch.testing.assert_close(ours, theirs, atol=1e-4, rtol=1e-4)
     with torch.inference_mode():
         torch.testing.assert_close(linear(x.transpose(0, 1)), results[1][0].detach(), atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("_threads")
+@pytest.mark.parametrize("bias", [True, False])
+def test_layers_of_another_package_take_our_products(bias):
+    model = torch.nn.Sequential(torch.nn.Linear(9, COLUMNS + 3, bias=bias), torch.nn.GELU())
+    x = matrix(5, 9, 10).view(1, 5, 9)
+    results = []
+    for ours in (False, True):
+        if ours:
+            with_our_products(model)
+        model.zero_grad()
+        y = model(x)
+        y.square().sum().backward()
+        results.append([y, *(weight.grad for weight in model.parameters())])
+    assert type(model[0]) is Linear
+    for before, after in zip(*results, strict=True):
+        torch.testing.assert_close(after, before, atol=1e-4, rtol=1e-4)
+
+
+@pytest.mark.usefixtures("_wide_registers")
+def test_large_matrices_are_left_to_pytorch(monkeypatch):
+    monkeypatch.setattr(products, "LARGE", 5 * COLUMNS - 1)
+    for name in ("_multiply", "_multiply_transposed"):
+        monkeypatch.setattr(products, name, None)
+    a, b = matrix(7, 5, 11), matrix(5, COLUMNS, 12)
+    close(multiply(a, b), a.numpy() @ b.numpy())
+    transposed = matrix(7, COLUMNS, 13)
+    close(multiply_transposed(a, transposed), a.numpy().T @ transposed.numpy())

@@ -341,6 +341,7 @@ def test_states_are_those_of_the_model_in_transformers(kind, texts, small_treeba
     model = make_other(kind, tmp_path, texts)
     source = new_parser(tmp_path, sentences, encoder_storage="float32").network.encoder.transformer.eval()
     assert source.settings.longest in (39, 38, 40)  # RoBERTa and MPNet count places from that of padding
+    assert not any(type(module) is torch.nn.Linear for module in source.model.modules())  # but of ours
     before, after = [2], [3]
     for sentence in [own for own in sentences if source.cost(own) <= 34][:2]:
         batch = source.collate([source.prepare(sentence)])
