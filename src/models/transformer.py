@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
 
 from .devices import HOST, send, send_together
 from .dropout import Dropout
@@ -39,6 +42,21 @@ class StateBatch:
     def to(self, device: torch.device) -> StateBatch:
         """The same batch for ``device``."""
         return replace(self, device=device)
+
+
+class _Float32Attention(TorchFunctionMode):
+    """Inside, attention is computed in float32: on a CPU, its gradient in bfloat16 would take six times as long."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func is not scaled_dot_product_attention:
+            return func(*args, **kwargs)
+        with torch.autocast("cpu", enabled=False):
+            return func(*map(_as_float32, args), **{name: _as_float32(own) for name, own in kwargs.items()})
+
+
+def _as_float32(value: Any) -> Any:
+    return value.float() if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
@@ -189,7 +207,8 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         ids, inside, places, counts = send_together([batch.ids, inside, batch.places, batch.counts], batch.device)
         vectors = self.table.index_select(0, ids.flatten()).float().view(*ids.shape, -1)
         mask = None if whole else inside.long()
-        layers = self.model(inputs_embeds=vectors, attention_mask=mask, output_hidden_states=True).hidden_states
+        with _Float32Attention() if torch.is_autocast_enabled("cpu") else nullcontext():
+            layers = self.model(inputs_embeds=vectors, attention_mask=mask, output_hidden_states=True).hidden_states
         of_pieces = torch.cat([layer.flatten(0, 1) for layer in layers[-self.layers :]], 1).index_select(0, places)
         of_words = torch.segment_reduce(of_pieces.float(), "mean", lengths=counts, axis=0, unsafe=True)
         return of_words.unflatten(1, (self.layers, -1))

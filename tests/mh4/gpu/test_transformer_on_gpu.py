@@ -1,5 +1,6 @@
 """A pretrained transformer, and word vectors, on a GPU do what they do on the CPU."""
 
+from collections import defaultdict
 from dataclasses import replace
 
 import pytest
@@ -9,6 +10,7 @@ from pretend_gpu import PretendGPU
 from small import SMALL_ENCODER, changed, log_of, small_config, train
 from tiny_bert import make_bert
 from tiny_vectors import make_vectors
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from mh4.data.conllu import read_conllu
 from mh4.models.transformer_config import TransformerConfig
@@ -32,6 +34,20 @@ def config(request, small_treebanks, tmp_path_factory):
     sizes = {name: own for name, own in vars(SMALL_ENCODER).items() if name != "kind"}
     own = {"pretrained": str(bert), "encoder_layers": 2, "encoder_freeze": request.param == "frozen"}
     return replace(small_config("mst", max_steps=2, evaluation_steps=2), encoder=TransformerConfig(**sizes, **own))
+
+
+class Types(TorchDispatchMode):
+    """Inside, notes the types of what each operation computes."""
+
+    def __init__(self):
+        super().__init__()
+        self.of = defaultdict(set)
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        result = func(*args, **(kwargs or {}))
+        first = result[0] if isinstance(result, tuple | list) and result else result
+        self.of[func.overloadpacket.__name__].add(getattr(first, "dtype", None))
+        return result
 
 
 def undropped(config):
@@ -76,15 +92,12 @@ def test_in_half_precision_it_comes_to_nearly_the_same(config, gpu, small_treeba
 def test_a_cpu_with_instructions_for_bfloat16_tunes_with_them(config, small_treebanks, tmp_path, monkeypatch):
     if getattr(config.encoder, "encoder_freeze", True):
         pytest.skip("no transformer, or its states are computed outside of training")
-    kinds = set()
-
     monkeypatch.setattr(trainer, "multiplies_bfloat16", lambda device: device.type == "cpu")
     own = certain(replace(config, training=replace(config.training, precision="bf16")))
-    with torch.nn.modules.module.register_module_forward_hook(
-        lambda module, inputs, output: kinds.add(output.dtype) if type(module) is torch.nn.Linear else None
-    ):
+    with Types() as types:
         train(*small_treebanks, tmp_path / "m", own, device="cpu")
-    assert torch.bfloat16 in kinds
+    assert torch.bfloat16 in types.of["addmm"]
+    assert types.of["_scaled_dot_product_flash_attention_for_cpu"] == {torch.float32}
     assert load(tmp_path / "m", device="cpu").predict(list(read_conllu(small_treebanks[1])))
 
 
