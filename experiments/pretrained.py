@@ -32,29 +32,39 @@ DECODERS = ("mst", "mh4-hybrid", "1ec")
 METRICS = ("UAS", "LAS", "UPOS", "UFeats", "Lemmas")
 
 
-def name_of(treebank: str, decoder: str, frozen: bool, seed: int) -> str:
+def name_of(treebank: str, decoder: str, frozen: bool, precision: str, seed: int) -> str:
     """What a run is called."""
-    return f"{treebank}-{decoder}-{'frozen' if frozen else 'tuned'}-{seed}"
+    way = ("frozen" if frozen else "tuned") + ("" if precision == "fp32" else f"-{precision}")
+    return f"{treebank}-{decoder}-{way}-{seed}"
 
 
 def run(
-    treebank: Path, encoder: Path, work: Path, decoder: str, frozen: bool, seed: int, threads: int
+    treebank: Path, encoder: Path, work: Path, decoder: str, frozen: bool, precision: str, seed: int, threads: int
 ) -> dict[str, Any]:
-    """Train, or continue; scores on dev of the best model, and of all evaluations: step, seconds, UAS, LAS."""
-    config = configure(decoder=decoder, encoder=encoder, seed=seed, settings={"encoder_freeze": frozen})
-    folder = work / name_of(treebank.name, decoder, frozen, seed)
+    """Train, or continue; scores of the best model on dev and, where there is one, on the test set.
+
+    All evaluations are listed, too: step, seconds, UAS, LAS.
+    """
+    settings = {"encoder_freeze": frozen, "precision": precision}
+    config = configure(decoder=decoder, encoder=encoder, seed=seed, settings=settings)
+    folder = work / name_of(treebank.name, decoder, frozen, precision, seed)
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
     run_training(TrainingJob(train, dev, folder, config, threads=threads, resume=True))
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
-    parsed = folder / "dev.conllu"
-    mh4.load(folder, threads=threads).parse_file(dev, parsed, predict="all", overwrite=True)
-    scores = mh4.evaluate(dev, parsed).scores
+    parser = mh4.load(folder, threads=threads)
+    scores = {}
+    for part in ("dev", "test") if any(treebank.glob("*-test.conllu")) else ("dev",):
+        gold, parsed = part_path(treebank, part), folder / f"{part}.conllu"
+        parser.parse_file(gold, parsed, predict="all", overwrite=True)
+        found = mh4.evaluate(gold, parsed).scores
+        scores[part] = {metric: round(100 * found[metric].f1, 2) for metric in METRICS}
     return {
         "treebank": treebank.name,
         "decoder": decoder,
         "frozen": frozen,
+        "precision": precision,
         "seed": seed,
-        "dev": {metric: round(100 * scores[metric].f1, 2) for metric in METRICS},
+        **scores,
         "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
         "words_per_second": reports[-1]["words_per_second"],
         "threads": threads,
@@ -66,9 +76,12 @@ def run(
 
 def report(results: list[dict[str, Any]]) -> str:
     """A table in Markdown, a line for each run."""
-    lines = [f"| treebank | decoder | encoder | seed | {' | '.join(METRICS)} |", "|---" * (4 + len(METRICS)) + "|"]
-    for result in sorted(results, key=lambda own: (own["treebank"], own["frozen"], own["decoder"], own["seed"])):
-        cells = [result["treebank"], result["decoder"], "frozen" if result["frozen"] else "fine-tuned", result["seed"]]
+    columns = ["treebank", "decoder", "encoder", "precision", "seed", *METRICS]
+    lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
+    order = ("treebank", "frozen", "precision", "decoder", "seed")
+    for result in sorted(results, key=lambda own: [own[key] for key in order]):
+        way = "frozen" if result["frozen"] else "fine-tuned"
+        cells = [result["treebank"], result["decoder"], way, result["precision"], result["seed"]]
         scores = [f"{result['dev'][metric]:.2f}" for metric in METRICS]
         lines.append(f"| {' | '.join(map(str, cells + scores))} |")
     return "\n".join(lines)
@@ -83,6 +96,7 @@ def main() -> None:
     add("--work", type=Path, default=Path("runs/pretrained"), help="where models are")
     add("--decoders", nargs="+", choices=DECODERS, default=DECODERS)
     add("--ways", nargs="+", choices=("frozen", "tuned"), default=("tuned", "frozen"))
+    add("--precision", choices=("fp32", "bf16"), default="fp32", help="of fine-tuning")
     add("--seeds", nargs="+", type=int, default=[1])
     add("--threads", type=int, default=1)
     add("--report", action="store_true")
@@ -91,9 +105,10 @@ def main() -> None:
         parser.error("--encoder is missing")
     for way, seed, treebank, decoder in product(options.ways, options.seeds, options.treebanks, options.decoders):
         frozen = way == "frozen"
-        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, seed)}.json"
+        precision = "fp32" if frozen else options.precision
+        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, precision, seed)}.json"
         if not path.exists():
-            own = options.encoder, options.work, decoder, frozen, seed, options.threads
+            own = options.encoder, options.work, decoder, frozen, precision, seed, options.threads
             write_result(path, run(treebank, *own))
             print(path)
     if options.report:

@@ -11,6 +11,7 @@ from e5 import SPECIAL, convert
 from tiny_bert import make_bert
 from transformers import AutoModel, AutoTokenizer
 
+from mh4.training import trainer
 from mh4.training.presets import PRESETS
 from mh4.training.treebanks import read_gold
 
@@ -22,15 +23,19 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
     (tmp_path / "results").mkdir()
     folder = tmp_path / "xx"
     folder.mkdir()
-    for part, path in zip(("train", "dev"), small_treebanks, strict=True):
+    for part, path in zip(("train", "dev", "test"), [*small_treebanks, small_treebanks[1]], strict=True):
         (folder / f"xx-ud-{part}.conllu").write_bytes(path.read_bytes())
     bert = make_bert(tmp_path / "bert", [sentence.text for sentence in read_gold(small_treebanks[0])])
     command = ["pretrained.py", folder, "--encoder", bert, "--work", tmp_path / "work", "--decoders", "mst", "--report"]
-    monkeypatch.setattr("sys.argv", [*map(str, command)])
+    monkeypatch.setattr("sys.argv", [*map(str, command), "--precision", "bf16"])
+    monkeypatch.setattr(trainer, "multiplies_bfloat16", lambda device: True)
     pretrained.main()
     results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*.json")}
-    assert results.keys() == {"xx-mst-tuned-1", "xx-mst-frozen-1"}
-    for result in results.values():
+    assert results.keys() == {"xx-mst-tuned-bf16-1", "xx-mst-frozen-1"}
+    for name, result in results.items():
+        kept = json.loads((tmp_path / "work" / name / "config.json").read_text())
+        assert kept["training"]["precision"] == result["precision"] == ("bf16" if "bf16" in name else "fp32")
+        assert result["test"] == result["dev"]  # of the same sentences
         assert result["dev"].keys() == set(pretrained.METRICS)
         steps = [row[0] for row in result["curve"]]
         assert steps
