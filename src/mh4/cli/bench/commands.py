@@ -160,7 +160,7 @@ def bench_serve(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure words per second and waiting times of `mh4 serve`, beside those of `parser.parse`."""
+    """Measure words per second and waiting times of `mh4 serve`, beside the speed of `mh4 parse`."""
     from .serving import measure_serving, serving_table
 
     set_threads(threads)

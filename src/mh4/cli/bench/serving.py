@@ -14,15 +14,16 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlencode
 
 from rich.table import Table
 
-from mh4.data.conllu import read_conllu
+from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
+from mh4.parsers.base import Parser
 from mh4.parsers.registry import load
 from mh4.parsers.sources import words_alone
 
@@ -30,6 +31,9 @@ from .text import MIB
 
 PAGE_WORDS = 400  # of a long request
 SAMPLES = 20  # of memory
+RUNS = 5
+PARSED = 30_000
+_WORD = re.compile(r"^\d+\t([^\t\n]+)", re.MULTILINE)
 
 
 def measure_serving(
@@ -44,30 +48,40 @@ def measure_serving(
     Returns
     -------
     dict
-        ``parse``: words per second of `Parser.parse` on the same sentences; ``runs``: for each size of requests and
-        number of clients ``words_per_second``, ``p50`` and ``p99`` of the answers in milliseconds, ``requests`` that
-        were answered, how many of the answers were ``wrong``, how often a request was ``refused``, and over the second
-        half of the time the server's mean resident ``memory`` in bytes and its largest ``deviation`` from it, as a
-        share (None where ``/metrics`` does not tell memory).
+        ``parse``: words per second of `Parser.parse_file` on the same sentences; ``runs``: for each size of requests
+        and number of clients ``words_per_second``, ``p50`` and ``p99`` of the answers in milliseconds, ``requests``
+        that were answered, how many of the answers were ``wrong``, how often a request was ``refused``, and over the
+        second half of the time the server's mean resident ``memory`` in bytes and its largest ``deviation`` from it,
+        as a share (None where ``/metrics`` does not tell memory).
     """
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(words_alone(read_conllu(treebank or write_sample(folder)["dev"])))
-    if not sentences:
-        raise DataError(f"{treebank}: holds no sentences")
-    parser = load(model, device=device, threads=threads)
-    words = sum(map(len, list(parser.parse(sentences, predict="heads"))))
-    start = time.perf_counter()
-    for _ in parser.parse(sentences, predict="heads"):
-        pass
-    parsing = words / (time.perf_counter() - start)
-    del parser
+        if not sentences:
+            raise DataError(f"{treebank}: holds no sentences")
+        parsing = _parsing(load(model, device=device, threads=threads), sentences, Path(folder))
     with serving(model, device, threads) as port:
         runs = [
-            {"requests_of": size, "clients": count, **asyncio.run(_load(port, bodies, count, seconds))}
-            for size, bodies in (("sentence", [[one] for one in sentences]), ("page", list(_pages(sentences))))
+            {"requests_of": size, "clients": count, **asyncio.run(_load(port, requests, count, seconds))}
+            for size, requests in (
+                ("sentence", [_Asked.of([one]) for one in sentences]),
+                ("page", list(map(_Asked.of, _pages(sentences)))),
+            )
             for count in clients
         ]
     return {"parse": parsing, "runs": runs}
+
+
+def _parsing(parser: Parser, sentences: Sequence[Sentence], folder: Path) -> float:
+    """Words per second from a file of words to one with trees, the median of `RUNS` of at least `PARSED` words."""
+    times = 1 + PARSED // sum(map(len, sentences))
+    words, parsed = folder / "words.conllu", folder / "parsed.conllu"
+    write_conllu([*sentences] * times, words)
+    found = []
+    for _ in range(1 + RUNS):
+        start = time.perf_counter()
+        parser.parse_file(words, parsed, predict="heads")
+        found.append(times * sum(map(len, sentences)) / (time.perf_counter() - start))
+    return statistics.median(found[1:])
 
 
 def _pages(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
@@ -102,11 +116,29 @@ def _content(log: Any) -> str:
     return str(log.read())
 
 
-async def _load(port: int, bodies: Sequence[Sequence[Sentence]], clients: int, seconds: float) -> dict[str, Any]:
+class _Asked(NamedTuple):
+    """A request, made before time is taken, and the words of its answer."""
+
+    content: bytes
+    forms: Sequence[str]
+
+    @classmethod
+    def of(cls, sentences: Sequence[Sentence]) -> Self:
+        forms = [form for one in sentences for form in one.forms]
+        lines = "".join(" ".join(one.forms) + "\n" for one in sentences)
+        body = urlencode({"data": lines, "input": "horizontal", "parser": "", "output": "conllu"}).encode()
+        header = (
+            "POST /process HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
+            f"Content-Length: {len(body)}\r\n\r\n"
+        )
+        return cls(header.encode() + body, forms)
+
+
+async def _load(port: int, requests: Sequence[_Asked], clients: int, seconds: float) -> dict[str, Any]:
     """What some clients measure together within some seconds, after one of warming up."""
     begin = time.perf_counter() + 1
     end = begin + seconds
-    asked = asyncio.gather(*(_client(port, bodies, seed, begin, end) for seed in range(clients)))
+    asked = asyncio.gather(*(_client(port, requests, seed, begin, end) for seed in range(clients)))
     memory = await _memory(port, end - seconds / 2, end)
     asked_by = await asked
     answers = [answer for own, _ in asked_by for answer in own]
@@ -138,21 +170,15 @@ async def _memory(port: int, begin: float, end: float) -> list[float]:
 
 
 async def _client(
-    port: int, bodies: Sequence[Sequence[Sentence]], seed: int, begin: float, end: float
+    port: int, requests: Sequence[_Asked], seed: int, begin: float, end: float
 ) -> tuple[list[tuple[float, int, bool]], int]:
     """Seconds, words, and whether it was right, of each answer between two times; how many requests were refused."""
     choose = random.Random(seed).choice
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     found, refused = [], 0
     while (start := time.perf_counter()) < end:
-        sentences = choose(bodies)
-        lines = "".join(" ".join(one.forms) + "\n" for one in sentences)
-        body = urlencode({"data": lines, "input": "horizontal", "parser": "", "output": "horizontal"}).encode()
-        writer.write(
-            b"POST /process HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-www-form-urlencoded\r\n"
-            + f"Content-Length: {len(body)}\r\n\r\n".encode()
-            + body
-        )
+        asked = choose(requests)
+        writer.write(asked.content)
         header = await reader.readuntil(b"\r\n\r\n")
         answer = await reader.readexactly(int(_field(header, b"content-length")))
         if header.startswith(b"HTTP/1.1 503"):
@@ -161,8 +187,8 @@ async def _client(
             continue
         seconds = time.perf_counter() - start
         if start >= begin:
-            right = header.startswith(b"HTTP/1.1 200") and json.loads(answer)["result"] == lines
-            found.append((seconds, sum(map(len, sentences)), right))
+            right = header.startswith(b"HTTP/1.1 200") and _WORD.findall(json.loads(answer)["result"]) == asked.forms
+            found.append((seconds, len(asked.forms), right))
     writer.close()
     return found, refused
 
@@ -174,7 +200,7 @@ def _field(header: bytes, name: bytes) -> bytes:
 
 def serving_table(results: dict[str, Any]) -> Table:
     """A row for each size of requests and number of clients."""
-    table = Table(title=f"mh4 serve (parser.parse: {results['parse']:,.0f} words/s)", pad_edge=False)
+    table = Table(title=f"mh4 serve (mh4 parse: {results['parse']:,.0f} words/s)", pad_edge=False)
     for column in (
         "requests of a",
         "clients",

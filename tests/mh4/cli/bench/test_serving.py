@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from mh4.cli.bench.serving import _client, _pages, measure_serving, serving_table
+from mh4.cli.bench.serving import _Asked, _client, _pages, measure_serving, serving_table
 from mh4.cli.bench.text import MIB
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
@@ -49,7 +49,7 @@ def test_clients_who_are_refused_come_back_and_wrong_answers_are_counted():
             (length,) = (int(line[15:]) for line in header.split(b"\r\n") if line.startswith(b"Content-Length:"))
             asked.append(await reader.readexactly(length))
             status, field = ("503 Busy", "Retry-After: 0\r\n") if len(asked) == 1 else ("200 OK", "")
-            body = json.dumps({"result": "a b\n" if len(asked) == 2 else "of another\n"})
+            body = json.dumps({"result": "# sent_id = 1\n" + ("1\ta\n2\tb\n" if len(asked) == 2 else "1\tb\n2\ta\n")})
             writer.write(f"HTTP/1.1 {status}\r\n{field}Content-Length: {len(body)}\r\n\r\n{body}".encode())
             await asyncio.sleep(0.02)
 
@@ -57,7 +57,7 @@ def test_clients_who_are_refused_come_back_and_wrong_answers_are_counted():
         async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
             now = time.perf_counter()
             port = server.sockets[0].getsockname()[1]
-            return await asyncio.wait_for(_client(port, [[Sentence(["a", "b"])]], 0, now, now + 0.3), 10)
+            return await asyncio.wait_for(_client(port, [_Asked.of([Sentence(["a", "b"])])], 0, now, now + 0.3), 10)
 
     answers, refused = asyncio.run(ask())
     assert refused == 1
