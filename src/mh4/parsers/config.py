@@ -42,6 +42,7 @@ Seed = Annotated[int, Field(ge=0, lt=2**63)]
 Count = Annotated[int, Field(ge=0)]
 Probability = Annotated[float, Field(ge=0, le=1)]
 TagColumn = Literal["upos", "xpos"]
+Ties = Literal["best", "all", "any"]
 Loss = Literal["hinge", "softmax-margin", "crf"]
 
 
@@ -301,12 +302,17 @@ class PerceptronConfig(OracleSettings):
         Epochs; the best one on dev is kept.
     tag_column : {"upos", "xpos"}
         The parts of speech used as features.
+    ties : {"best", "all", "any"}
+        What a wrong decision promotes, and training follows, where several transitions are optimal: the one with the
+        highest score; all of them, each by its share, following that one; or one drawn at random, to which any other
+        decision is wrong.
     """
 
     kind: ClassVar[str] = "perceptron"
 
     system: str = "arc-eager"
     iterations: Positive = 15
+    ties: Ties = "best"
     seed: Seed = 1
     tag_column: TagColumn = "upos"
 

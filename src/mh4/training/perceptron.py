@@ -12,7 +12,7 @@ import numpy as np
 from mh4.data.sentence import Sentence
 from mh4.oracles.costs import ORACLE_NAMES
 from mh4.parsers.config import PerceptronConfig
-from mh4.parsers.perceptron.loops import Actions, new_room, train_epoch
+from mh4.parsers.perceptron.loops import TIES, Actions, new_room, train_epoch
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
 from mh4.parsers.perceptron.weights import averaged_lists, new_weights
@@ -64,6 +64,7 @@ class PerceptronTrainer:
                 train_epoch,
                 self._system.kernels,
                 ORACLE_NAMES.index(self.config.oracle),
+                TIES.index(self.config.ties),
                 self._weights,
                 self._templates,
                 self._actions,

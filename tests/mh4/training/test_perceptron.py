@@ -2,6 +2,7 @@ import json
 import subprocess
 import sys
 from dataclasses import asdict
+from itertools import groupby
 
 import numpy as np
 import pytest
@@ -38,8 +39,22 @@ def sample(tmp_path_factory):
     return parts
 
 
+def by_candidate(choice):
+    return -choice[1]
+
+
+def following(random):
+    """The random number after this one: xorshift, 64 bits."""
+    for left, shift in ((True, 13), (False, 7), (True, 17)):
+        random ^= (random << shift if left else random >> shift) % 2**64
+    return random
+
+
 class NaiveTrainer:
-    """The training loop over plain dictionaries; the mean of the weights is taken by adding them up at each step."""
+    """The training loop over plain dictionaries; the mean of the weights is taken by adding them up at each step.
+
+    The weights are float32, added up in the order of the features, so that not even ties are broken otherwise.
+    """
 
     def __init__(self, trainer):
         self.trainer = trainer
@@ -54,7 +69,7 @@ class NaiveTrainer:
             if not labelled or allowed[action - first]:
                 yield action, (action - first if labelled else -1)
 
-    def epoch(self, order, oracle):
+    def epoch(self, order, oracle, random):
         trainer = self.trainer
         room, text, gold = trainer._room, trainer._text, trainer._gold
         wrong = 0
@@ -74,19 +89,29 @@ class NaiveTrainer:
                 for c, row in enumerate(room.candidates.rows[:count]):
                     keys = room.keys[row[CONTEXT], : room.counts[row[CONTEXT]]].tolist()
                     for action, relation in self.actions(row):
-                        score = sum(self.weights.get((key, int(action)), 0) for key in keys)
+                        score = sum(self.weights.get((key, int(action)), np.float32(0)) for key in keys)
                         choice = (score, -c, -int(action), keys, int(relation))
                         choices.append(choice)
                         free = relation < 0 or heads[row[DEPENDENT]] != row[HEAD] or relations[row[DEPENDENT]] < 0
                         if room.candidates.costs[c] == least and (free or relation == relations[row[DEPENDENT]]):
                             optimal.append(choice)
                 predicted, best = max(choices, key=lambda x: x[:3]), max(optimal, key=lambda x: x[:3])
+                of_each = [max(own) for _, own in groupby(sorted(optimal, key=by_candidate), by_candidate)]
+                promoted = [best]
+                if trainer.config.ties == "all":
+                    promoted = of_each
+                elif trainer.config.ties == "any":
+                    random = following(random)
+                    promoted = [best] = [of_each[random % len(of_each)]]
                 self.steps += 1
                 if predicted != best:
                     wrong += 1
-                    for (_, _, action, keys, _), change in ((best, 1), (predicted, -1)):
+                    random = following(random)
+                    changes = [(own, 1 / len(promoted)) for own in promoted]
+                    for (_, _, action, keys, _), change in [*changes, (predicted, -1)]:
                         for key in keys:
-                            self.weights[key, -action] = self.weights.get((key, -action), 0) + change
+                            before = self.weights.get((key, -action), np.float32(0))
+                            self.weights[key, -action] = before + np.float32(change)
                 for cell, weight in self.weights.items():
                     self.sums[cell] = self.sums.get(cell, 0) + weight
                 row = room.candidates.rows[-best[1]]
@@ -96,16 +121,19 @@ class NaiveTrainer:
 
 
 @pytest.mark.parametrize("system", ["arc-standard", "arc-eager"])
-@pytest.mark.parametrize("oracle", ["static", "dynamic"])
-def test_training_equals_a_naive_perceptron_with_naive_averages(system, oracle, sample):
+@pytest.mark.parametrize(
+    ("oracle", "ties"), [("static", "best"), ("dynamic", "best"), ("dynamic", "all"), ("dynamic", "any")]
+)
+def test_training_equals_a_naive_perceptron_with_naive_averages(system, oracle, ties, sample):
     sentences = [sentence for sentence in sample[0] if len(sentence) < 9][:6]
-    config = PerceptronConfig(system, oracle, exploration=0.0)
+    config = PerceptronConfig(system, oracle, exploration=0.0, ties=ties)
     trainer, naive = PerceptronTrainer(config, sentences), NaiveTrainer(PerceptronTrainer(config, sentences))
     for epoch in range(2):
         share = trainer.train_epoch()
         before = naive.steps
-        order = np.random.default_rng([config.seed, epoch]).permutation(len(sentences))
-        wrong = naive.epoch(order, DYNAMIC if oracle == "dynamic" else STATIC)
+        generator = np.random.default_rng([config.seed, epoch])
+        order, random = generator.permutation(len(sentences)), int(generator.integers(1, 2**63, dtype=np.uint64))
+        wrong = naive.epoch(order, DYNAMIC if oracle == "dynamic" else STATIC, random)
         assert share == wrong / (naive.steps - before)
     assert trainer.decisions == naive.steps
     keys, offsets, actions, values = trainer.parser().lists

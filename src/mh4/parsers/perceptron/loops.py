@@ -26,6 +26,8 @@ from ..templates import Templates, feature_keys
 from .weights import add_scores, find_blocks, update, with_room
 
 ANY_RELATION = -1  # among gold relations
+BEST, ALL, ANY = range(3)
+TIES = ("best", "all", "any")  # see `PerceptronConfig`
 
 
 class Text(NamedTuple):
@@ -138,22 +140,40 @@ def best_action(actions, room, count):
     return best, best_relation
 
 
+@njit(nogil=True, inline="always")
+def _optimal_relation(actions, room, candidate, heads, relations):
+    """What `_best_relation` finds for a candidate; a gold arc takes its gold relation."""
+    dependent = room.candidates.rows[candidate, DEPENDENT]
+    gold = dependent != NONE and heads[dependent] == room.candidates.rows[candidate, HEAD]
+    return _best_relation(actions, room, candidate, relations[dependent] if gold else ANY_RELATION)
+
+
 @njit(cache=True, nogil=True)
 def best_optimal_action(actions, room, count, heads, relations):
-    """The same among the candidates of least cost; gold arcs take their gold relations."""
-    least = room.candidates.costs[0]
-    for c in range(1, count):
-        least = min(least, room.candidates.costs[c])
+    """The same among the candidates of least cost, which is returned, too; gold arcs take their gold relations."""
+    least = room.candidates.costs[:count].min()
     best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
     for c in range(count):
         if room.candidates.costs[c] > least:
             continue
-        dependent = room.candidates.rows[c, DEPENDENT]
-        gold = dependent != NONE and heads[dependent] == room.candidates.rows[c, HEAD]
-        relation, score = _best_relation(actions, room, c, relations[dependent] if gold else ANY_RELATION)
+        relation, score = _optimal_relation(actions, room, c, heads, relations)
         if score > best_score:
             best, best_relation, best_score = c, relation, score
-    return best, best_relation
+    return best, best_relation, least
+
+
+@njit(cache=True, nogil=True)
+def _any_optimal_action(actions, room, count, least, random, heads, relations):
+    """One of the candidates of the least cost, by a random number, and its relation."""
+    nth = random % np.uint64((room.candidates.costs[:count] == least).sum())
+    for c in range(count):
+        if room.candidates.costs[c] > least:
+            continue
+        if nth == 0:
+            break
+        nth -= np.uint64(1)
+    relation, _ = _optimal_relation(actions, room, c, heads, relations)
+    return c, relation
 
 
 @njit(cache=True, nogil=True)
@@ -197,12 +217,20 @@ def _next_random(state):
 
 
 @njit(cache=True, nogil=True)
-def train_epoch(system, oracle, weights, templates, actions, text, gold, order, exploration, random, step, room):
+def _change(weights, actions, room, candidate, relation, change, step):
+    """Add to the weights of a candidate with a relation."""
+    row = room.candidates.rows[candidate]
+    action, context = actions.first[row[TRANSITION]] + max(relation, 0), row[CONTEXT]
+    update(weights, room.keys[context], room.counts[context], action, change, step)
+
+
+@njit(cache=True, nogil=True)
+def train_epoch(system, oracle, ties, weights, templates, actions, text, gold, order, exploration, random, step, room):
     """Train on the sentences in the given order; returns the weights, perhaps in new arrays, step and wrong decisions.
 
-    With probability ``exploration`` the predicted action is followed, else the best optimal one. ``random``, uint64 and
-    not 0, is the state of the random generator; ``step`` the decisions made in earlier epochs, and by now: averages are
-    over these. Wrong are those of this epoch that were not optimal.
+    With probability ``exploration`` the predicted action is followed, else the optimal one that ``ties``, an index of
+    `TIES`, prefers. ``random``, uint64 and not 0, is the state of the random generator; ``step`` the decisions made in
+    earlier epochs, and by now: averages are over these. Wrong are those of this epoch that were not optimal.
     """
     wrong = 0
     features, width = room.keys.shape[1], room.scores.shape[1]
@@ -218,17 +246,23 @@ def train_epoch(system, oracle, weights, templates, actions, text, gold, order, 
             score_contexts(weights, templates, text.words, base, contexts, room)
             find_costs(system, room.state, oracle, heads, room.candidates, count)
             predicted, relation = best_action(actions, room, count)
-            best, best_relation = best_optimal_action(actions, room, count, heads, relations)
+            best, best_relation, least = best_optimal_action(actions, room, count, heads, relations)
+            if ties == ANY:
+                random = _next_random(random)
+                best, best_relation = _any_optimal_action(actions, room, count, least, random, heads, relations)
             step += 1
             followed = best
             if predicted != best or relation != best_relation:
                 wrong += 1
-                weights = with_room(weights, 2 * features, width)
-                for c, r, change in ((best, best_relation, 1.0), (predicted, relation, -1.0)):
-                    row = room.candidates.rows[c]
-                    context = row[CONTEXT]
-                    action = actions.first[row[TRANSITION]] + max(r, 0)
-                    update(weights, room.keys[context], room.counts[context], action, np.float32(change), step)
+                optimal = (room.candidates.costs[:count] == least).sum() if ties == ALL else 1
+                weights = with_room(weights, (optimal + 1) * features, width)
+                for c in range(count):
+                    if ties == ALL and room.candidates.costs[c] == least:
+                        r, _ = _optimal_relation(actions, room, c, heads, relations)
+                        _change(weights, actions, room, c, r, np.float32(1.0 / optimal), step)
+                if ties != ALL:
+                    _change(weights, actions, room, best, best_relation, np.float32(1.0), step)
+                _change(weights, actions, room, predicted, relation, np.float32(-1.0), step)
                 random = _next_random(random)
                 if np.float64(random >> np.uint64(11)) * 2.0**-53 < exploration:
                     followed, best_relation = predicted, relation
