@@ -4,6 +4,7 @@ import json
 import sys
 
 import covington_dynamic
+import exact_training
 import lr_spine_table2
 import numpy as np
 import pytest
@@ -95,3 +96,22 @@ def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
     with pytest.raises(SystemExit, match="made with other settings"):
         call(lr_spine_table2, treebank, "-o", tmp_path, "--iterations", 2, "--table")
+
+
+def test_exact_training_runs_once_and_prints(treebank, tmp_path, call):
+    arguments = (treebank, "-o", tmp_path, "--iterations", 1, "--seeds", 1, "--ties", "best", "all")
+    output = call(exact_training, *arguments)
+    ways = [f"{oracle}-{ties}" for oracle in ("dynamic", "approximate", "exact") for ties in ("best", "all")]
+    assert {path.name for path in tmp_path.iterdir()} == {f"arc-eager-ulvari-{way}-seed1.json" for way in ways}
+    found = {way: json.loads((tmp_path / f"arc-eager-ulvari-{way}-seed1.json").read_text()) for way in ways}
+    assert all(f"{result['oracle']}-{result['ties']}" == way for way, result in found.items())
+    assert len({tuple(result["LAS"]) for result in found.values()}) > 1
+    best, all_, _ = (line.split() for line in output.split("LAS:")[0].splitlines() if line.startswith(" ulvari"))
+    uas = {way: 100 * sum(result["UAS"]) / result["words"] for way, result in found.items()}
+    assert float(best[3]) == pytest.approx(uas["dynamic-best"], abs=0.01)
+    assert float(best[7]) == pytest.approx(uas["exact-best"], abs=0.01)
+    assert float(best[8].strip("(,")) == pytest.approx(uas["exact-best"] - uas["dynamic-best"], abs=0.02)
+    assert float(all_[4].strip("(,")) == pytest.approx(uas["dynamic-all"] - uas["dynamic-best"], abs=0.02)
+    times = [path.stat().st_mtime_ns for path in tmp_path.iterdir()]
+    call(exact_training, *arguments)
+    assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times

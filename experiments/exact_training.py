@@ -1,0 +1,120 @@
+"""Does the exact arc-eager step improve accuracy (Nederhof 2021, section 7), and how should ties be broken (6.2)?
+
+    python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps
+    python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps --system arc-standard
+
+A perceptron is trained on the closest projective trees (``dynamic``), on trees as they are by linear-time optimal steps
+that take them for projective (``approximate``), or by exact ones (``exact``); and with each of three rules for what is
+promoted where several transitions are optimal (`PerceptronConfig.ties`). Gold parts of speech, 15 epochs, wrong
+predictions followed with probability 0.9 from the second on; the last parser is scored, on the test set where there is
+one. Each run (treebank, oracle, rule, seed) leaves a JSON file, and runs that have one are not repeated.
+
+p-values are of a paired randomisation test over sentences, on the number of right words in all seeds.
+"""
+
+import argparse
+import time
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+from covington_dynamic import METRICS, p_value, right_words, scores
+from grid_results import write_result
+from kept_results import part_path, read_kept, scored_part
+from provenance import describe_commit, describe_hardware
+from rich.console import Console
+from rich.table import Table
+
+from mh4.parsers.config import PerceptronConfig, Ties
+from mh4.parsers.systems import get_system
+from mh4.training.perceptron import fit
+from mh4.training.treebanks import read_gold
+
+TIES = get_args(Ties)
+PROJECTIVE = "dynamic"  # the oracle that others are compared with
+Runs = dict[str, list[dict[str, Any]]]  # of each way to train, one result per seed
+
+
+def settings(folder: Path, system: str, oracle: str, ties: str, seed: int, iterations: int) -> dict[str, Any]:
+    """What a result depends on, apart from the treebank's sentences."""
+    own = {"system": system, "oracle": oracle, "ties": ties, "seed": seed, "iterations": iterations}
+    return own | scored_part(folder)
+
+
+def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
+    """Train a parser; count its right words, sentence by sentence."""
+    train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
+    config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
+    start = time.thread_time()
+    parser = fit(config, train)
+    seconds = time.thread_time() - start
+    right: dict[str, list[int]] = {metric: [] for metric in METRICS}
+    for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
+        head_right = gold.heads == predicted.heads
+        right["UAS"].append(int(head_right.sum()))
+        right["LAS"].append(int((head_right & (np.array(gold.relations) == np.array(predicted.relations))).sum()))
+    made = {"commit": describe_commit(), "hardware": describe_hardware("cpu")}
+    return own | {"words": sum(map(len, evaluation)), "seconds": round(seconds, 1)} | right | made
+
+
+def table(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Table:
+    """A row per treebank and rule for ties: each oracle's mean score, and its gain with a p-value.
+
+    The gain is over the first oracle with the same rule and, in the first column of scores, over the first rule.
+    """
+    shown = Table(title=f"{metric}: mean of the seeds; (gain, p)", box=None)
+    for column in ("", "ties", *oracles):
+        shown.add_column(column, justify="left" if column in ("", "ties") else "right")
+    for name, runs in results.items():
+        for ties in TIES:
+            cells = []
+            for oracle in oracles:
+                own, other = f"{oracle}-{ties}", f"{oracles[0]}-{ties if oracle != oracles[0] else TIES[0]}"
+                values = scores(runs, own, metric)
+                cells.append(f"{values.mean():.2f}" if len(values) else "–")
+                if own != other and len(values) and len(runs[other]):
+                    seeds = min(len(runs[own]), len(runs[other]))
+                    one, another = (right_words(runs, way, metric, seeds) for way in (other, own))
+                    difference = values.mean() - scores(runs, other, metric).mean()
+                    cells[-1] += f" ({difference:+.2f}, {p_value(one, another):.3f})"
+            shown.add_row(name, ties, *cells)
+    return shown
+
+
+def main() -> None:
+    """Run what has not been run, print the tables."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
+    parser.add_argument("-o", "--output", type=Path, default=Path("runs/exact-training"))
+    parser.add_argument("--system", choices=["arc-eager", "arc-standard"], default="arc-eager")
+    parser.add_argument("--ties", nargs="+", choices=TIES, default=list(TIES))
+    parser.add_argument("--seeds", type=int, default=3, help="seeds 1 to N (default: 3)")
+    parser.add_argument("--iterations", type=int, default=15)
+    parser.add_argument("--table", action="store_true", help="only print")
+    options = parser.parse_args()
+    oracles = [name for name in (PROJECTIVE, "approximate", "exact") if name in get_system(options.system).oracles]
+    results: dict[str, Runs] = {}
+    for folder in options.treebanks:
+        name = folder.resolve().name
+        runs: Runs = {f"{oracle}-{ties}": [] for oracle in oracles for ties in TIES}
+        for seed, ties, oracle in product(range(1, options.seeds + 1), options.ties, oracles):
+            own = settings(folder, options.system, oracle, ties, seed, options.iterations)
+            path = options.output / f"{options.system}-{name}-{oracle}-{ties}-seed{seed}.json"
+            result = read_kept(path, own)
+            if result is None and not options.table:
+                result = run(folder, own)
+                write_result(path, result)
+                shares = (f"{100 * sum(result[metric]) / result['words']:.2f} {metric}" for metric in METRICS)
+                print(f"{path}: {', '.join(shares)}, {result['seconds']:.0f} s", flush=True)
+            if result is not None:
+                runs[f"{oracle}-{ties}"].append(result)
+        results[f"{name} {scored_part(folder).get('scored', '')}"] = runs
+    console = Console(width=150)
+    for metric in METRICS:
+        console.print(table(results, oracles, metric))
+
+
+if __name__ == "__main__":
+    main()
