@@ -7,7 +7,7 @@ import itertools
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from threading import Lock
+from threading import Lock, local
 
 import numba
 import numpy as np
@@ -21,6 +21,7 @@ HOST = torch.device("cpu")
 
 SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no numbers
 
+_thread = local()
 _taken = Lock()
 _ALIGNED = 16  # bytes that the place of a tensor in a block is a multiple of
 
@@ -119,6 +120,16 @@ def torch_threads(threads: int | None) -> Iterator[None]:
 
 
 @contextmanager
+def on_one_core() -> Iterator[None]:
+    """Inside, compiled loops of this thread take no other ones, which have work of their own."""
+    _thread.on_one_core = True
+    try:
+        yield
+    finally:
+        _thread.on_one_core = False
+
+
+@contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
     """Inside, a GPU adds up in one order, so that a seed means the same model there, too; the CPU does in any case."""
     if device.type != "cuda":
@@ -141,7 +152,7 @@ def compiled_threads() -> Iterator[int]:
     resort elsewhere, must not be called from two places at a time.
     """
     threads = torch.get_num_threads()
-    if threads == 1 or not _taken.acquire(blocking=False):
+    if threads == 1 or getattr(_thread, "on_one_core", False) or not _taken.acquire(blocking=False):
         yield 1
         return
     # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from mh4.data.annotation import Annotation
+from mh4.data.confidence_columns import ranked
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 
 
 @dataclass
@@ -31,3 +33,14 @@ class Answers:
         if self.errors:
             raise self.errors[min(self.errors)]
         return self.annotations
+
+
+def with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
+    """The sentence with its best tree, or, of k best, with each of them and its rank."""
+    if k == 1:
+        return [sentence.annotated(result)]
+    trees = [
+        replace(result, heads=tree.heads, relations=tree.relations, score=tree.score, next_best=())
+        for tree in (result, *result.next_best)
+    ]
+    return [ranked(sentence.annotated(tree), rank) for rank, tree in enumerate(trees, start=1)]

@@ -14,8 +14,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, NamedTuple, Self, Unpack, overload
 
+import torch
+
 from mh4.data.annotation import Annotation
-from mh4.data.confidence_columns import Output, ranked
+from mh4.data.confidence_columns import Output
 from mh4.data.conllu import read_conllu
 from mh4.data.document import Document
 from mh4.data.errors import ErrorPolicy, Errors
@@ -28,7 +30,8 @@ from mh4.data.stream import Stream
 from mh4.data.writing import output_format, sentence_writer
 from mh4.trees.evaluation import Evaluation, evaluate
 
-from .answers import Answers
+from .ahead import WORKERS, answered
+from .answers import Answers, with_trees
 from .checking import check_flag
 from .folder import ModelFolder
 from .long_sentences import LONGEST, in_pieces
@@ -368,8 +371,9 @@ class Parser(Shared, Guided, ABC):
         errors: ErrorPolicy,
         format: str,
         batch_words: int | None = None,
+        ahead: bool = False,
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
-        """Each sentence of a source, and with its tree, or with its best trees."""
+        """Each sentence of a source, and with its tree, or with its best trees; ``ahead``: see `answered`."""
         report = Errors.of(errors)
         check_format(format, request)
         check_batch_words(batch_words)
@@ -377,14 +381,19 @@ class Parser(Shared, Guided, ABC):
             sentences = read_file(source, format, report, self.segmenter_for(request) if format == "text" else None)
         else:
             sentences = as_sentences(source)
-        return self._parse(sentences, request, report, batch_words)
+        return self._parse(sentences, request, report, batch_words, self._workers if ahead else 1)
+
+    @property
+    def _workers(self) -> int:
+        """Threads that answer windows of a file."""
+        return min(WORKERS, torch.get_num_threads())
 
     def _parse(
-        self, sentences: Sentences, request: Request, report: Errors, batch_words: int | None
+        self, sentences: Sentences, request: Request, report: Errors, batch_words: int | None, workers: int = 1
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
-        with closing(sentences):
-            for window in windows(sentences, batch_words):
-                answers = self._answer_and_log(window, request)
+        parsed = answered(windows(sentences, batch_words), lambda own: self._answer_and_log(own, request), workers)
+        with closing(sentences), closing(parsed):
+            for window, answers in parsed:
                 for i, sentence in enumerate(window):
                     if i in answers.errors:
                         report(answers.errors[i])
@@ -430,7 +439,8 @@ class Parser(Shared, Guided, ABC):
             options["confidence"] = options.get("confidence") or True
         request = self._checked(options)
         count = Count(0, 0)
-        parsed = self._open(source, request, errors, format, batch_words)
+        ahead = isinstance(source, str | Path) and os.path.isfile(source)  # and nobody waits for what is written
+        parsed = self._open(source, request, errors, format, batch_words, ahead)
         target, form = output_format(target)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
             for given, trees in parsed:
@@ -487,14 +497,3 @@ class Parser(Shared, Guided, ABC):
 def _check_one_tree(options: Mapping[str, Any]) -> None:
     if "k_best" in options:
         raise ValueError("a call gives each sentence one tree; write parser.k_best(…) or parser.parse(…, k_best=…)")
-
-
-def with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
-    """The sentence with its best tree, or, of k best, with each of them and its rank."""
-    if k == 1:
-        return [sentence.annotated(result)]
-    trees = [
-        replace(result, heads=tree.heads, relations=tree.relations, score=tree.score, next_best=())
-        for tree in (result, *result.next_best)
-    ]
-    return [ranked(sentence.annotated(tree), rank) for rank, tree in enumerate(trees, start=1)]

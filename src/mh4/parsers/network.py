@@ -179,6 +179,10 @@ class NetworkParser(Parser, Generic[C, S]):
             self.calibration.save(folder.path)
         folder.write_definition(*self.definition)
 
+    @property
+    def _workers(self) -> int:
+        return super()._workers if self.device.type == "cpu" else 1
+
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None
         return "the treebank that it was trained on has none" if known else super()._reason(columns)

@@ -18,8 +18,8 @@ from mh4.data.sentence import Sentence
 from mh4.data.text import read_word_lines, text_of
 from mh4.data.word import Token
 from mh4.decoders.trees import is_tree
-from mh4.parsers.answers import Answers
-from mh4.parsers.base import Parser, with_trees
+from mh4.parsers.answers import Answers, with_trees
+from mh4.parsers.base import Parser
 from mh4.parsers.request import ANNOTATED, HEADS, Boundaries, Request
 
 from .served_models import ServedModel

@@ -1,0 +1,64 @@
+"""Windows of sentences are answered in threads, while the next ones are read and the last ones written.
+
+Much of an answer is compiled and lets other threads run, so that two threads are faster than one, each with one core.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import nullcontext
+
+import torch
+
+from mh4.data.sentence import Sentence
+from mh4.models.devices import on_one_core
+
+from .answers import Answers
+
+WORKERS = 2  # more would wait for Python's lock
+
+Answered = Generator[tuple[list[Sentence], Answers], None, None]
+
+
+def answered(
+    windows: Iterable[list[Sentence]], answer: Callable[[Sequence[Sentence]], Answers], workers: int = 1
+) -> Answered:
+    """Each window with its answers, up to ``workers`` windows ahead.
+
+    An error in reading a window is raised behind the windows before it.
+    """
+    if workers == 1:
+        for window in windows:
+            yield window, answer(window)
+        return
+    own_core = on_one_core if torch.get_num_threads() <= workers else nullcontext
+
+    def answer_there(window: list[Sentence]) -> Answers:
+        with own_core():
+            return answer(window)
+
+    iterator, failure = iter(windows), None
+    pending: deque[tuple[list[Sentence], Future[Answers]]] = deque()
+    with ThreadPoolExecutor(workers, thread_name_prefix="mh4-answer") as pool:
+        try:
+            while True:
+                try:
+                    window = next(iterator, None)
+                except Exception as error:
+                    failure = error
+                    break
+                if window is None:
+                    break
+                pending.append((window, pool.submit(answer_there, window)))
+                if len(pending) > workers:
+                    first, found = pending.popleft()
+                    yield first, found.result()
+            while pending:
+                first, found = pending.popleft()
+                yield first, found.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+    if failure is not None:
+        raise failure

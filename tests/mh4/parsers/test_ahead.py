@@ -1,0 +1,128 @@
+"""Windows are answered ahead, in order, and only where nobody can notice but by the clock."""
+
+import os
+import sys
+import threading
+
+import pytest
+import torch
+
+import mh4
+from mh4.data.conllu import read_conllu
+from mh4.data.errors import DataError
+from mh4.models.devices import compiled_threads
+from mh4.parsers import base
+from mh4.parsers.ahead import WORKERS, answered
+from mh4.parsers.answers import Answers
+
+
+@pytest.fixture(params=[WORKERS, 4])
+def threads(request):
+    before = torch.get_num_threads()
+    torch.set_num_threads(request.param)
+    yield request.param
+    torch.set_num_threads(before)
+
+
+def numbered(count, taken, failure=None):
+    for i in range(count):
+        taken.append(i)
+        yield [i]
+    if failure is not None:
+        raise failure
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_windows_come_in_order_and_few_are_read_ahead(workers):
+    taken = []
+    for i, (window, answers) in enumerate(answered(numbered(9, taken), lambda own: Answers(own * 2), workers)):
+        assert (window, answers.annotations) == ([i], [i, i])
+        assert len(taken) <= i + 1 + (workers if workers > 1 else 0)
+
+
+def test_two_are_answered_at_once_each_on_its_own_core(threads):
+    meeting, found = threading.Barrier(2, timeout=30), []
+
+    def answer(window):
+        meeting.wait()
+        with compiled_threads() as own:
+            found.append(own)
+            meeting.wait()
+        return Answers([])
+
+    assert len(list(answered(numbered(4, []), answer, 2))) == 4
+    # With cores to spare, whoever comes first takes them.
+    assert set(found) == ({1} if threads == WORKERS else {1, min(threads, os.cpu_count())})
+    with compiled_threads() as own:
+        assert own == min(threads, os.cpu_count())
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_errors_come_behind_what_precedes_them(workers):
+    def answer(window):
+        if window == [2]:
+            raise ValueError("answering")
+        return Answers([])
+
+    for source, kind, before in (
+        (numbered(2, [], DataError("reading")), DataError, 2),
+        (numbered(9, [], DataError("reading")), ValueError, 2),
+    ):
+        found = []
+        with pytest.raises(kind):
+            found.extend(answered(source, answer, workers))
+        assert len(found) == before
+
+
+def test_who_stops_waits_for_nothing_that_has_not_begun():
+    begun, go_on = [], threading.Event()
+
+    def answer(window):
+        begun.append(window)
+        go_on.wait(30)
+        return Answers([])
+
+    ahead = answered(numbered(9, []), answer, 1 + 1)
+    threading.Timer(0.2, go_on.set).start()
+    next(ahead)
+    ahead.close()
+    assert len(begun) <= 1 + WORKERS
+
+
+@pytest.fixture
+def workers(monkeypatch):
+    """How many threads answered each source."""
+    asked = []
+    monkeypatch.setattr(base, "answered", lambda windows, answer, own: asked.append(own) or answered(windows, answer))
+    return asked
+
+
+def test_only_files_are_parsed_ahead(small_model, small_treebanks, tmp_path, workers, threads, monkeypatch):
+    parser = mh4.load(small_model, device="cpu")
+    path, target = small_treebanks[1], tmp_path / "out.conllu"
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(path.read_bytes()))
+    writer.start()
+    parser.parse_file(path, target)
+    parser.parse_file(pipe, target)
+    writer.join()
+    parser.parse_file(list(read_conllu(path)), target)
+    list(parser.parse(path))
+    assert workers == [WORKERS, 1, 1, 1]
+    with open(path) as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        parser.parse_file("-", target)
+    torch.set_num_threads(1)
+    parser.parse_file(path, target)
+    assert workers[4:] == [1, 1]
+
+
+def test_files_are_parsed_ahead_to_the_same_trees(small_model, small_treebanks, tmp_path, threads):
+    parser, path = mh4.load(small_model, device="cpu"), small_treebanks[1]
+    count = parser.parse_file(path, tmp_path / "ahead.conllu", batch_words=15, confidence=True)
+    assert count.sentences > 4 * WORKERS
+    torch.set_num_threads(1)
+    assert parser.parse_file(path, tmp_path / "alone.conllu", batch_words=15, confidence=True) == count
+    ahead, alone = (list(read_conllu(tmp_path / name)) for name in ("ahead.conllu", "alone.conllu"))
+    assert [(own.forms, own.heads.tolist()) for own in ahead] == [(own.forms, own.heads.tolist()) for own in alone]
