@@ -39,17 +39,18 @@ def answered(
         with own_core():
             return answer(window)
 
-    iterator, failure = iter(windows), None
+    iterator = iter(windows)
+    failure: Exception | None = None
     pending: deque[tuple[list[Sentence], Future[Answers]]] = deque()
     with ThreadPoolExecutor(workers, thread_name_prefix="mh4-answer") as pool:
         try:
             while True:
                 try:
-                    window = next(iterator, None)
+                    window = next(iterator)
+                except StopIteration:
+                    break
                 except Exception as error:
                     failure = error
-                    break
-                if window is None:
                     break
                 pending.append((window, pool.submit(answer_there, window)))
                 if len(pending) > workers:
