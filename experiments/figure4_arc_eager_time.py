@@ -17,7 +17,7 @@ from pathlib import Path
 
 import numpy as np
 from deterministic.training import Settings
-from figures import new_figure, write_figure, write_numbers
+from figures import new_figure, settings_of, write_figure, write_numbers
 from straying_configurations import straying_configurations
 from visited_configurations import visit
 
@@ -100,7 +100,7 @@ def main() -> None:
             golds = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
             walks.append((straying_configurations(golds, options.policy, options.stray, options.seed), golds))
     records = mean_times(*joined(walks), options.policy)
-    numbers = write_numbers(records, options.output)
+    numbers = write_numbers(records, options.output, **settings_of(options))
 
     figure, axes = new_figure("k + m", "milliseconds for all four transitions (mean)")
     for algorithm in ALGORITHMS:

@@ -15,7 +15,7 @@ import math
 from collections import defaultdict
 from pathlib import Path
 
-from figures import new_figure, write_figure, write_numbers
+from figures import new_figure, settings_of, write_figure, write_numbers
 
 from mh4.data.conllu import read_conllu
 from mh4.decoders.projectivization import count_optimal_trees
@@ -49,7 +49,7 @@ def main() -> None:
     if options.width < 1:
         parser.error("a range holds one length at least")
     results = {Path(path).stem: mean_counts(path, options.width) for path in options.treebanks}
-    numbers = write_numbers(results, options.output)
+    numbers = write_numbers(results, options.output, **settings_of(options))
 
     figure, axes = new_figure("sentence length (words)", "optimal projective trees (geometric mean)")
     for name, records in results.items():

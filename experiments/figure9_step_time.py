@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 from deterministic.training import Settings
-from figures import new_figure, write_figure, write_numbers
+from figures import new_figure, settings_of, write_figure, write_numbers
 from visited_configurations import visit
 
 from mh4.data.conllu import read_conllu
@@ -152,7 +152,7 @@ def main() -> None:
             visits += straying_walks(golds, options.policy, options.stray, options.seed)
     records = measure(visits, options.policy)
     options.output.mkdir(parents=True, exist_ok=True)
-    write_numbers(records, options.output / "figure9")
+    write_numbers(records, options.output / "figure9", **settings_of(options))
     draw(records, options.output)
     near = [record for record in records if 76 <= record["length"] <= 84]
     if near:

@@ -1,10 +1,13 @@
 """What the figures share: axes drawn without a display, and the files that hold numbers and drawing."""
 
-import json
+import argparse
+import datetime
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+from grid_results import write_result
+from provenance import describe_commit, describe_hardware
 
 matplotlib.use("Agg")  # no display needed
 import matplotlib.pyplot as plt
@@ -23,10 +26,17 @@ def new_figure(x: str, y: str, logarithmic: bool = True) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def write_numbers(numbers: Any, name: Path) -> Path:
-    """Write NAME.json; returns its path."""
+def settings_of(options: argparse.Namespace) -> dict[str, Any]:
+    """The options of a figure's script as they are kept: names of treebanks, not where they lay, and no output."""
+    kept = {name: value for name, value in vars(options).items() if name != "output"}
+    return kept | {"treebanks": [Path(path).name for path in options.treebanks]}
+
+
+def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:
+    """Write NAME.json, with what the numbers were made with beside them; returns its path."""
     path = name.with_name(f"{name.name}.json")
-    path.write_text(json.dumps(numbers, indent=1) + "\n", encoding="utf-8")
+    made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
+    write_result(path, made | {"machine": describe_hardware("cpu"), "settings": settings, "numbers": numbers})
     return path
 
 

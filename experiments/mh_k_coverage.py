@@ -94,7 +94,9 @@ def costs() -> dict[str, Any]:
 
 def markdown(result: dict[str, Any]) -> str:
     """The tables of the page."""
-    lines = ["| % of sentences in | sentences | k = 3 | k = 4 | k = 5 | k = 6 | 1EC | MH4 by transitions | most heads |"]
+    lines = [
+        "| % of sentences in | sentences | k = 3 | k = 4 | k = 5 | k = 6 | 1EC | MH4 by transitions | most heads |"
+    ]
     lines += ["| :-- |" + " --: |" * 8]
     for name, row in result["treebanks"].items():
         needed = {int(k): count for k, count in row["heads_needed"].items()}

@@ -136,6 +136,9 @@ def test_figure_of_numbers_of_trees(treebank, tmp_path):
     assert all(Path(path).stat().st_size for path in written)
     _, count = count_optimal_trees(np.array([-1, 3, 4, 0, 3]))
     assert count > 1
-    records = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))["de_gsd-ud-train"]
+    result = json.loads((tmp_path / "figure.json").read_text(encoding="utf-8"))
+    assert result["settings"] == {"treebanks": [Path(treebank).name], "width": 2, "least": 1}
+    assert {"date", "commit", "machine"} < set(result)
+    records = result["numbers"]["de_gsd-ud-train"]
     assert [(r["shortest"], r["longest"], r["sentences"]) for r in records] == [(1, 2, 2), (3, 4, 1)]
     assert [r["geometric_mean"] for r in records] == pytest.approx([1, count])

@@ -50,7 +50,13 @@ def random_tree(seed, n):
 
 def test_the_trees_that_each_number_of_heads_adds():
     found = {n: dict(zip(*np.unique(needed(n)[1], return_counts=True), strict=True)) for n in range(1, 6)}
-    assert found == {1: {3: 1}, 2: {3: 3}, 3: {3: 12, 4: 4}, 4: {3: 55, 4: 63, 5: 7}, 5: {3: 273, 4: 746, 5: 257, 6: 20}}
+    assert found == {
+        1: {3: 1},
+        2: {3: 3},
+        3: {3: 12, 4: 4},
+        4: {3: 55, 4: 63, 5: 7},
+        5: {3: 273, 4: 746, 5: 257, 6: 20},
+    }
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 4, 5])
