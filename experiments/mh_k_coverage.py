@@ -1,4 +1,4 @@
-"""Coverage against cost of MH_k for k = 3, 4, 5 and more, with 1-endpoint-crossing and the MH4 transition system beside.
+"""Coverage against cost of MH_k for k = 3, 4, 5 and more, beside 1-endpoint-crossing and the MH4 transition system.
 
     python experiments/mh_k_coverage.py UD/2.0/*/*-ud-train.conllu UD/2.0/*/*-ud-dev.conllu
 
