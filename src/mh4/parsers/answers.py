@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, field, replace
+from typing import Self
 
 from mh4.data.annotation import Annotation
 from mh4.data.confidence_columns import ranked
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
+
+log = logging.getLogger("mh4")
 
 
 @dataclass
@@ -27,6 +31,12 @@ class Answers:
     annotations: list[Annotation]
     errors: dict[int, DataError] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+
+    def logged(self) -> Self:
+        """The answers, their warnings logged."""
+        for warning in self.warnings:
+            log.warning("%s", warning)
+        return self
 
     def checked(self) -> list[Annotation]:
         """The annotations; raises the error of the first sentence that has one."""

@@ -209,10 +209,7 @@ class Parser(Shared, Guided, ABC):
         return LONGEST
 
     def _answer_and_log(self, sentences: Sequence[Sentence], request: Request) -> Answers:
-        answers = self._answer_all(sentences, request)
-        for warning in answers.warnings:
-            log.warning("%s", warning)
-        return answers
+        return self._answer_all(sentences, request).logged()
 
     def _checked(self, options: ParseOptions | CallOptions) -> Request:
         """The request for some options; each warning is logged once per parser."""
@@ -391,9 +388,10 @@ class Parser(Shared, Guided, ABC):
     def _parse(
         self, sentences: Sentences, request: Request, report: Errors, batch_words: int | None, workers: int = 1
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
-        parsed = answered(windows(sentences, batch_words), lambda own: self._answer_and_log(own, request), workers)
+        parsed = answered(windows(sentences, batch_words), lambda own: self._answer_all(own, request), workers)
         with closing(sentences), closing(parsed):
             for window, answers in parsed:
+                answers.logged()
                 for i, sentence in enumerate(window):
                     if i in answers.errors:
                         report(answers.errors[i])

@@ -26,6 +26,7 @@ from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded, ParserNetwork, S
 from mh4.models.randomness import Initial, Randomness
 
+from .ahead import WORKERS
 from .answers import Answers
 from .base import Parser
 from .calibration import Calibration
@@ -181,7 +182,7 @@ class NetworkParser(Parser, Generic[C, S]):
 
     @property
     def _workers(self) -> int:
-        return super()._workers if self.device.type == "cpu" else 1
+        return min(super()._workers, self.threads or WORKERS) if self.device.type == "cpu" else 1
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None

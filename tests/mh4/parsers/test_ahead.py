@@ -3,6 +3,8 @@
 import os
 import sys
 import threading
+import time
+from dataclasses import replace
 
 import pytest
 import torch
@@ -113,9 +115,23 @@ def test_only_files_are_parsed_ahead(small_model, small_treebanks, tmp_path, wor
     with open(path) as stream:
         monkeypatch.setattr(sys, "stdin", stream)
         parser.parse_file("-", target)
+    mh4.load(small_model, device="cpu", threads=1).parse_file(path, target)
     torch.set_num_threads(1)
     parser.parse_file(path, target)
-    assert workers[4:] == [1, 1]
+    assert workers[4:] == [1, 1, 1]
+
+
+def test_warnings_are_logged_in_order(small_model, small_treebanks, tmp_path, threads, monkeypatch, caplog):
+    parser, waits = mh4.load(small_model, device="cpu"), iter([0.3, 0.0, 0.2])
+    answer = type(parser)._answer_all
+
+    def slowly(self, sentences, request):
+        time.sleep(next(waits, 0))
+        return replace(answer(self, sentences, request), warnings=[sentences[0].name])
+
+    monkeypatch.setattr(type(parser), "_answer_all", slowly)
+    parser.parse_file(small_treebanks[1], tmp_path / "out.conllu", batch_words=1)
+    assert caplog.messages == [sentence.name for sentence in read_conllu(small_treebanks[1])]
 
 
 def test_files_are_parsed_ahead_to_the_same_trees(small_model, small_treebanks, tmp_path, threads):
