@@ -122,10 +122,15 @@ def run_experiment(name, *arguments):
     ).stdout
 
 
-def test_table_of_accuracies(treebank):
-    row = run_experiment("table6_projectivization.py", treebank).splitlines()[-1].split()
-    assert row[:-1] == ["de_gsd-ud-train", "3", "8", "33.33", "87.50", "*", "98.97", "98.89"]
+def test_table_of_accuracies(treebank, tmp_path):
+    written = tmp_path / "table6.json"
+    row = run_experiment("table6_projectivization.py", treebank, "-o", written).splitlines()[-1].split()
+    expected = ["de_gsd-ud-train", "3", "8", "33.33", "87.50", "*", "98.97", "87.50", "*", "98.89"]
+    assert row[:-1] == expected
     assert 0 < float(row[-1]) < 100
+    result = json.loads(written.read_text(encoding="utf-8"))
+    assert {"date", "commit", "machine"} < set(result)
+    assert result["treebanks"]["de_gsd-ud-train"]["kept"] == {"optimal": 7, "pseudo": 7}
 
 
 def test_figure_of_numbers_of_trees(treebank, tmp_path):
