@@ -1,5 +1,6 @@
-"""Small trees are counted, made smaller, and told minimal or not."""
+"""Small trees are counted, made smaller, and told minimal or not; the page says what the results say."""
 
+import json
 from functools import cache
 
 import mh_k_coverage
@@ -11,11 +12,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mh_k import best_tree, heads_needed
 from naive_mh import derivations
+from paths import ROOT
 from what_is_mh4 import CLOSED_WAYS, closure, members, merged, minimal_trees, mirrored, smaller, trees_of
 
 from mh4.decoders import InfeasibleError
 from mh4.decoders.trees import is_tree
 
+PAGE = (ROOT / "experiments" / "MH4_CLASS.md").read_text(encoding="utf-8")
 REMOVED_FROM = (-1, 2, 0, 5, 1, 0)  # in MH4, until its second word is removed
 
 
@@ -142,6 +145,13 @@ def test_counts_of_the_classes():
     assert counts["in MH4 and"]["MH4"] == 118
     assert counts["in MH4 and"]["MH4 by transitions"] == 118
     assert counts["largest gap degree in MH4"] == 1
+
+
+@pytest.mark.parametrize(("module", "name"), [(what_is_mh4, "small-trees"), (mh_k_coverage, "coverage")])
+def test_the_page_shows_what_the_results_say(module, name):
+    text = (ROOT / "experiments" / "results" / "mh4-class" / f"{name}.json").read_text(encoding="utf-8")
+    for table in module.markdown(json.loads(text)).strip().split("\n\n"):
+        assert table in PAGE
 
 
 def test_coverage_of_a_treebank(tmp_path):
