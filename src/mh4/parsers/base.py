@@ -378,11 +378,11 @@ class Parser(Shared, Guided, ABC):
             sentences = read_file(source, format, report, self.segmenter_for(request) if format == "text" else None)
         else:
             sentences = as_sentences(source)
-        return self._parse(sentences, request, report, batch_words, self._workers if ahead else 1)
+        return self._parse(sentences, request, report, batch_words, self.workers if ahead else 1)
 
     @property
-    def _workers(self) -> int:
-        """Threads that answer windows of a file."""
+    def workers(self) -> int:
+        """Threads that answer at a time, for a file or for a server."""
         return min(WORKERS, torch.get_num_threads())
 
     def _parse(

@@ -181,8 +181,8 @@ class NetworkParser(Parser, Generic[C, S]):
         folder.write_definition(*self.definition)
 
     @property
-    def _workers(self) -> int:
-        return min(super()._workers, self.threads or WORKERS) if self.device.type == "cpu" else 1
+    def workers(self) -> int:
+        return min(super().workers, self.threads or WORKERS) if self.device.type == "cpu" else 1
 
     def _reason(self, columns: frozenset[str]) -> str:
         known = self.vocabulary.columns is not None

@@ -6,9 +6,11 @@ import asyncio
 from collections import deque
 from collections.abc import Sequence
 from concurrent.futures import Executor
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 
 from mh4.data.sentence import Sentence
+from mh4.models.devices import on_one_core
 from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
 from mh4.parsers.request import Request
@@ -66,16 +68,19 @@ class Batcher:
     Parameters
     ----------
     executor
-        Where parsing runs, one round after another.
+        Where parsing runs.
     most_words
-        Limit of waiting words; beyond it, requests are refused unless the queue is empty.
+        Limit of waiting words; beyond it, requests are refused unless nothing waits.
+    rounds
+        How many are parsed at a time.
     """
 
-    def __init__(self, executor: Executor, most_words: int) -> None:
+    def __init__(self, executor: Executor, most_words: int, rounds: int = 1) -> None:
         self._executor = executor
         self._most_words = most_words
-        self._jobs: deque[_Job] = deque()
-        self._round: asyncio.Task[None] | None = None
+        self._most_rounds = rounds
+        self._jobs: deque[_Job] = deque()  # but for those in a round
+        self._rounds: set[asyncio.Task[None] | None] = set()
         self.waiting_words = 0
 
     async def answer(self, parser: Parser, sentences: Sequence[Sentence], request: Request) -> Answers:
@@ -89,13 +94,13 @@ class Batcher:
             Too much waits.
         """
         words = sum(map(len, sentences))
-        if self._jobs and self.waiting_words + words > self._most_words:
+        if self.waiting_words and self.waiting_words + words > self._most_words:
             raise OverloadedError
         job = _Job(parser, request, sentences, asyncio.get_running_loop().create_future())
         self._jobs.append(job)
         self.waiting_words += words
-        if self._round is None:
-            self._round = asyncio.create_task(self._rounds())
+        if len(self._rounds) < self._most_rounds:
+            self._rounds.add(asyncio.create_task(self._parse_all()))
         try:
             return await job.done
         finally:
@@ -103,12 +108,12 @@ class Batcher:
             if job in self._jobs:
                 self._jobs.remove(job)
 
-    async def _rounds(self) -> None:
+    async def _parse_all(self) -> None:
         try:
             while self._jobs:
                 await self._parse_some()
-        finally:
-            self._round = None
+        finally:  # at once: who is answered may ask again before a callback of the task
+            self._rounds.discard(asyncio.current_task())
 
     async def _parse_some(self) -> None:
         """One round: a share of every job that is like the first, the jobs that are not done going to the end."""
@@ -124,10 +129,15 @@ class Batcher:
                 break
             shares.append((job, len(together), len(together) + len(share)))
             together += share
+            self._jobs.remove(job)
+        own_core = on_one_core() if len(self._rounds) > 1 else nullcontext()
+
+        def attempt() -> Answers:
+            with own_core:
+                return first.parser.attempt(together, first.request)
+
         try:
-            found = await asyncio.get_running_loop().run_in_executor(
-                self._executor, first.parser.attempt, together, first.request
-            )
+            found = await asyncio.get_running_loop().run_in_executor(self._executor, attempt)
         except Exception as error:
             for job, _, _ in shares:
                 self._end(job, error=error)
@@ -136,13 +146,10 @@ class Batcher:
             job.add(found, start, stop)
             if len(job.answers.annotations) == len(job.sentences):
                 self._end(job, job.answers)
-            elif job in self._jobs:
-                self._jobs.remove(job)
+            elif not job.done.done():
                 self._jobs.append(job)
 
     def _end(self, job: _Job, answers: Answers | None = None, error: Exception | None = None) -> None:
-        if job in self._jobs:
-            self._jobs.remove(job)
         if job.done.done():  # the caller has gone
             return
         if error is not None or answers is None:

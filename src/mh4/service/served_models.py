@@ -96,6 +96,11 @@ class ServedModels:
         """The one that answers requests without a name."""
         return self.models[0]
 
+    @property
+    def workers(self) -> int:
+        """Threads that may parse with any of the models in memory at a time."""
+        return min(parser.workers for parser in self._loaded.values())
+
     def find(self, name: str | None) -> ServedModel | None:
         """The model of a name, or the default without one; None if there is none."""
         return self._by_name.get(name) if name else self.default

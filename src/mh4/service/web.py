@@ -82,8 +82,8 @@ class Service:
         self._count = 0
         self._held = 0  # bytes of the bodies of all requests under way
         self._readers = ThreadPoolExecutor(2, thread_name_prefix="mh4-read")  # and writers
-        self._parsing = ThreadPoolExecutor(1, thread_name_prefix="mh4-parse")
-        self.batcher = Batcher(self._parsing, most_waiting)
+        self._parsing = ThreadPoolExecutor(models.workers, thread_name_prefix="mh4-parse")
+        self.batcher = Batcher(self._parsing, most_waiting, models.workers)
 
     def release(self, size: int) -> None:
         """Forget the bytes of a request that has ended."""

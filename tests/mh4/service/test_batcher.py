@@ -1,6 +1,7 @@
 """Many requests, parsed together."""
 
 import asyncio
+import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
@@ -8,6 +9,7 @@ import pytest
 from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
+from mh4.models.devices import compiled_threads
 from mh4.parsers.answers import Answers
 from mh4.parsers.request import Request
 from mh4.service import batcher as batcher_module
@@ -119,6 +121,34 @@ def test_what_is_too_much_is_refused_unless_nothing_waits():
     assert [isinstance(one, OverloadedError) for one in found] == [False, False, True]
     (alone,) = ask((parser, sentences(1, 1, length=600), Request()), most_words=12)
     assert alone.annotations[0].score == 1
+
+
+def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
+    """Four jobs that do not go together, each round of which waits for another; the first leaves room for others."""
+    monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
+    meeting = threading.Barrier(2, timeout=30)
+
+    class Meeting(Recorder):
+        def attempt(self, sentences, request):
+            meeting.wait()
+            with compiled_threads() as own:
+                cores.append(own)
+                meeting.wait()
+            return super().attempt(sentences, request)
+
+    parser, cores = Meeting(), []
+
+    async def run():
+        with ThreadPoolExecutor(3) as executor:
+            batcher = Batcher(executor, 1000, 2)
+            jobs = [sentences(i, *range(10 * i, 10 * i + (4 if i == 0 else 1))) for i in range(5)]
+            asked = [batcher.answer(parser, own, Request(k_best=1 + i)) for i, own in enumerate(jobs)]
+            return await asyncio.gather(*asked)
+
+    found = asyncio.run(run())
+    assert [[one.score for one in answers.annotations] for answers in found] == [[0, 1, 2, 3], [10], [20], [30], [40]]
+    assert sorted(parser.rounds) == [["0", "1"], ["10"], ["2", "3"], ["20"], ["30"], ["40"]]
+    assert set(cores) == {1}  # each has a core of its own
 
 
 def test_who_leaves_is_not_parsed():
