@@ -52,6 +52,10 @@ class PerceptronTrainer:
         self._weights = new_weights(_FEATURES, _CELLS, True)
         self.epoch = self.decisions = 0
 
+    def learn_from(self, sentences: Sequence[Sentence], trees: Sequence[np.ndarray]) -> None:
+        """Learn from other trees of the same sentences from the next epoch on: heads, int (n + 1,), of each."""
+        self._gold = self.vocabulary.gold(sentences, trees)
+
     def train_epoch(self) -> float:
         """One pass over the sentences, shuffled; returns the share of decisions that were not optimal."""
         generator = np.random.default_rng([self.config.seed, self.epoch])
