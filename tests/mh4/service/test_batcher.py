@@ -5,6 +5,7 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+import torch
 
 from mh4.data.annotation import Annotation
 from mh4.data.errors import DataError
@@ -123,8 +124,17 @@ def test_what_is_too_much_is_refused_unless_nothing_waits():
     assert alone.annotations[0].score == 1
 
 
+@pytest.fixture
+def _two_threads():
+    before = torch.get_num_threads()
+    torch.set_num_threads(2)
+    yield
+    torch.set_num_threads(before)
+
+
+@pytest.mark.usefixtures("_two_threads")
 def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
-    """Four jobs that do not go together, each round of which waits for another; the first leaves room for others."""
+    """Five jobs that do not go together, each round of which waits for another; the first leaves room for others."""
     monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
     meeting = threading.Barrier(2, timeout=30)
 
@@ -149,6 +159,60 @@ def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
     assert [[one.score for one in answers.annotations] for answers in found] == [[0, 1, 2, 3], [10], [20], [30], [40]]
     assert sorted(parser.rounds) == [["0", "1"], ["10"], ["2", "3"], ["20"], ["30"], ["40"]]
     assert set(cores) == {1}  # each has a core of its own
+
+
+class Waiting(Recorder):
+    """One that parses nothing before it may."""
+
+    def __init__(self):
+        super().__init__()
+        self.begun, self.go_on = threading.Event(), threading.Event()
+
+    def attempt(self, sentences, request):
+        self.begun.set()
+        assert self.go_on.wait(30)
+        return super().attempt(sentences, request)
+
+
+def while_one_is_parsed(job, then, most_words=1000):
+    """What ``then`` does with the batcher and the task of a job, a part of which is being parsed."""
+
+    async def run():
+        with ThreadPoolExecutor(1) as executor:
+            batcher = Batcher(executor, most_words)
+            asked = asyncio.create_task(batcher.answer(*job))
+            await asyncio.get_running_loop().run_in_executor(None, job[0].begun.wait, 30)
+            await then(batcher, asked)
+
+    asyncio.run(run())
+
+
+def test_what_is_being_parsed_waits_too():
+    parser = Waiting()
+
+    async def then(batcher, asked):
+        with pytest.raises(OverloadedError):
+            await batcher.answer(parser, sentences(2, 2, length=600), Request())
+        parser.go_on.set()
+        assert len((await asked).annotations) == 1
+
+    while_one_is_parsed((parser, sentences(1, 1, length=600), Request()), then, 12)
+
+
+def test_who_leaves_while_a_part_is_parsed_leaves_the_rest(monkeypatch):
+    monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
+    parser = Waiting()
+
+    async def then(batcher, asked):
+        asked.cancel()
+        await asyncio.gather(asked, return_exceptions=True)
+        other = asyncio.create_task(batcher.answer(parser, sentences(2, 9), Request()))
+        await asyncio.sleep(0)
+        parser.go_on.set()
+        await other
+        assert parser.rounds == [["0", "1"], ["9"]]
+
+    while_one_is_parsed((parser, sentences(1, 0, 1, 2, 3), Request()), then)
 
 
 def test_who_leaves_is_not_parsed():

@@ -13,6 +13,7 @@ import mh4
 from mh4.data.document import Document
 from mh4.parsers.chart import ChartParser
 from mh4.service.served_models import ServedModels
+from mh4.service.web import Service
 
 LINES = "1\tTe\t_\t_\t_\t_\t_\t_\t_\t_\n2\tnofe\t_\t_\t_\t_\t_\t_\t_\t_\n3\t.\t_\t_\t_\t_\t_\t_\t_\t_\n\n"
 TEXT = "Te nofe  mihevode.\nZvai te.\n\nKve yeni takomero."
@@ -286,3 +287,12 @@ def test_the_model_that_was_asked_for_longest_ago_leaves_memory(small_model):
     assert models.parser(models.find("b")) is first
     assert models.parser(models.find("a")) is third
     assert models.parser(models.find("c")) is not second
+
+
+def test_as_many_rounds_as_the_models_allow(small_model, monkeypatch):
+    models = ServedModels([f"one={small_model}", f"other={small_model}"], device="cpu")
+    for own, parser in zip((3, 2), models._loaded.values(), strict=True):
+        monkeypatch.setitem(vars(parser), "of_test", own)
+    monkeypatch.setattr(ChartParser, "workers", property(lambda self: self.of_test))
+    assert models.workers == 2
+    assert Service(models).batcher._most_rounds == 2
