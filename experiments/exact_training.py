@@ -59,26 +59,35 @@ def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
     return own | {"words": sum(map(len, evaluation)), "seconds": round(seconds, 1)} | right | made
 
 
+def cell(treebanks: Sequence[Runs], own: str, other: str, metric: str) -> str:
+    """The mean over treebanks of a way's score, with its gain over another way and the p-value of that."""
+    if not all(runs[own] for runs in treebanks):
+        return "–"
+    means = [scores(runs, own, metric).mean() for runs in treebanks]
+    if own == other or not all(runs[other] for runs in treebanks):
+        return f"{np.mean(means):.2f}"
+    seeds = min(len(runs[way]) for runs in treebanks for way in (own, other))
+    one, another = (
+        np.concatenate([right_words(runs, way, metric, seeds) for runs in treebanks]) for way in (other, own)
+    )
+    difference = np.mean(means) - np.mean([scores(runs, other, metric).mean() for runs in treebanks])
+    return f"{np.mean(means):.2f} ({difference:+.2f}, {p_value(one, another):.3f})"
+
+
 def table(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Table:
-    """A row per treebank and rule for ties: each oracle's mean score, and its gain with a p-value.
+    """Each oracle's mean score, and its gain with a p-value; a row per rule for ties, of each treebank and of all.
 
     The gain is over the first oracle with the same rule and, in the first column of scores, over the first rule.
     """
     shown = Table(title=f"{metric}: mean of the seeds; (gain, p)", box=None)
     for column in ("", "ties", *oracles):
         shown.add_column(column, justify="left" if column in ("", "ties") else "right")
-    for name, runs in results.items():
+    rows = [(name, [runs]) for name, runs in results.items()]
+    for name, treebanks in [*rows, ("all", list(results.values()))] if len(rows) > 1 else rows:
         for ties in TIES:
-            cells = []
-            for oracle in oracles:
-                own, other = f"{oracle}-{ties}", f"{oracles[0]}-{ties if oracle != oracles[0] else TIES[0]}"
-                values = scores(runs, own, metric)
-                cells.append(f"{values.mean():.2f}" if len(values) else "–")
-                if own != other and len(values) and len(runs[other]):
-                    seeds = min(len(runs[own]), len(runs[other]))
-                    one, another = (right_words(runs, way, metric, seeds) for way in (other, own))
-                    difference = values.mean() - scores(runs, other, metric).mean()
-                    cells[-1] += f" ({difference:+.2f}, {p_value(one, another):.3f})"
+            others = [f"{oracles[0]}-{ties if oracle != oracles[0] else TIES[0]}" for oracle in oracles]
+            ways = zip((f"{oracle}-{ties}" for oracle in oracles), others, strict=True)
+            cells = [cell(treebanks, own, other, metric) for own, other in ways]
             shown.add_row(name, ties, *cells)
     return shown
 
