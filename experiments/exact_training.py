@@ -13,7 +13,6 @@ p-values are of a paired randomisation test over sentences, on the number of rig
 """
 
 import argparse
-import time
 from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
@@ -47,16 +46,14 @@ def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
     """Train a parser; count its right words, sentence by sentence."""
     train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
     config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
-    start = time.thread_time()
     parser = fit(config, train)
-    seconds = time.thread_time() - start
     right: dict[str, list[int]] = {metric: [] for metric in METRICS}
     for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
         head_right = gold.heads == predicted.heads
         right["UAS"].append(int(head_right.sum()))
         right["LAS"].append(int((head_right & (np.array(gold.relations) == np.array(predicted.relations))).sum()))
     made = {"commit": describe_commit(), "hardware": describe_hardware("cpu")}
-    return own | {"words": sum(map(len, evaluation)), "seconds": round(seconds, 1)} | right | made
+    return own | {"words": sum(map(len, evaluation))} | right | made
 
 
 def cell(treebanks: Sequence[Runs], own: str, other: str, metric: str) -> str:
@@ -116,7 +113,7 @@ def main() -> None:
                 result = run(folder, own)
                 write_result(path, result)
                 shares = (f"{100 * sum(result[metric]) / result['words']:.2f} {metric}" for metric in METRICS)
-                print(f"{path}: {', '.join(shares)}, {result['seconds']:.0f} s", flush=True)
+                print(f"{path}: {', '.join(shares)}", flush=True)
             if result is not None:
                 runs[f"{oracle}-{ties}"].append(result)
         results[f"{name} {scored_part(folder).get('scored', '')}"] = runs
