@@ -33,6 +33,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, require
 from mh4.data.files import atomic_output, check_input
 from mh4.data.sample import write_sample
+from mh4.decoders.lanes import REGISTER
 from mh4.machine import processor
 from mh4.parsers.folder import ModelFolder
 from mh4.parsers.network import NetworkParser
@@ -48,6 +49,7 @@ def machine(threads: int | None) -> dict[str, Any]:
     """What the numbers depend on."""
     return {
         "processor": processor(),
+        "register_bits": 32 * REGISTER,
         "cores": os.cpu_count(),
         "threads": threads,
         "cuda": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
@@ -204,7 +206,7 @@ def performance_markdown(results: dict[str, Any]) -> str:
     where = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in where["packages"].items())
     lines = [
-        f"`{COMMAND}` on {where['processor']}, {where['cores']} cores"
+        f"`{COMMAND}` on {where['processor']}, {where['cores']} cores, registers of {where['register_bits']} bits"
         + (f", {where['cuda']}" if where["cuda"] else "")
         + f"; Python {where['python']}, {versions}.",
         "",

@@ -257,11 +257,9 @@ def train_epoch(system, oracle, ties, weights, templates, actions, text, gold, o
                 optimal = (room.candidates.costs[:count] == least).sum() if ties == ALL else 1
                 weights = with_room(weights, (optimal + 1) * features, width)
                 for c in range(count):
-                    if ties == ALL and room.candidates.costs[c] == least:
+                    if (room.candidates.costs[c] == least) if ties == ALL else (c == best):
                         r, _ = _optimal_relation(actions, room, c, heads, relations)
                         _change(weights, actions, room, c, r, np.float32(1.0 / optimal), step)
-                if ties != ALL:
-                    _change(weights, actions, room, best, best_relation, np.float32(1.0), step)
                 _change(weights, actions, room, predicted, relation, np.float32(-1.0), step)
                 random = _next_random(random)
                 if np.float64(random >> np.uint64(11)) * 2.0**-53 < exploration:
