@@ -206,12 +206,12 @@ def performance_markdown(results: dict[str, Any]) -> str:
     where = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in where["packages"].items())
     lines = [
-        f"`{COMMAND}` on {where['processor']}, {where['cores']} cores, registers of {where['register_bits']} bits"
+        f"`{COMMAND}` on {where['processor']}, {where['cores']} cores, {where['register_bits']}-bit registers"
         + (f", {where['cuda']}" if where["cuda"] else "")
         + f"; Python {where['python']}, {versions}.",
         "",
-        "Decoding one sentence of random scores with one root child, one thread, preparation and backtrace included: "
-        f"median ms, growth of time and of the chart's memory fitted over {FITTED[0]}–{FITTED[1]} words.",
+        "Decoding one sentence of random scores with a single root, on one thread, preparation and backtrace included: "
+        f"median ms, and growth of time and chart memory fitted over {FITTED[0]}–{FITTED[1]} words.",
         "",
         *_decoder_lines(results["decoders"]),
         "",
@@ -241,8 +241,8 @@ def _certainty_lines(results: dict[str, Any] | None) -> list[str]:
         return []
     lengths = list(next(iter(results.values())))
     lines = [
-        f"What it takes to say how sure a decoder is, in decodes of the same sentence, at {', '.join(lengths)} words "
-        "(CPU time of one thread), and the memory of max-marginals, in charts:",
+        "Cost of margins and probabilities, in multiples of decoding the same sentence once, at "
+        f"{', '.join(lengths)} words (CPU time of one thread), and memory of max-marginals, in multiples of the chart:",
         "",
         "| decoder | " + " | ".join(COLUMNS.values()) + " | memory |",
         "|---" * (len(COLUMNS) + 2) + "|",

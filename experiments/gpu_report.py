@@ -10,7 +10,7 @@ from results_sections import replace_section
 
 from mh4.data.files import atomic_output
 
-NOTHING = "Nothing has been measured on a GPU yet. `python experiments/gpu.py` does that, on a machine that has one.\n"
+NOTHING = "Nothing has been measured on a GPU yet. Run `python experiments/gpu.py` on a machine with a GPU.\n"
 STAGES = {
     "parity": "Agreement with the CPU",
     "training": "Training",
