@@ -121,12 +121,21 @@ def torch_threads(threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Inside, compiled loops of this thread take no other ones, which have work of their own."""
+    """Inside, compiled loops and decoders of this thread take no other ones, which have work of their own."""
     _thread.on_one_core = True
     try:
         yield
     finally:
         _thread.on_one_core = False
+
+
+def decoder_threads(threads: int | None) -> int | None:
+    """How many threads a decoder may take here: as many as asked for, but one inside `on_one_core`."""
+    return 1 if _is_on_one_core() else threads
+
+
+def _is_on_one_core() -> bool:
+    return getattr(_thread, "on_one_core", False)
 
 
 @contextmanager
@@ -152,7 +161,7 @@ def compiled_threads() -> Iterator[int]:
     resort elsewhere, must not be called from two places at a time.
     """
     threads = torch.get_num_threads()
-    if threads == 1 or getattr(_thread, "on_one_core", False) or not _taken.acquire(blocking=False):
+    if threads == 1 or _is_on_one_core() or not _taken.acquire(blocking=False):
         yield 1
         return
     # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.

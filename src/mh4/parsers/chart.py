@@ -20,7 +20,7 @@ from mh4.decoders.decoder import MARGINS_DECODES
 from mh4.decoders.fallback import Fallback
 from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
-from mh4.models.devices import HostCopy, send
+from mh4.models.devices import HostCopy, decoder_threads, send
 from mh4.models.host_settings import settings_put_aside
 from mh4.models.network import Encoded
 from mh4.models.scorer import ChannelScorer
@@ -195,7 +195,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], request: Request) -> list[Found]:
         matrices, bonus = split_scores(scores)
-        lengths = [len(sentence) for sentence in sentences]
+        lengths, threads = [len(sentence) for sentence in sentences], decoder_threads(self.threads)
         heads = [sentence.padded_heads for sentence in sentences]
         if request.keep_heads:
             given = given_heads_bonus(heads, matrices.shape[-1])
@@ -207,7 +207,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         }
         if not request.confidence and request.trees == 1:
             try:
-                best = self.fallback.decode_batch(matrices, lengths, bonus, self.threads)
+                best = self.fallback.decode_batch(matrices, lengths, bonus, threads)
                 return [Found([tree], warning=warnings.get(i)) for i, tree in enumerate(best)]
             except InfeasibleError:
                 if not request.keep_heads:
@@ -215,7 +215,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         # With an answer for each sentence, as some may have no tree with the given heads.
         decodes = request.trees * MARGINS_DECODES
         answers = self.fallback.map_batch(
-            lambda own, known: self._find(own, known, request), matrices, lengths, bonus, self.threads, decodes
+            lambda own, known: self._find(own, known, request), matrices, lengths, bonus, threads, decodes
         )
         found = []
         for i, (sentence, answer) in enumerate(zip(sentences, answers, strict=True)):

@@ -43,6 +43,7 @@ from .runtime import Runtime
 
 BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
+PADDED_CELLS = 10_000  # of them beside shorter sentences: more take a CPU longer than another batch does
 
 C = TypeVar("C", bound=NetworkParserConfig)
 
@@ -135,7 +136,7 @@ class NetworkParser(Parser, Generic[C, S]):
     def batches(self, sentences: Sequence[Sentence]) -> Iterator[list[int]]:
         """Indices of sentences that are encoded together, batch by batch."""
         lengths, costs = [len(sentence) for sentence in sentences], list(map(self.network.encoder.cost, sentences))
-        return prediction_batches(lengths, costs)
+        return prediction_batches(lengths, costs, PADDED_CELLS if self.device.type == "cpu" else BATCH_CELLS)
 
     def encode(self, sentences: Sequence[Sentence], treebank: str | None = None) -> Encoded:
         """What the network makes of some sentences, as of one of `treebanks`."""
@@ -329,18 +330,21 @@ class NetworkParser(Parser, Generic[C, S]):
         return [f"the model has no relation {', '.join(unknown)} to keep unique"] if unknown else []
 
 
-def prediction_batches(lengths: Sequence[int], costs: Sequence[int]) -> Iterator[list[int]]:
+def prediction_batches(lengths: Sequence[int], costs: Sequence[int], most_padded: int) -> Iterator[list[int]]:
     """Indices of sentences of similar cost, batch by batch, within the limits on costs and on matrix cells.
 
-    ``lengths`` are in words; for ``costs`` see `Encoder.cost`.
+    ``lengths`` are in words; for ``costs`` see `Encoder.cost`; ``most_padded`` limits the cells beyond those that each
+    sentence needs.
     """
     batch: list[int] = []
-    longest = 0
+    longest = needed = 0
     for i in sorted(range(len(lengths)), key=costs.__getitem__):
-        count, longest = len(batch) + 1, max(longest, lengths[i])
-        if batch and (count * costs[i] > BATCH_COST or count * (longest + 2) ** 2 > BATCH_CELLS):
+        own = (lengths[i] + 2) ** 2
+        count, longest, needed = len(batch) + 1, max(longest, lengths[i]), needed + own
+        cells = count * (longest + 2) ** 2
+        if batch and (count * costs[i] > BATCH_COST or cells > BATCH_CELLS or cells - needed > most_padded):
             yield batch
-            batch, longest = [], lengths[i]
+            batch, longest, needed = [], lengths[i], own
         batch.append(i)
     if batch:
         yield batch

@@ -18,6 +18,7 @@ from mh4.parsers.request import Request
 ROUND_WORDS = 8000  # that are parsed together
 REQUEST = "request "  # and its number: the source of its sentences
 SHARE_WORDS = 1000  # of one request among them, so that a long one does not hold up the others
+QUIET_SECONDS = 0.004  # without a new request, after which a round waits for no more of them
 
 
 class OverloadedError(Exception):
@@ -81,6 +82,7 @@ class Batcher:
         self._most_rounds = rounds
         self._jobs: deque[_Job] = deque()  # but for those in a round
         self._rounds: set[asyncio.Task[None] | None] = set()
+        self._answered = 0  # requests of the round that ended last
         self.waiting_words = 0
 
     async def answer(self, parser: Parser, sentences: Sequence[Sentence], request: Request) -> Answers:
@@ -111,13 +113,27 @@ class Batcher:
     async def _parse_all(self) -> None:
         try:
             while self._jobs:
+                await self._gather()
                 await self._parse_some()
         finally:  # at once: who is answered may ask again before a callback of the task
             self._rounds.discard(asyncio.current_task())
 
+    async def _gather(self) -> None:
+        """While another round runs, wait for as many requests as the last one answered: their clients may ask again.
+
+        Small rounds cost more per word.
+        """
+        seen = 0
+        while len(self._rounds) > 1 and seen < len(self._jobs) < self._answered:
+            seen = len(self._jobs)
+            await asyncio.sleep(QUIET_SECONDS)
+
     async def _parse_some(self) -> None:
         """One round: a share of every job that is like the first, the jobs that are not done going to the end."""
+        if not self._jobs:  # another round has taken them, or their callers have gone
+            return
         first = self._jobs[0]
+        most_words = min(ROUND_WORDS, self.waiting_words // self._most_rounds)
         alike = [job for job in self._jobs if job.goes_with(first)]
         together: list[Sentence] = []
         shares: list[tuple[_Job, int, int]] = []
@@ -125,7 +141,7 @@ class Batcher:
         for job in alike:
             share = job.share()
             words += sum(map(len, share))
-            if shares and words > ROUND_WORDS:
+            if shares and words > most_words:
                 break
             shares.append((job, len(together), len(together) + len(share)))
             together += share
@@ -142,6 +158,7 @@ class Batcher:
             for job, _, _ in shares:
                 self._end(job, error=error)
             return
+        self._answered = len(shares)
         for job, start, stop in shares:
             job.add(found, start, stop)
             if len(job.answers.annotations) == len(job.sentences):

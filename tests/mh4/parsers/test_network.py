@@ -1,31 +1,48 @@
 """What network parsers share: batches of sentences to parse."""
 
+from itertools import pairwise
+
 import pytest
 import torch
 from small import small_config
 
 from mh4.data.sentence import Sentence
+from mh4.decoders import Decoder
+from mh4.models.devices import on_one_core
 from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.network import prediction_batches
 
 
-@pytest.mark.parametrize(("words", "cells"), [(60, 10**9), (10**9, 500), (60, 500), (1, 1)])
-def test_prediction_batches_keep_to_both_limits(words, cells, monkeypatch):
+@pytest.mark.parametrize(
+    ("words", "cells", "padded"),
+    [(60, 10**9, 10**9), (10**9, 500, 10**9), (60, 500, 10**9), (1, 1, 1), (10**9, 10**9, 100), (60, 10**9, 20)],
+)
+def test_prediction_batches_keep_to_their_limits(words, cells, padded, monkeypatch):
     monkeypatch.setattr(network, "BATCH_COST", words)
     monkeypatch.setattr(network, "BATCH_CELLS", cells)
     lengths = [5, 1, 9, 30, 2, 9, 14, 1, 7, 7, 3, 22, 5]
-    batches = list(prediction_batches(lengths, lengths))
-    assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
-    sizes = [(len(batch), max(lengths[i] for i in batch)) for batch in batches]
+    batches = [[lengths[i] for i in batch] for batch in prediction_batches(lengths, lengths, padded)]
+    assert sorted(n for batch in batches for n in batch) == sorted(lengths)
 
-    def within(count, longest):
-        return count == 1 or (count * longest <= words and count * (longest + 2) ** 2 <= cells)
+    def within(batch):
+        count, longest = len(batch), max(batch)
+        padding = count * (longest + 2) ** 2 - sum((n + 2) ** 2 for n in batch)
+        return count == 1 or (count * longest <= words and count * (longest + 2) ** 2 <= cells and padding <= padded)
 
-    assert all(within(*size) for size in sizes)
-    for (count, _), following in zip(sizes, batches[1:], strict=False):  # and no batch ends before it has to
-        assert not within(count + 1, lengths[following[0]])
+    assert all(map(within, batches))
+    for batch, following in pairwise(batches):  # and no batch ends before it has to
+        assert not within([*batch, following[0]])
+
+
+@pytest.mark.parametrize("device", ["cpu", "cuda"])
+def test_only_a_cpu_parses_less_padding_in_more_batches(device, monkeypatch):
+    sentences = [Sentence(["a"] * n) for n in (2, 3, 30)]
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
+    monkeypatch.setattr(network, "PADDED_CELLS", 500)
+    monkeypatch.setattr(parser, "device", torch.device(device))
+    assert list(parser.batches(sentences)) == ([[0, 1], [2]] if device == "cpu" else [[0, 1, 2]])
 
 
 def test_parsing_has_no_dropout():
@@ -36,3 +53,17 @@ def test_parsing_has_no_dropout():
         torch.manual_seed(seed)
         parser.network.train()
         assert [prediction.heads.tolist() for prediction in parser.predict(sentences)] == expected
+
+
+@pytest.mark.parametrize("k_best", [1, 2])
+def test_decoders_share_no_core_that_others_use(k_best, monkeypatch):
+    """Each of several threads that parse has one core; a thread alone has as many as it was given."""
+    sentences = [Sentence(["a", "b"]), Sentence(["c", "d"])]
+    parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
+    parser.threads, seen = 3, []
+    threads_that_pay = Decoder._threads_that_pay
+    monkeypatch.setattr(Decoder, "_threads_that_pay", lambda *asked: seen.append(asked[2]) or threads_that_pay(*asked))
+    list(parser.parse(sentences, k_best=k_best))
+    with on_one_core():
+        list(parser.parse(sentences, k_best=k_best))
+    assert seen == [3, 1]

@@ -187,6 +187,53 @@ def while_one_is_parsed(job, then, most_words=1000):
     asyncio.run(run())
 
 
+@pytest.mark.usefixtures("_two_threads")
+def test_rounds_share_what_waits():
+    meeting = threading.Barrier(2, timeout=30)
+
+    class Meeting(Recorder):
+        def attempt(self, sentences, request):
+            meeting.wait()
+            return super().attempt(sentences, request)
+
+    parser = Meeting()
+
+    async def run():
+        with ThreadPoolExecutor(2) as executor:
+            batcher = Batcher(executor, 1000, 2)
+            await asyncio.gather(*(batcher.answer(parser, sentences(i, i), Request()) for i in range(6)))
+
+    asyncio.run(run())
+    assert sorted(parser.rounds) == [["0", "1", "2"], ["3", "4", "5"]]
+
+
+@pytest.mark.parametrize("quiet", [0.1, 0.0])
+def test_a_round_beside_another_waits_for_those_that_were_just_answered(monkeypatch, quiet):
+    monkeypatch.setattr(batcher_module, "QUIET_SECONDS", quiet)
+    slow, parser = Waiting(), Recorder()
+
+    async def ask_one_after_the_other(batcher, numbers):
+        asked = []
+        for n in numbers:
+            asked.append(asyncio.create_task(batcher.answer(parser, sentences(n, n), Request())))
+            await asyncio.sleep(0.01)
+        await asyncio.gather(*asked)
+
+    async def run():
+        with ThreadPoolExecutor(2) as executor:
+            batcher = Batcher(executor, 1000, 2)
+            other = asyncio.create_task(batcher.answer(slow, sentences(0, 0, length=100), Request()))
+            await asyncio.get_running_loop().run_in_executor(None, slow.begun.wait, 30)
+            await asyncio.gather(*(batcher.answer(parser, sentences(n, n), Request()) for n in (1, 2)))
+            await ask_one_after_the_other(batcher, (3, 4))
+            await ask_one_after_the_other(batcher, (5,))  # nobody else comes
+            slow.go_on.set()
+            await other
+
+    asyncio.run(run())
+    assert parser.rounds == [["1", "2"], *([["3", "4"]] if quiet else [["3"], ["4"]]), ["5"]]
+
+
 def test_what_is_being_parsed_waits_too():
     parser = Waiting()
 
