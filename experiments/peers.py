@@ -221,7 +221,8 @@ def main() -> None:
             known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
             result = {**settings, **found, "commit": describe_commit(), **known}
             write_result(path, result)
-        print(peer, *result["dev"].values(), result["training cpu seconds"], result["words per CPU second"], result["MiB"])
+        costs = (result[name] for name in ("training cpu seconds", "words per CPU second", "MiB"))
+        print(peer, *result["dev"].values(), *costs)
 
 
 if __name__ == "__main__":
