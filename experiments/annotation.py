@@ -90,7 +90,7 @@ def table(results: Iterable[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Do the runs that are owed, and print the table."""
+    """Do the missing runs, and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("treebanks", nargs="*", metavar="TREEBANK", help="folders, or NAME=TRAIN,DEV, as of grid.py")

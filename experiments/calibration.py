@@ -130,12 +130,12 @@ def report(results: Sequence[dict[str, Any]]) -> str:
     lines = [
         "# Confidence",
         "",
-        "Made by `experiments/calibration.py`: one model of each treebank of UD 2.0 (mh4-hybrid, preset `balanced`, "
+        "Made by `experiments/calibration.py`: one model per treebank of UD 2.0 (mh4-hybrid, preset `balanced`, "
         "seed 1; "
         + ", ".join(f"{name_of(one)} after {one['steps']:,} steps" for one in results)
-        + "). On dev the confidence of each half of the sentences is fitted on the other half; on test it is fitted on "
-        "dev. Expected calibration error (ECE, ten bins) of heads: before, of 1 / (1 + exp(−margin)); after, of the "
-        "isotonic regression of the margin; and of heads and relations together. Percent.",
+        + "). On dev, the confidence of each half of the sentences is fitted on the other half; on test, it is fitted "
+        "on dev. Expected calibration error (ECE, ten bins, percent) of heads before, with 1 / (1 + exp(−margin)), and "
+        "after isotonic regression of the margin; then that of heads and relations together.",
         "",
         "| | words | UAS | LAS | ECE before | ECE after | ECE, heads and relations |",
         "|---|---|---|---|---|---|---|",
@@ -147,7 +147,7 @@ def report(results: Sequence[dict[str, Any]]) -> str:
     shares = list(parts[0][1]["wrong_heads"])
     lines += [
         "",
-        "Wrong heads found by looking at the least certain words alone, in percent of all wrong heads:",
+        "Wrong heads found by looking only at the least certain words, in percent of all wrong heads:",
         "",
         "| words looked at | " + " | ".join(f"{float(share):.0%}" for share in shares) + " |",
         "|---" * (len(shares) + 1) + "|",
@@ -158,8 +158,8 @@ def report(results: Sequence[dict[str, Any]]) -> str:
     ]
     lines += [
         "",
-        f"Unique relations (`--unique {','.join(UNIQUE)}`) on dev: how often a head has one once too often, and "
-        f"LAS; with `--among {AMONG}` the best pair of tree and relations among {AMONG} trees.",
+        f"Unique relations (`--unique {','.join(UNIQUE)}`) on dev: the number of extra dependents with such a "
+        f"relation, and LAS; `--among {AMONG}` takes the best pair of tree and relations among {AMONG} trees.",
         "",
         "| | gold | plain | `--unique` | `--among` | LAS plain | `--unique` | `--among` |",
         "|---|---|---|---|---|---|---|---|",
@@ -172,7 +172,7 @@ def report(results: Sequence[dict[str, Any]]) -> str:
     ratios = (f"{name_of(one)} {one['seconds']['confidence'] / one['seconds']['plain']:.2f}" for one in results)
     lines += [
         "",
-        "Processor time of `mh4 parse --confidence` on dev in times of `mh4 parse`, start-up apart: "
+        "CPU time of `mh4 parse --confidence` on dev, relative to `mh4 parse`, without start-up: "
         + ", ".join(ratios)
         + ".",
         "",

@@ -316,7 +316,7 @@ def list_runs(runs: Sequence[Run], options: Options) -> int:
 
 
 def main() -> None:
-    """Do the runs that are owed."""
+    """Do the missing runs."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("--treebanks", nargs="+", required=True, metavar="TREEBANK", help="folders, or NAME=TRAIN,DEV[,TEST]")

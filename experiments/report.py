@@ -4,7 +4,7 @@
 
 Reads ``experiments/results/ud`` and, for decoding times, ``experiments/results/performance``; writes
 ``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot stands beside the
-command that prints it; what `grid_results.PLAN` asks for and no run has given yet is listed as owed. Plots need
+command that prints it; what `grid_results.PLAN` asks for and no run has given yet is listed as missing. Plots need
 matplotlib (``pip install 'mh4[plots]'``).
 """
 
@@ -43,7 +43,7 @@ from table4_systems import mean_uas, systems_of, treebanks_of
 from mh4.data.files import atomic_output
 from mh4.parsers.config import ChartConfig, as_dict
 
-FORMER = "`feature_weight` was the weight of an auxiliary task, morphological features, that the program no longer has."
+FORMER = "`feature_weight` was the weight of morphological features as an auxiliary task, which has been removed."
 SEARCHED = ("hu",)  # the treebanks that preset `best` was chosen on
 BENCH_COMMAND = "python experiments/benchmark.py -o experiments/results/performance MODEL TREEBANK"
 STYLE = """
@@ -99,8 +99,9 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
         average = mean(untouched.values())
         rows.append([claim, f"{average:+.2f}", _yes(average >= 0.5)])
     notes = [
-        "Time is steps, times what a step takes, measured side by side (`python experiments/preset_speed.py "
-        "TREEBANK…`); for fast until dev UAS is the mean of paper's models or, where it never is, until the best model."
+        "Time is the number of steps times the time of a step, measured side by side (`python "
+        "experiments/preset_speed.py TREEBANK…`); for fast, until dev UAS reaches the mean of paper's models or, if it "
+        "never does, until the best model."
     ]
     return ReportTable("Claims", ["claim", "found", "holds"], rows, notes, "python experiments/report.py", left=3)
 
@@ -177,8 +178,8 @@ def runs_table(results: list[Result], preset: str) -> ReportTable:
     columns = ["treebank", "system", "seeds", "steps", "best step", "minutes", "words/s training", "words/s parsing"]
     columns += ["machine", "commit", "failures and interruptions"]
     notes = [
-        "Means over seeds. One CPU thread per run, several runs side by side, so times depend on what else the machine "
-        "did. Parsing: the development file, reading and writing included.",
+        "Means over seeds. One CPU thread per run, with several runs side by side, so times depend on what else the "
+        "machine did. Parsing: the development file, reading and writing included.",
         *sorted({f"Versions: {_versions(result)}." for result in results if result["preset"] == preset}),
     ]
     return ReportTable(f"Runs, preset {preset}", columns, rows, notes, "python experiments/report.py", left=3)
@@ -220,7 +221,8 @@ def preset_section(results: list[Result], preset: str) -> Section:
     """Everything about one preset."""
     section = Section(f"Preset {preset}")
     settings = _changed_settings(results, preset)
-    section.text.append(f"Settings that are not the published ones: {settings}." if settings else "Published settings.")
+    differing = f"Settings that differ from the published ones: {settings}."
+    section.text.append(differing if settings else "Published settings.")
     if "feature_weight" in settings:
         section.text.append(FORMER)
     section.items = [f"`{command}`" for command in grid_commands(results, preset)]
@@ -265,7 +267,7 @@ def _by_name(settings: dict[str, Any]) -> dict[str, Any]:
 
 def owed_section(results: list[Result], unfinished: dict[str, str]) -> Section:
     """What the plan asks for and is not there, and what failed."""
-    section = Section("Owed")
+    section = Section("Not yet run")
     for preset in PLAN:
         for treebank, system, seeds in owed_runs(results, preset):
             section.items.append(f"{treebank}, {system}, preset {preset}: seeds {', '.join(map(str, seeds))}")
@@ -281,7 +283,7 @@ def decoding_section(path: Path) -> Section:
     """Decoding times by length, if they were measured."""
     section = Section("Decoding time", [f"`{BENCH_COMMAND}`"])
     if not path.exists():
-        section.text.append("Owed: not measured yet.")
+        section.text.append("Not measured yet.")
         return section
     measured = json.loads(path.read_text(encoding="utf-8"))["decoders"]
     lengths = sorted({length for row in measured["decoders"].values() for length in row["milliseconds"]}, key=int)

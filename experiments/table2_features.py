@@ -35,7 +35,7 @@ def features_table(
                 *("" if None in column else f"{mean(cell.mean for cell in column if cell):.2f}" for column in cells),
             ]
         )
-    notes = [] if names else [f"Owed: no treebank has all of {', '.join(systems)}."]
+    notes = [] if names else [f"Not yet run: no treebank has results of all of {', '.join(systems)}."]
     return ReportTable(f"{title}, preset {preset}", ["UAS", *columns], rows, notes, command, left=1)
 
 

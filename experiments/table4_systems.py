@@ -60,7 +60,7 @@ def uas_table(results: list[Result], preset: str) -> ReportTable:
             theirs = Cell(mean(DEV_UAS[name][system].mean for name in both), None)
             rows.append([f"average of {len(both)}", system, "", str(ours), *compare(ours, theirs), ""])
     columns = ["treebank", "system", "seeds", "UAS", "paper", "difference", "in paper's sd", "LAS"]
-    notes = ["Averages are over the treebanks that have results of ours, the paper's over the same ones."]
+    notes = ["Averages, ours and the paper's, are over the treebanks for which we have results."]
     return ReportTable(f"Table 4: development UAS, preset {preset}", columns, rows, notes, _command(preset))
 
 
@@ -79,7 +79,7 @@ def order_table(results: list[Result], preset: str) -> ReportTable:
         holds = "yes" if average > 0 else "no"
         rows.append([f"{better} above {worse}", holds, f"{average:+.2f}", f"{theirs:+.2f}", str(len(names)), against])
     columns = ["on average", "holds", "ours", "paper", "treebanks", "not so on"]
-    notes = ["Differences of mean UAS in points, ours and the paper's on the same treebanks."]
+    notes = ["Differences of mean UAS in points, ours and the paper's, on the same treebanks."]
     return ReportTable(f"Order of the systems, preset {preset}", columns, rows, notes, _command(preset))
 
 

@@ -42,7 +42,7 @@ def las_table(
     columns = ["treebank", "system", "seeds", "segmented", "paper", "difference", "in paper's sd", "gold segmentation"]
     notes = segmentation_notes(groups, dict.fromkeys(row[0] for row in rows))
     if not rows:
-        notes = ["Owed: no run has scored a test file of these treebanks."]
+        notes = ["Not yet run: no run has scored a test file of these treebanks."]
     command = f"python experiments/tables56_test_las.py --preset {preset}"
     return ReportTable(f"{title}, preset {preset}", columns, rows, notes, command)
 
