@@ -32,7 +32,7 @@ from .processing import Asked
 from .served_models import ServedModel, ServedModels
 
 MOST_BYTES = 4 << 20  # of a body
-FEW = 8000  # characters that are read in less time than it takes to hand them to another thread
+FEW = 8000  # characters, read in some 2 ms: on a busy server, handing them to another thread takes as long
 MOST_FIELDS = 100
 MOST_HELD = 256 << 20  # bytes of all bodies together
 MOST_WAITING = 100_000  # words
