@@ -25,6 +25,7 @@ import mh4
 from mh4.api import configure
 from mh4.parsers.model_files import LOG
 from mh4.training.job import TrainingJob
+from mh4.training.presets import PRESETS, PRETRAINED_PRESET
 from mh4.training.running import run_training
 
 FOLDER = Path(__file__).parent / "results" / "pretrained"
@@ -32,22 +33,30 @@ DECODERS = ("mst", "mh4-hybrid", "1ec")
 METRICS = ("UAS", "LAS", "UPOS", "UFeats", "Lemmas")
 
 
-def name_of(treebank: str, decoder: str, frozen: bool, precision: str, seed: int) -> str:
+def name_of(treebank: str, decoder: str, frozen: bool, precision: str, epochs: int, seed: int) -> str:
     """What a run is called."""
     way = ("frozen" if frozen else "tuned") + ("" if precision == "fp32" else f"-{precision}")
-    return f"{treebank}-{decoder}-{way}-{seed}"
+    return f"{treebank}-{decoder}-{way}-{epochs}-{seed}"
 
 
 def run(
-    treebank: Path, encoder: Path, work: Path, decoder: str, frozen: bool, precision: str, seed: int, threads: int
+    treebank: Path,
+    encoder: Path,
+    work: Path,
+    decoder: str,
+    frozen: bool,
+    precision: str,
+    epochs: int,
+    seed: int,
+    threads: int,
 ) -> dict[str, Any]:
     """Train, or continue; scores of the best model on dev and, where there is one, on the test set.
 
     All evaluations are listed, too: step, seconds, UAS, LAS.
     """
-    settings = {"encoder_freeze": frozen, "precision": precision}
+    settings = {"encoder_freeze": frozen, "precision": precision, "max_epochs": epochs}
     config = configure(decoder=decoder, encoder=encoder, seed=seed, settings=settings)
-    folder = work / name_of(treebank.name, decoder, frozen, precision, seed)
+    folder = work / name_of(treebank.name, decoder, frozen, precision, epochs, seed)
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
     run_training(TrainingJob(train, dev, folder, config, threads=threads, resume=True))
     reports = [json.loads(line) for line in (folder / LOG).read_text(encoding="utf-8").splitlines()]
@@ -63,6 +72,7 @@ def run(
         "decoder": decoder,
         "frozen": frozen,
         "precision": precision,
+        "epochs": epochs,
         "seed": seed,
         **scores,
         "curve": [[report[key] for key in ("step", "seconds", "dev_uas", "dev_las")] for report in reports],
@@ -76,12 +86,12 @@ def run(
 
 def report(results: list[dict[str, Any]]) -> str:
     """A table in Markdown, a line for each run."""
-    columns = ["treebank", "decoder", "encoder", "precision", "seed", *METRICS]
+    columns = ["treebank", "decoder", "encoder", "precision", "epochs", "seed", *METRICS]
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
-    order = ("treebank", "frozen", "precision", "decoder", "seed")
+    order = ("treebank", "frozen", "precision", "decoder", "epochs", "seed")
     for result in sorted(results, key=lambda own: [own[key] for key in order]):
         way = "frozen" if result["frozen"] else "fine-tuned"
-        cells = [result["treebank"], result["decoder"], way, result["precision"], result["seed"]]
+        cells = [result["treebank"], result["decoder"], way, *(result[key] for key in ("precision", "epochs", "seed"))]
         scores = [f"{result['dev'][metric]:.2f}" for metric in METRICS]
         lines.append(f"| {' | '.join(map(str, cells + scores))} |")
     return "\n".join(lines)
@@ -97,6 +107,7 @@ def main() -> None:
     add("--decoders", nargs="+", choices=DECODERS, default=DECODERS)
     add("--ways", nargs="+", choices=("frozen", "tuned"), default=("tuned", "frozen"))
     add("--precision", choices=("fp32", "bf16"), default="fp32", help="of fine-tuning")
+    add("--epochs", type=int, default=PRESETS[PRETRAINED_PRESET]["max_epochs"], help="by default those of the preset")
     add("--seeds", nargs="+", type=int, default=[1])
     add("--threads", type=int, default=1)
     add("--report", action="store_true")
@@ -106,9 +117,9 @@ def main() -> None:
     for way, seed, treebank, decoder in product(options.ways, options.seeds, options.treebanks, options.decoders):
         frozen = way == "frozen"
         precision = "fp32" if frozen else options.precision
-        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, precision, seed)}.json"
+        path = FOLDER / f"{name_of(treebank.name, decoder, frozen, precision, options.epochs, seed)}.json"
         if not path.exists():
-            own = options.encoder, options.work, decoder, frozen, precision, seed, options.threads
+            own = options.encoder, options.work, decoder, frozen, precision, options.epochs, seed, options.threads
             write_result(path, run(treebank, *own))
             print(path)
     if options.report:

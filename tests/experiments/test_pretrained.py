@@ -17,7 +17,7 @@ from mh4.training.treebanks import read_gold
 
 
 def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, capsys):
-    sizes = {"hidden": 16, "mlp": 8, "word_size": 12, "character_hidden": 8, "max_epochs": 1, "encoder_layers": 2}
+    sizes = {"hidden": 16, "mlp": 8, "word_size": 12, "character_hidden": 8, "encoder_layers": 2}
     monkeypatch.setitem(PRESETS, "pretrained", {**PRESETS["pretrained"], **sizes})
     monkeypatch.setattr(pretrained, "FOLDER", tmp_path / "results")
     (tmp_path / "results").mkdir()
@@ -27,14 +27,15 @@ def test_a_run_is_kept_and_reported(small_treebanks, tmp_path, monkeypatch, caps
         (folder / f"xx-ud-{part}.conllu").write_bytes(path.read_bytes())
     bert = make_bert(tmp_path / "bert", [sentence.text for sentence in read_gold(small_treebanks[0])])
     command = ["pretrained.py", folder, "--encoder", bert, "--work", tmp_path / "work", "--decoders", "mst", "--report"]
-    monkeypatch.setattr("sys.argv", [*map(str, command), "--precision", "bf16"])
+    monkeypatch.setattr("sys.argv", [*map(str, command), "--precision", "bf16", "--epochs", "2"])
     monkeypatch.setattr(trainer, "multiplies_bfloat16", lambda device: True)
     pretrained.main()
     results = {path.stem: json.loads(path.read_text()) for path in (tmp_path / "results").glob("*.json")}
-    assert results.keys() == {"xx-mst-tuned-bf16-1", "xx-mst-frozen-1"}
+    assert results.keys() == {"xx-mst-tuned-bf16-2-1", "xx-mst-frozen-2-1"}
     for name, result in results.items():
         kept = json.loads((tmp_path / "work" / name / "config.json").read_text())
         assert kept["training"]["precision"] == result["precision"] == ("bf16" if "bf16" in name else "fp32")
+        assert kept["training"]["max_epochs"] == result["epochs"] == 2
         assert result["test"] == result["dev"]  # of the same sentences
         assert result["dev"].keys() == set(pretrained.METRICS)
         steps = [row[0] for row in result["curve"]]

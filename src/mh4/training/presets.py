@@ -71,7 +71,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "weight_average": 0.99,
         "warm_up": 50,
         "rate_fall": "linear",
-        "max_epochs": 20,
+        "max_epochs": 30,
         "patience": 1000,  # evaluations: the learning rate falls in any case
         "patience_growth": 0.0,
     },

@@ -69,7 +69,7 @@ def test_of_a_pretrained_encoder(trained, small_treebanks, tmp_path):
         "some/model",
         True,
     )
-    assert (config.training.part_cost, config.training.rate_fall, config.training.max_epochs) == (900, "linear", 20)
+    assert (config.training.part_cost, config.training.rate_fall, config.training.max_epochs) == (900, "linear", 30)
 
 
 def test_of_word_vectors(trained, small_treebanks, tmp_path):
