@@ -98,13 +98,11 @@ class ColumnReader:
         of_upos = np.arange(len(columns.upos))[:, None] == columns.classes.analyses.upos
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
-        seen, totals = columns.occurrences()
+        self._seen = columns.occurrences()
         of_form = weights.form_weight
-        spread = weights.form_smoothing * totals / max(totals.sum(), 1)
+        spread = weights.form_smoothing * columns.totals / max(columns.totals.sum(), 1)
         self._unseen = torch.from_numpy(of_form * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
-        self._seen = {
-            form: (indices, of_form * np.log1p(counts / spread[indices])) for form, (indices, counts) in seen.items()
-        }
+        self._seen_gains = of_form * np.log1p(self._seen.counts / spread[self._seen.analyses])
         self.knows_relations = bool(columns.by_relation)
         smoothing, count = weights.occurrence_smoothing, len(columns.analyses)
         of_relations = np.vstack([columns.relation_probabilities(relations, smoothing), np.ones((1, count))])
@@ -176,14 +174,15 @@ class ColumnReader:
 
     def _add_opinions(self, total: Tensor, sentences: Sequence[Sentence]) -> None:
         """Add what the analyses of forms in training say to the scores of analyses, (M, K)."""
-        forms = (form for sentence in sentences for form in sentence.forms)
-        found = {word: self._seen[form] for word, form in enumerate(forms) if form in self._seen}
-        if found:
-            columns, gains = (np.concatenate(arrays) for arrays in zip(*found.values(), strict=True))
-            rows = np.repeat(list(found), [len(indices) for indices, _ in found.values()])
-            total[send(torch.tensor(list(found)), self.device)] += self._unseen
-            places = tuple(send(torch.from_numpy(array), self.device) for array in (rows, columns))
-            total.index_put_(places, send(torch.from_numpy(gains), self.device), accumulate=True)
+        number = self._seen.numbers.get
+        forms = np.array([number(form, -1) for sentence in sentences for form in sentence.forms])
+        words = np.flatnonzero(forms >= 0)
+        if len(words):
+            places, rows = self._seen.places(forms[words])
+            total[send(torch.from_numpy(words), self.device)] += self._unseen
+            cells = (send(torch.from_numpy(array), self.device) for array in (words[rows], self._seen.analyses[places]))
+            gains = send(torch.from_numpy(self._seen_gains[places]), self.device)
+            total.index_put_(tuple(cells), gains, accumulate=True)
 
     def read(
         self,

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property, lru_cache
-from itertools import product
+from itertools import chain, product
 from math import prod
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -253,13 +253,18 @@ class Columns:
     def _rule_index(self) -> dict[LemmaRule, int]:
         return {rule: index for index, rule in enumerate(self.rules)}
 
-    def occurrences(self) -> tuple[dict[str, tuple[np.ndarray, np.ndarray]], np.ndarray]:
-        """Of each form, the indices of its analyses, int64, and how often it had them, float32; and of all, float32."""
-        found = {form: _indices_and_counts(pairs) for form, pairs in self.seen.items()}
-        totals = np.zeros(len(self.analyses), np.float32)
-        for indices, counts in found.values():
-            totals[indices] += counts
-        return found, totals
+    def occurrences(self) -> Occurrences:
+        """How often forms had their analyses."""
+        pairs = np.fromiter(chain.from_iterable(self.seen.values()), np.int64).reshape(-1, 2)
+        starts = np.cumsum([0, *(len(own) // 2 for own in self.seen.values())])
+        numbers = {form: number for number, form in enumerate(self.seen)}
+        return Occurrences(numbers, starts, pairs[:, 0], pairs[:, 1].astype(np.float32))
+
+    @cached_property
+    def totals(self) -> np.ndarray:
+        """How often words of the lexicon had each analysis, float32 (K,)."""
+        _, _, analyses, counts = self.occurrences()
+        return np.bincount(analyses, counts, len(self.analyses)).astype(np.float32)
 
     def relation_probabilities(self, relations: Sequence[str], smoothing: float) -> np.ndarray:
         """How probable relations are if a word has an analysis, float32 (R, K); all are 1 if nothing is known.
@@ -302,10 +307,9 @@ class Columns:
         gains = np.zeros((len(relations) + 1, *[len(self.upos) + 1] * 2, len(self.attributes), 2), np.float32)
         of_relation = {relation: r for r, relation in enumerate(relations)}
         of_attribute = {attribute: j for j, attribute in enumerate(self.attributes)}
-        _, totals = self.occurrences()
         chances = []
         for values in self.values().T:
-            shares = np.bincount(values, totals)[1:]
+            shares = np.bincount(values, self.totals)[1:]
             chances.append(float((shares**2).sum() / max(shares.sum(), 1) ** 2))
         for key, (same, other) in self.agreement.items():
             relation, upos, of_head, attribute = key.split("\t")
@@ -319,7 +323,7 @@ class Columns:
 
     @cached_property
     def _featureless(self) -> dict[str, float]:
-        return _shares_without_features(dict(zip(self.analyses, self.occurrences()[1].tolist(), strict=True)))
+        return _shares_without_features(dict(zip(self.analyses, self.totals.tolist(), strict=True)))
 
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
@@ -343,6 +347,35 @@ class Columns:
             self._xpos_index.get(xpos, IGNORED),
             self._feats_index.get(feats, IGNORED) if known else IGNORED,
         )
+
+
+class Occurrences(NamedTuple):
+    """The analyses that F forms had in training: P of them, those of one form after those of the other.
+
+    Attributes
+    ----------
+    numbers
+        The number of each form.
+    starts : int64 (F + 1,)
+        The first analysis of each form; then P.
+    analyses : int64 (P,)
+    counts : float32 (P,)
+        How often the form had the analysis.
+    """
+
+    numbers: dict[str, int]
+    starts: np.ndarray
+    analyses: np.ndarray
+    counts: np.ndarray
+
+    def places(self, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Where the analyses of some forms are, int64 (Q,), and which of the forms has each of them, int64 (Q,).
+
+        ``forms`` are numbers, int64.
+        """
+        starts, sizes = self.starts[forms], self.starts[forms + 1] - self.starts[forms]
+        before = np.cumsum(sizes) - sizes
+        return np.repeat(starts - before, sizes) + np.arange(sizes.sum()), np.repeat(np.arange(len(forms)), sizes)
 
 
 class _Analyses:

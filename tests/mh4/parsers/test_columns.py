@@ -225,13 +225,17 @@ def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_oth
 
 def test_how_often_forms_had_their_analyses():
     columns = Columns.from_sentences([*SENTENCES, *SENTENCES])
-    found, totals = columns.occurrences()
+    seen = columns.occurrences()
     singular, genitive = (
         columns.analyses.index(("NOUN", "N", feats))
         for feats in ("Number=Sing", "Case=Gen|Number[psor]=Sing|NumType=Card")
     )
-    assert dict(zip(*(array.tolist() for array in found["saw"]), strict=True)) == {singular: 4, genitive: 2}
-    assert totals.sum() == 12
+    places, forms = seen.places(np.array([seen.numbers["saw"], seen.numbers["dogs"], seen.numbers["saw"]]))
+    pairs = list(zip(forms.tolist(), seen.analyses[places].tolist(), seen.counts[places].tolist(), strict=True))
+    assert [pair[1:] for pair in pairs if pair[0] == 0] == [pair[1:] for pair in pairs if pair[0] == 2]
+    assert {analysis: count for form, analysis, count in pairs if form == 0} == {singular: 4, genitive: 2}
+    assert [form for form, _, _ in pairs] == [0, 0, 1, 2, 2]
+    assert columns.totals.sum() == 12
 
 
 def test_what_a_form_had_in_training_counts_beside_the_scores():
