@@ -74,7 +74,7 @@ def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool
     decoder = _decoder(tree_class, single_root)
     n = len(heads) - 1
     if single_root and n == 0:
-        raise InfeasibleError("no word, so none to be attached to the root")
+        raise InfeasibleError("a sentence without words has no tree")
     # Projective trees are in all classes. Whether a tree is in MH4 only its decoder can tell.
     within = tree_class == "all" or is_projective(heads) or (tree_class == "1ec" and is_one_endpoint_crossing(heads))
     if within and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):

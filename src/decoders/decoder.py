@@ -229,7 +229,7 @@ class Decoder(ABC):
 
     def _spans(self, solved: Solved) -> np.ndarray:
         """See `Forest.span`: float32 (N, N)."""
-        raise UnsupportedError(f"the chart of {self.name} has no values of spans")
+        raise UnsupportedError(f"the chart of {self.name} does not support span")
 
     def _unsure(self, n: int) -> str | None:
         """Why nothing can be said beyond the tree that is found for n words; None if it can."""
@@ -266,7 +266,7 @@ class Decoder(ABC):
         shape = scores.shape
         if len(shape) != 3 or shape[0] != len(self.channels) or shape[1] != shape[2]:
             raise ValueError(
-                f"{self.name} wants scores of shape ({len(self.channels)}, N, N), channels "
+                f"{self.name} expects scores of shape ({len(self.channels)}, N, N), channels "
                 f"{', '.join(self.channels)}; got {shape}"
             )
         size = shape[1]
@@ -385,7 +385,7 @@ class Decoder(ABC):
         """The number of threads to use; 1 if handing over sentences would take longer than it saves."""
         threads = available_threads() if threads is None else operator.index(threads)
         if threads < 1:
-            raise ValueError(f"decoding takes one thread at least; got {threads}")
+            raise ValueError(f"decoding needs at least one thread; got {threads}")
         batch = len(lengths)
         quick = batch < 2 or decodes * sum(map(self.chart_bytes, lengths)) < THREADED_BYTES * batch
         return 1 if quick else threads
@@ -396,7 +396,7 @@ class Decoder(ABC):
         """The scores (B, C, N, N) as an array; ValueError if their shape, a length or the bonus does not fit."""
         scores = np.asarray(scores)
         if scores.ndim != 4 or scores.shape[1] != len(self.channels) or scores.shape[2] != scores.shape[3]:
-            raise ValueError(f"{self.name} wants scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
+            raise ValueError(f"{self.name} expects scores of shape (B, {len(self.channels)}, N, N); got {scores.shape}")
         if len(lengths) != len(scores):
             raise ValueError(f"{len(scores)} score tensors but {len(lengths)} lengths")
         for n in lengths:

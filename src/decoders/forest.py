@@ -119,7 +119,7 @@ class Forest:
         temperature: float = 1.0,
     ) -> None:
         if not (isfinite(temperature) and temperature > 0):
-            raise ValueError(f"a temperature is a positive number; got {temperature}")
+            raise ValueError(f"the temperature must be positive; got {temperature}")
         self.decoder = decoder
         self.temperature = temperature
         self._given = scores, arc_bonus
@@ -194,7 +194,7 @@ class Forest:
         self._check_exact()
         k = index(k)
         if k < 1:
-            raise ValueError(f"k_best lists at least one tree; got k = {k}")
+            raise ValueError(f"k must be at least 1; got {k}")
         try:
             best, solved = self.best, self._current()
         except InfeasibleError:

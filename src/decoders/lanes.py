@@ -220,7 +220,7 @@ def splat_double(typingctx, x, width):
 def vmax(typingctx, v, w):
     """The larger of ``v`` and ``w``, lane by lane."""
     if not isinstance(v, Lanes) or v != w or v.bits != 32:
-        raise TypeError(f"vmax wants two vectors of one width, not {v} and {w}")
+        raise TypeError(f"vmax expects two vectors of equal width, not {v} and {w}")
 
     def codegen(context, builder, sig, args):
         return _maximum(builder, *args)
@@ -239,7 +239,7 @@ def _multiply_add(builder, v, w, x):
 def multiply_add(typingctx, v, w, x):
     """``v · w + x``, lane by lane."""
     if not isinstance(v, Lanes) or v != w or v != x:
-        raise TypeError(f"multiply_add wants three vectors of one width, not {v}, {w} and {x}")
+        raise TypeError(f"multiply_add expects three vectors of equal width, not {v}, {w} and {x}")
 
     def codegen(context, builder, sig, args):
         return _multiply_add(builder, *args)
@@ -256,7 +256,7 @@ def add(typingctx, v, w, one):
     argument of the compiled function, ``splat(unit, width)``: a literal 1 would let the compiler undo this.
     """
     if not isinstance(v, Lanes) or v != w or v != one:
-        raise TypeError(f"add wants three vectors of one width, not {v}, {w} and {one}")
+        raise TypeError(f"add expects three vectors of equal width, not {v}, {w} and {one}")
 
     def codegen(context, builder, sig, args):
         v, w, one = args
@@ -269,7 +269,7 @@ def add(typingctx, v, w, one):
 def fold(typingctx, v, w):
     """Maxima of a lane of the lower and one of the upper half: those of ``v``, then those of ``w``."""
     if not isinstance(v, Lanes) or v != w or v.bits != 32:
-        raise TypeError(f"fold wants two vectors of one width, not {v} and {w}")
+        raise TypeError(f"fold expects two vectors of equal width, not {v} and {w}")
 
     def codegen(context, builder, sig, args):
         count = args[0].type.count
@@ -285,7 +285,7 @@ def fold(typingctx, v, w):
 def lane_max(typingctx, v):
     """The largest lane."""
     if not isinstance(v, Lanes):
-        raise TypeError(f"lane_max wants a vector, not {v}")
+        raise TypeError(f"lane_max expects a vector, not {v}")
 
     def codegen(context, builder, sig, args):
         value = args[0]
@@ -300,7 +300,7 @@ def lane_max(typingctx, v):
 def lane_sum(typingctx, v):
     """The sum of all lanes."""
     if not isinstance(v, Lanes):
-        raise TypeError(f"lane_sum wants a vector, not {v}")
+        raise TypeError(f"lane_sum expects a vector, not {v}")
 
     def codegen(context, builder, sig, args):
         value = args[0]

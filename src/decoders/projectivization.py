@@ -60,7 +60,7 @@ def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[i
     heads = checked_tree(heads)
     n = len(heads) - 1
     if single_root and n == 0:
-        raise InfeasibleError("no word, so none to be attached to the root")
+        raise InfeasibleError("a sentence without words has no tree")
     if is_projective(heads) and (not single_root or np.count_nonzero(heads[1:] == 0) == 1):
         return n, 1
     problem = _prepared(heads, single_root)

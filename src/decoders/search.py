@@ -243,7 +243,7 @@ class BeamSearch(Decoder):
                 f"{chart.name} has no transition system to search with a beam; these do: {', '.join(_CHANNELS)}"
             )
         if width < 1:
-            raise ValueError(f"a beam holds at least one configuration; got a width of {width}")
+            raise ValueError(f"the width of a beam must be at least 1; got {width}")
         super().__init__(single_root, memory_limit)
         self.name, self.channels, self.roles = chart.name, chart.channels, chart.roles
         self.shared, self.tree_class = chart.shared, chart.tree_class

@@ -230,7 +230,7 @@ def _checked(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -> 
     np.fill_diagonal(sizes, 0.0)
     total = int(sizes[:, 1:].max(axis=0).sum())
     if total >= LARGEST_TOTAL:
-        raise ValueError(f"weights of trees may get as large as {total}; {LARGEST_TOTAL - 1} is the limit")
+        raise ValueError(f"the weight of a tree may reach {total}; the limit is {LARGEST_TOTAL - 1}")
     return np.require(string, np.int8, ["C", "W"]), np.require(weights, np.int32, ["C", "W"])
 
 

@@ -104,8 +104,8 @@ def draw(sentence: Sentence, width: int | None = None) -> Drawing:
     """Draw a sentence's tree: text when it is printed, a picture in a notebook; see `Sentence.draw`."""
     if not isinstance(sentence, Sentence):
         raise TypeError(
-            f"a Sentence is drawn, not {reprlib.repr(sentence)}; write mh4.draw(document[0]) for one of a document, "
-            "mh4.draw(parser(words)) for words"
+            f"mh4.draw takes a Sentence, not {reprlib.repr(sentence)}; write mh4.draw(document[0]) for one of a "
+            "document, mh4.draw(parser(words)) for words"
         )
     return sentence.draw(width)
 

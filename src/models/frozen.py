@@ -32,4 +32,4 @@ def read_tensors(name: str, content: bytes) -> dict[str, Tensor]:
     try:
         return load(content)
     except SafetensorError as error:
-        raise FileError(name, f"not a whole safetensors file: {error}") from None
+        raise FileError(name, f"not a complete safetensors file: {error}") from None

@@ -98,7 +98,7 @@ def _folder(name: str) -> Path:
             return Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
         except Exception as error:  # no such name, no network, no right to it, and what libraries of the network raise
             reasons.append(_line(error))
-    raise UnusableError(f"{name}: no such folder, and the hub cannot be asked for it: {reasons[-1]}")
+    raise UnusableError(f"{name}: no such folder, and it cannot be fetched from the hub: {reasons[-1]}")
 
 
 def _tokenizer(transformers: Any, folder: Path, local: dict[str, Any]) -> Any:
@@ -108,8 +108,8 @@ def _tokenizer(transformers: Any, folder: Path, local: dict[str, Any]) -> Any:
         tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **local)
     if not getattr(tokenizer, "is_fast", False):
         raise UnusableError(
-            f"{folder}: its tokenizer, {type(tokenizer).__name__}, is a slow one, which does not say where pieces are; "
-            "one with a tokenizer.json is needed"
+            f"{folder}: its tokenizer, {type(tokenizer).__name__}, is a slow one, which does not report where "
+            "pieces are; one with a tokenizer.json is needed"
         )
     return tokenizer
 

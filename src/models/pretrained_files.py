@@ -87,7 +87,7 @@ class Settings:
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
             self.model = kind.from_dict(data["config"])
         except Exception as error:  # whatever a configuration finds wrong with its values
-            raise FileError(SETTINGS, f"no settings of a transformer: {_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
         self.content = content
 
     def outline(self) -> nn.Module:
@@ -105,7 +105,7 @@ class Settings:
                     config, dtype=torch.float32, **without_pooler(config)
                 )
         except Exception as error:
-            raise FileError(SETTINGS, f"no settings of a transformer: {_line(error)}") from None
+            raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
         made.set_input_embeddings(nn.Identity())  # type: ignore[operator]
         return made
 

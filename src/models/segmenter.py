@@ -209,7 +209,7 @@ class Tagger:
             own_bias = _array(weights, name + "bias", None)
             hidden = own_bias.shape[-1] // 4
             if not hidden or 4 * hidden % _MULTIPLE:
-                raise ValueError(f"{name}bias has {own_bias.shape[-1]} columns, which are no multiple of {_MULTIPLE}")
+                raise ValueError(f"{name}bias has {own_bias.shape[-1]} columns, which is not a multiple of {_MULTIPLE}")
             own = [
                 _array(weights, name + "input_weight", (2, 4 * hidden, inputs)),
                 _array(weights, name + "recurrent_weight", (2, 4 * hidden, hidden)),
@@ -271,5 +271,5 @@ def _array(weights: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...] 
     if array.dtype != np.float32 or (shape is not None and array.shape != shape):
         raise ValueError(f"{name} is {array.dtype} {array.shape} where float32 {shape or ''} is expected")
     if not np.isfinite(array).all():
-        raise ValueError(f"{name} holds values that are no numbers")
+        raise ValueError(f"{name} holds NaN or infinity")
     return np.ascontiguousarray(array)

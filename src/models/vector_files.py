@@ -118,7 +118,7 @@ class _Reader:
         if not first or count == 0:
             raise self.error("", "holds no vectors")
         if not 1 <= self.size <= LARGEST:
-            raise self.error("line 1", f"vectors of {max(self.size, 0)} numbers; from 1 to {LARGEST} are possible")
+            raise self.error("line 1", f"vectors of {max(self.size, 0)} numbers; from 1 to {LARGEST} are supported")
         if self.binary and count is None:
             raise self.error("", "not a binary file of word2vec, which begins with a line of two numbers")
         found = self._binary(stream, count) if self.binary and count else self._text(stream, first, headed)
@@ -130,7 +130,7 @@ class _Reader:
                 self.on_reading(self.raw.tell(), total)
             yield entry
         if count is not None and self.done < count:
-            raise self.error("", f"ends after {self.done} of {count} words: it is cut short")
+            raise self.error("", f"ends after {self.done} of {count} words: it is truncated")
         self.on_reading(total, total)
 
     def _text(self, stream: Any, first: bytes, headed: bool) -> Iterator[Entry]:

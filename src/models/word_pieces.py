@@ -56,7 +56,7 @@ class PieceVocabulary:
         try:
             self._tokenizer = tokenizers.Tokenizer.from_buffer(content)
         except Exception as error:  # the package raises nothing narrower
-            raise FileError(TOKENIZER, f"is no tokenizer: {error}") from None
+            raise FileError(TOKENIZER, f"is not a tokenizer: {error}") from None
         self.content = content
         encoded = self._tokenizer.encode("a")
         inner = [place for place, special in enumerate(encoded.special_tokens_mask) if not special] or [0]

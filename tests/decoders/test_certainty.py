@@ -166,7 +166,7 @@ def test_large_constants_that_all_trees_share_cost_no_precision(name, constant):
 
 def test_fewer_than_one_tree():
     scores, _ = problem("mst", 4, 0)
-    with pytest.raises(ValueError, match="at least one tree"):
+    with pytest.raises(ValueError, match="k must be at least 1"):
         get_decoder("mst").k_best(scores, 0)
 
 

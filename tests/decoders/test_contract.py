@@ -393,7 +393,7 @@ def test_wrong_shapes_name_what_is_wanted(name):
     with pytest.raises(ValueError, match="arc_bonus"):
         decoder.decode_batch(batch, [3, 3], np.zeros((3, 5, 5), np.float32))
     for threads in (0, -1):
-        with pytest.raises(ValueError, match=f"one thread at least; got {threads}"):
+        with pytest.raises(ValueError, match=f"at least one thread; got {threads}"):
             decoder.decode_batch(batch, [3, 3], threads=threads)
     for trees in ([np.array([-1, 0, 1, 2])], [np.array([-1, 0, 1, 2]), np.array([-1, 0, 1, 2, 3])]):
         with pytest.raises(ValueError, match=r"score tensors but|does not fit"):

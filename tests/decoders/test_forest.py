@@ -150,7 +150,7 @@ def test_what_is_no_span():
         with pytest.raises(IndexError, match="of 4 words"):
             forest.span(i, l)
     for name in ("mst", "1ec"):
-        with pytest.raises(UnsupportedError, match=f"the chart of {name} has no values of spans"):
+        with pytest.raises(UnsupportedError, match=f"the chart of {name} does not support span"):
             get_decoder(name).forest(problem(name, 3, 0)[0]).span(0, 2)
 
 

@@ -343,7 +343,7 @@ def test_what_is_not_a_sum():
     decoder = get_decoder("mst")
     scores, bonus = problem("mst", 3, 0)
     for temperature in (0, -1, np.nan, np.inf):
-        with pytest.raises(ValueError, match="temperature is a positive number"):
+        with pytest.raises(ValueError, match="temperature must be positive"):
             decoder.marginals(scores, temperature=temperature)
     for number in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN or"):

@@ -75,7 +75,7 @@ def test_without_a_segmenter_a_document_is_one_sentence(small_model):
     nlp = spacy.blank("xx")
     nlp.add_pipe("mh4", config={"model": str(small_model)})
     assert len(list(nlp("a b. c d.").sents)) == 1
-    with pytest.raises(ValueError, match="cannot cut text"):
+    with pytest.raises(ValueError, match="cannot split text"):
         mh4_spacy.load(small_model)
 
 

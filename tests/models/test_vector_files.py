@@ -151,7 +151,7 @@ TEXTS = {
     "not quite a number": (changed(3, "x 1 2 3 4 5 6.6.6"), "line 3: '6.6.6' is not a finite number"),
     "a number of Python's": (changed(3, "x 1 2 3 4 5 1_0"), "line 3: '1_0' is not a finite number"),
     "another header": (["7 5", *LINES], "line 2: has 6 numbers where 5 are expected"),
-    "lines missing": ([HEADER, *LINES[:-2]], "ends after 5 of 7 words: it is cut short"),
+    "lines missing": ([HEADER, *LINES[:-2]], "ends after 5 of 7 words: it is truncated"),
     "lines too many": ([HEADER, *LINES, "x 1 2 3 4 5 6"], "line 9: there are more words than the 7 that line 1"),
     "words alone": (["the", "Hund"], "line 1: vectors of 0 numbers"),
     "no words": (["0 6"], "holds no vectors"),
@@ -234,9 +234,9 @@ def test_binary_files_that_are_not_right(binary):
         binary.write_bytes(broken)
         fails(binary, message)
 
-    becomes(content[:-6], "ends after 6 of 7 words: it is cut short")
-    becomes(content[: start + 3], "ends after 1 of 7 words: it is cut short")
-    becomes(content[:4], "ends after 0 of 7 words: it is cut short")
+    becomes(content[:-6], "ends after 6 of 7 words: it is truncated")
+    becomes(content[: start + 3], "ends after 1 of 7 words: it is truncated")
+    becomes(content[:4], "ends after 0 of 7 words: it is truncated")
     becomes(content.replace(b"Hund ", b"H\xffnd "), "word 2: 'H\ufffdnd' is not UTF-8")
     nan = np.array([np.nan], np.float32).tobytes()
     becomes(content[:start] + nan + content[start + 4 :], "word 2: the vector of 'Hund' holds NaN or infinity")

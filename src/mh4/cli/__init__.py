@@ -137,7 +137,7 @@ def main() -> None:
     try:
         try:
             if "" in sys.argv[1:]:
-                raise ValueError("an argument is empty (a variable of the shell without a value?)")
+                raise ValueError("an argument is empty (an unset shell variable?)")
             status = app(standalone_mode=False, obj=_announce_compiling)
         finally:
             sys.stdout.flush()

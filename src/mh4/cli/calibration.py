@@ -56,7 +56,7 @@ def calibrate(
     both = f", of heads and relations {report.both.ece:.2%}" if report.both.words else ""
     say(
         f"{calibration.words} words; expected calibration error of heads {report.heads_before.ece:.2%} → "
-        f"{report.heads.ece:.2%}{both} (each half of the file by the other)"
+        f"{report.heads.ece:.2%}{both} (each half of the file calibrated on the other)"
     )
 
 
@@ -151,7 +151,7 @@ def _draw(report: CalibrationReport, path: Path) -> None:
 
     kinds = {".svg", ".png", ".pdf"}
     if path.suffix.lower() not in kinds:
-        raise ValueError(f"{path}: a picture is one of {', '.join(sorted(kinds))}")
+        raise ValueError(f"{path}: the name of a plot must end in {', '.join(sorted(kinds))}")
     rcParams["svg.hashsalt"] = "mh4"  # equal reports are equal files
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)

@@ -36,11 +36,13 @@ def evaluate(
     ] = None,
     models: Annotated[
         list[Path] | None,
-        typer.Option("--model", help="Parse only the words of GOLD with this model, and evaluate that; repeatable."),
+        typer.Option("--model", help="Parse the words of GOLD with this model and evaluate the result; repeatable."),
     ] = None,
     given: Annotated[
         str | None,
-        typer.Option(metavar="COLUMN,...", help="With --model: gold columns for the model: upos, xpos, feats, lemmas."),
+        typer.Option(
+            metavar="COLUMN,...", help="With --model: gold columns to give the model: upos, xpos, feats, lemmas."
+        ),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     calibration: Annotated[
@@ -56,7 +58,7 @@ def evaluate(
 ) -> None:
     """Evaluate parses: CoNLL shared-task metrics (LAS ignores relation subtypes), crossing arcs, arcs by length.
 
-    Several systems stand side by side, with confidence intervals and a test of their differences from the first.
+    Several systems are compared, with confidence intervals and a test of their differences from the first.
     """
     systems = [*(files or []), *(models or [])]
     if not systems:
@@ -64,7 +66,7 @@ def evaluate(
     if twice := next((path for i, path in enumerate(systems) if path in systems[:i]), None):
         raise ValueError(f"{twice}: is named twice")
     if sum(map(is_standard_input, [gold, *(files or [])])) > 1:
-        raise ValueError("standard input is one file; name the other")
+        raise ValueError("only one of the files can be standard input")
     if not models and (given is not None or threads is not None or device is not Device.auto):
         raise ValueError("--given, --device and --threads are for --model")
     if plot is not None and not calibration:
@@ -208,6 +210,6 @@ def _tell_what_is_odd(gold: Path, system: str, result: Evaluation, predicted: bo
         say(f'{system if "HEAD" in result.missing else gold}: there are no trees (every HEAD is "_")')
     if result.copied and not predicted:
         say(
-            f"{system}: all of {', '.join(result.copied)} are those of {gold}; if the parser was given them, their "
-            "scores say nothing (mh4 eval --model MODEL parses the words alone)"
+            f"{system}: {', '.join(result.copied)} equal those of {gold} everywhere; if the parser was given them, "
+            "these scores mean nothing (mh4 eval --model MODEL parses the words alone)"
         )

@@ -135,7 +135,7 @@ def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
         return Path(given[0])
     pairs = [one.partition("=") for one in given]
     if wrong := [name for name, equals, _ in pairs if not equals]:
-        raise ValueError(f"of several treebanks, each is NAME=FILE, not {wrong[0]!r}")
+        raise ValueError(f"several treebanks are given as NAME=FILE, not {wrong[0]!r}")
     files = {name: Path(path) for name, _, path in pairs}
     if len(files) < len(pairs):
         raise ValueError("a treebank is named twice")

@@ -131,7 +131,7 @@ def parse(
         if ensemble or target == "-":
             raise ValueError("--cluster takes one model, and a folder to write to (--output)")
         if batch_words is not None:
-            raise ValueError("--batch-words is not for --cluster, which gets files in pieces of its own")
+            raise ValueError("--batch-words cannot be used with --cluster, which divides files itself")
         count, ready = _parse_there(folders[0], sources, target, cluster, form.value, **loading, **options)
     seconds = time.perf_counter() - ready
     report_skipped(errors)
@@ -204,7 +204,7 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
     if len(sources) > 1 or os.path.isdir(sources[0]):
         what = f"{sources[0]}: is a folder" if len(sources) == 1 else f"{len(sources)} inputs"
         if output_format(target)[0] == "-":
-            raise ValueError(f"{what}: parsed files need a folder (--output FOLDER; of one input, --output FILE)")
+            raise ValueError(f"{what}: parsed files need a folder (--output FOLDER or, for one input, --output FILE)")
         named = output_format(target)[1] != "conllu" or target.endswith(".conllu")
         if named and not os.path.exists(target):
             raise ValueError(f"{what}: parsed files need a folder, and {target} is the name of a file")

@@ -19,9 +19,9 @@ ModelsArgument = Annotated[
     typer.Argument(help="Model folders, the default first; NAME=FOLDER renames one.", metavar="MODEL..."),
 ]
 HostOption = Annotated[
-    str, typer.Option(help="Address to listen at; by default, programs on this machine alone are answered.")
+    str, typer.Option(help="Address to listen on; by default, only programs on this machine can connect.")
 ]
-PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes one that is free.")]
+PortOption = Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 chooses a free one.")]
 OpenOption = Annotated[bool, typer.Option("--open", help="Open the page in a browser.")]
 MaxModelsOption = Annotated[
     int | None,

@@ -24,21 +24,20 @@ def package(
         ),
     ],
     name: Annotated[
-        str | None, typer.Option(help="What others call the model.", show_default="as the package or the folder")
+        str | None, typer.Option(help="Name of the model.", show_default="that of the package or the folder")
     ] = None,
     licence: Annotated[
         str | None,
-        typer.Option(
-            "--licence", "--license", help="Licence of the treebank.", show_default="as found beside it in training"
-        ),
+        typer.Option("--licence", "--license", help="Licence of the treebank.", show_default="as found in training"),
     ] = None,
     gold: Annotated[
-        list[Path] | None, typer.Option(metavar="FILE", help="Gold trees, for scores on the card; several are allowed.")
+        list[Path] | None,
+        typer.Option(metavar="FILE", help="CoNLL-U with gold trees, for scores on the card; repeatable."),
     ] = None,
     device: DeviceOption = Device.auto,
     threads: ThreadsOption = None,
 ) -> None:
-    """Package a model for others: one file with a card of its treebank, licence, scores and speed."""
+    """Pack a model into one file, with a card that states its treebank, licence, scores and speed."""
     from mh4.parsers.packages.packaging import package as run
 
     set_threads(threads)
@@ -50,15 +49,15 @@ def package(
 
 
 def download(
-    name: Annotated[str | None, typer.Argument(help="Model; without one, all are listed.")] = None,
+    name: Annotated[str | None, typer.Argument(help="Name of the model; by default, all models are listed.")] = None,
     index: Annotated[
         str | None,
         typer.Option(
-            metavar="ADDRESS|FOLDER", help="Where models are: an https address or a folder.", show_default="$MH4_INDEX"
+            metavar="ADDRESS|FOLDER", help="Index of models: an https address or a folder.", show_default="$MH4_INDEX"
         ),
     ] = None,
 ) -> None:
-    """Download a model, which all commands then know by its name; an interrupted download continues."""
+    """Download a model by name; all commands then accept the name. An interrupted download continues."""
     from mh4.parsers.packages.cache import installed
     from mh4.parsers.packages.download import Source
     from mh4.parsers.packages.download import download as run

@@ -72,13 +72,14 @@ TreebanksOption = Annotated[
     typer.Option(
         "--treebank",
         metavar="NAME=FILE",
-        help="For TRAIN: one of several training treebanks of one model, each with its --dev.",
+        help="Instead of TRAIN: one of several treebanks that train one model; each needs a --dev.",
     ),
 ]
 DevOption = Annotated[
     list[str],
     typer.Option(
-        metavar="FILE|NAME=FILE", help="Development treebank for model selection and early stopping, or one of several."
+        metavar="FILE|NAME=FILE",
+        help="Development treebank for model selection and early stopping; one for each --treebank.",
     ),
 ]
 DecoderOption = Annotated[
@@ -146,7 +147,7 @@ VectorsKeepOption = Annotated[
 LossOption = Annotated[
     Loss | None,
     typer.Option(
-        help="With --decoder: how trees are learnt. crf and softmax-margin sum over all trees (not with 1ec).",
+        help="With --decoder: training loss. crf and softmax-margin sum over all trees (not with 1ec).",
         show_default="hinge",
     ),
 ]
@@ -156,15 +157,15 @@ MembersOption = Annotated[
         min=1,
         max=100,
         metavar="K",
-        help="With --decoder: K scorers on one encoder, an ensemble in one model; the mean of their scores decides.",
+        help="With --decoder: K scorers on one encoder, an ensemble in one model; their scores are averaged.",
         show_default="1",
     ),
 ]
 PrecisionOption = Annotated[
     Precision | None,
     typer.Option(
-        help="Precision of MLPs, classifiers and transformers in training; bf16 needs a GPU or a CPU with instructions "
-        "for it. All else is fp32.",
+        help="Precision of MLPs, classifiers and transformers in training; bf16 needs a GPU or a CPU that supports "
+        "it. Everything else is fp32.",
         show_default="fp32",
     ),
 ]
@@ -221,7 +222,7 @@ def train(
     if scorer is Scorer.perceptron and (max_steps or resume or precision or device is Device.cuda):
         raise ValueError("--max-steps, --resume, --precision and --device cuda cannot be used with --scorer perceptron")
     if vectors_keep is not None and vectors is None:
-        raise ValueError("--vectors-keep is about --vectors; name their file")
+        raise ValueError("--vectors-keep needs --vectors FILE")
     config = configure(
         decoder=decoder and decoder.value,
         system=system,

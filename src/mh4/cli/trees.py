@@ -14,7 +14,7 @@ def draw(
     source: Annotated[str, typer.Argument(help="CoNLL-U with trees; - is standard input.", metavar="INPUT")] = "-",
     target: Annotated[
         str | None,
-        typer.Option("--output", "-o", help="Page to write, FILE.html; without it, trees are drawn in the terminal."),
+        typer.Option("--output", "-o", help="Page to write, FILE.html; by default, trees are drawn in the terminal."),
     ] = None,
     skip_bad: SkipBadOption = False,
 ) -> None:
@@ -28,7 +28,7 @@ def draw(
     from mh4.decoders.trees import is_tree
 
     if target is not None and target != "-" and Path(target).suffix.lower() not in (".html", ".htm"):
-        raise ValueError(f"{target}: a page is written, its name ends in .html")
+        raise ValueError(f"{target}: the name of a page must end in .html")
     errors = error_policy(skip_bad)
     sentences = read_conllu(source, errors=errors)
     if target is not None:
@@ -54,7 +54,9 @@ def coverage(
     ] = False,
     per_sentence: Annotated[
         bool,
-        typer.Option("--per-sentence", help="Print kept arcs of every sentence, separated by tabs, instead of totals."),
+        typer.Option(
+            "--per-sentence", help="Print the kept arcs of every sentence, separated by tabs, instead of totals."
+        ),
     ] = False,
     threads: DecodingThreadsOption = None,
     skip_bad: SkipBadOption = False,

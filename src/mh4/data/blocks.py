@@ -86,7 +86,7 @@ def text_blocks(text: str, source: str) -> Iterator[Block]:
     DataError: It contains a lone surrogate. TypeError: It is not a string.
     """
     if not isinstance(text, str):
-        raise TypeError(f"a string in the CoNLL-U format is needed, not {quote(repr(text))}")
+        raise TypeError(f"expected a string in CoNLL-U format, not {quote(repr(text))}")
     try:
         content = text.encode()
     except UnicodeEncodeError as error:
@@ -286,7 +286,7 @@ def _no_text(block: Block, source: str, number: int) -> DataError:
             problem = f"byte 0x{line[error.start]:02X} at position {error.start + 1} of the line is not UTF-8"
             return located(source, block.first_line + row, name, f"{problem} (convert the file to UTF-8)")
         if b"\0" in line:
-            return located(source, block.first_line + row, name, "the line holds a NUL character (text is needed)")
+            return located(source, block.first_line + row, name, "the line holds a NUL character (expected text)")
     raise AssertionError("a line break cannot be inside a UTF-8 character, so one of the lines is bad")
 
 

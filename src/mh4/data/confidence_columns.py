@@ -41,7 +41,7 @@ class Output:
 
     def __post_init__(self) -> None:
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
-            raise ValueError(f"a confidence is a probability, in 0…1; got {self.min_confidence}")
+            raise ValueError(f"min_confidence must be a probability from 0 to 1; got {self.min_confidence}")
 
     def __call__(self, sentence: Sentence, given: Sentence | None = None) -> Sentence:
         """The sentence to be written; heads and relations that ``given`` has stay, whatever is said of them."""
@@ -144,7 +144,7 @@ def read_confidence(misc: str) -> tuple[float, float, float]:
     word, head, margin = (float(entries.get(name, "nan")) for name in (WORD, HEAD, MARGIN))
     for name, value in ((WORD, word), (HEAD, head)):
         if value < 0 or value > 1:
-            raise ValueError(f"{name}={entries[name]} is no probability, which is in 0…1")
+            raise ValueError(f"{name}={entries[name]} is not a probability from 0 to 1")
     if margin < 0:
         raise ValueError(f"{MARGIN}={entries[MARGIN]} is negative")
     return word, head, margin

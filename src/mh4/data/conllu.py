@@ -56,7 +56,9 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
         `trees` or `errors` has another value.
     """
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"a CoNLL-U file is read by its path, not {reprlib.repr(path)}; see mh4.Document.from_conllu")
+        raise TypeError(
+            f"read_conllu takes a path, not {reprlib.repr(path)}; for a string, see mh4.Document.from_conllu"
+        )
     if trees not in get_args(Trees):
         raise ValueError(f"trees must be one of {', '.join(get_args(Trees))}; not {trees!r}")
     return Stream(_read(path, trees, Errors.of(errors)))
@@ -83,9 +85,9 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
         return
     if not good:
         what = f"all of its {number} sentences are bad" if number else "holds no sentences"
-        raise DataError(f"{source}: {what} (a CoNLL-U file with trees is needed)")
+        raise DataError(f"{source}: {what} (expected a CoNLL-U file with trees)")
     if not heads:
-        raise DataError(f"{source}: no word has a HEAD (a CoNLL-U file with trees, or parts of trees, is needed)")
+        raise DataError(f"{source}: no word has a HEAD (expected a CoNLL-U file with trees or partial trees)")
 
 
 def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
@@ -101,13 +103,13 @@ def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
     if isinstance(sentences, str | Path):
         raise TypeError("the sentences come first: write_conllu(sentences, path)")
     if not isinstance(sentences, Iterable):
-        raise TypeError(f"sentences are written, not {reprlib.repr(sentences)}; write write_conllu(sentences, path)")
+        raise TypeError(f"expected sentences, not {reprlib.repr(sentences)}; write write_conllu(sentences, path)")
     if not isinstance(path, str | os.PathLike):
-        raise TypeError(f"a path is expected, not {reprlib.repr(path)}; write write_conllu(sentences, path)")
+        raise TypeError(f"expected a path, not {reprlib.repr(path)}; write write_conllu(sentences, path)")
     with atomic_output(path) as stream:
         for sentence in [sentences] if isinstance(sentences, Sentence) else sentences:
             if not isinstance(sentence, Sentence):
-                raise TypeError(f"{quote(str(sentence))} is no sentence; see Sentence.from_words and from_conllu")
+                raise TypeError(f"{quote(str(sentence))} is not a sentence; see Sentence.from_words and from_conllu")
             stream.write(sentence.to_bytes())
 
 

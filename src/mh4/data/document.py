@@ -33,11 +33,11 @@ class Document(Exchanged, Sequence[Sentence]):
     def __init__(self, sentences: Iterable[Sentence]) -> None:
         if isinstance(sentences, str | bytes | Path) or not isinstance(sentences, Iterable):
             raise TypeError(
-                f"a document is made of sentences, not of {reprlib.repr(sentences)}; write parser(text) for text, "
+                f"a document consists of sentences, not {reprlib.repr(sentences)}; write parser(text) for text, "
                 "mh4.Document(mh4.read_conllu(path)) for a file, mh4.Document.from_conllu(text) for CoNLL-U"
             )
         if isinstance(sentences, Sentence):
-            raise TypeError("a document is made of several sentences; write mh4.Document([sentence]) for one")
+            raise TypeError("a document takes several sentences; write mh4.Document([sentence]) for one")
         self.sentences = tuple(sentences)
         for number, item in enumerate(self.sentences, start=1):
             if not isinstance(item, Sentence):

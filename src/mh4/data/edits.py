@@ -65,7 +65,7 @@ def _check(value: object, column: int, name: str) -> None:
 def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> Others:
     """Other lines with these comments first, which replace all earlier ones."""
     if isinstance(comments, str):
-        raise TypeError(f"comments are lines, such as [{quote(comments)}], not one string")
+        raise TypeError(f"comments must be a list of lines, such as [{quote(comments)}], not one string")
     kept = [other for other in others if not other[1].startswith("#")]
     return (*((0, checked_comment(line) + _line_end(first_misc)) for line in comments), *kept)
 
@@ -111,7 +111,7 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
             first, last = index(start), index(stop)
         except (TypeError, ValueError):
             raise TypeError(
-                f"a multiword token is its first word, its last word and its form, not {quote(repr(token))}"
+                f"a multiword token must be its first word, its last word and its form, not {quote(repr(token))}"
             ) from None
         if not end < first <= last <= n:
             raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")
@@ -133,7 +133,7 @@ def _line_end(first_misc: str) -> str:
 def checked_comment(line: object) -> str:
     """Return the comment unchanged; TypeError or ValueError if it is not a valid one."""
     if not isinstance(line, str):
-        raise TypeError(f"a comment is a string, not {quote(repr(line))}")
+        raise TypeError(f"a comment must be a string, not {quote(repr(line))}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
         raise ValueError(f"{quote(line)} is not a comment (it begins with # and is one line)")
     return line

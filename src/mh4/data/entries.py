@@ -25,7 +25,7 @@ def read_dependencies(value: str) -> list[tuple[str, Any]]:
         return []
     found = [_DEPENDENCY.fullmatch(entry) for entry in value.split("|")]
     if None in found:
-        raise ValueError(f"{quote(value)} is not like 4:nsubj|5.1:obj (an unknown value is _)")
+        raise ValueError(f"{quote(value)} does not look like 4:nsubj|5.1:obj (an unknown value is _)")
     parts = [match.groups() for match in found if match is not None]
     return [(name, (int(head), ".", int(empty)) if empty else int(head)) for head, empty, name in parts]
 
@@ -56,13 +56,13 @@ def _written_entries(entries: Mapping[Any, Any], column: str) -> str:
     texts = []
     for name, value in entries.items():
         if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
-            raise TypeError(f"{column} takes strings by their names, not {quote(repr({name: value}))}")
+            raise TypeError(f"{column} must map names to strings, not {quote(repr({name: value}))}")
         text = name if value is None else f"{name}={value}"
         if not text or "=" in name or "|" in text:
-            raise ValueError(f"{column} may not hold {quote(text)}: an entry has no |, and its name no =")
+            raise ValueError(f"{column} may not hold {quote(text)}: entries may not contain |, nor their names =")
         texts.append(text)
     if texts == ["_"]:
-        raise ValueError(f"{column} may not hold '_' alone, which is an unknown value")
+        raise ValueError(f"{column} may not hold '_' alone, which means unknown")
     return "|".join(texts) or "_"
 
 

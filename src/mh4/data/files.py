@@ -156,13 +156,13 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 if isinstance(error, OSError) and error.errno is not None:  # not of the decompressors
                     raise
-                raise DataError(f"{path}: is compressed, and damaged: {error} (get it again)") from None
+                raise DataError(f"{path}: is compressed and damaged: {error} (get it again)") from None
             return
     for magic, what in _KNOWN.items():
         if start.startswith(magic):
             raise DataError(f"{path}: is {what}")
     if b"\0" in start:
-        raise DataError(f"{path}: is a binary file (text or CoNLL-U in UTF-8 is needed)")
+        raise DataError(f"{path}: is a binary file (expected text or CoNLL-U in UTF-8)")
     yield stream
 
 
@@ -257,7 +257,7 @@ def lock(descriptor: int) -> bool | None:
 def _check_name(path: str | Path) -> None:
     """`DataError` for the empty name of a variable that was never set; TypeError for what is not a path."""
     if not isinstance(path, str | Path):
-        raise TypeError(f'an output is a path, or "-" for standard output; got {path!r}')
+        raise TypeError(f'an output must be a path, or "-" for standard output; got {path!r}')
     if not str(path):
         raise DataError("the output has no name (name a file, or - for standard output)")
 

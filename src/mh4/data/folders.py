@@ -67,7 +67,7 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
     """The files that an input stands for, and what each is called below the output folder."""
     if is_standard_input(path) or is_descriptor(path):
         name = "standard input" if is_standard_input(path) else str(path)
-        raise DataError(f"{name}: has no name of its own for a file in a folder (parse it alone)")
+        raise DataError(f"{name}: has no name for a file in the output folder (parse it alone)")
     path = Path(path)
     if not os.path.isdir(path):
         check_input(path)

@@ -126,7 +126,7 @@ class Sentence(Exchanged, Sequence[Word]):
         self.padded_heads.flags.writeable = False  # which neither pickle nor copy keep
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a sentence does not change; write new = sentence.replace({name}=…)")
+        raise AttributeError(f"sentences are immutable; write new = sentence.replace({name}=…)")
 
     @classmethod
     def from_words(cls, forms: Sequence[str], *, source: str = "words", number: int = 1) -> Sentence:
@@ -214,9 +214,9 @@ class Sentence(Exchanged, Sequence[Word]):
         try:
             places = range(len(self))[index]
         except IndexError:
-            raise IndexError(f"word {index} of {len(self)}: words are counted from 0 here") from None
+            raise IndexError(f"word {index} of {len(self)}: the first word has the index 0") from None
         except TypeError:
-            raise TypeError(f"a word's place is an integer, from 0, not {index!r}") from None
+            raise TypeError(f"the index of a word must be an integer, not {index!r}") from None
         return Word(self, places) if isinstance(places, int) else tuple(Word(self, place) for place in places)
 
     def __eq__(self, other: object) -> bool:

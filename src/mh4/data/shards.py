@@ -91,4 +91,4 @@ def read_shard(shard: Shard, errors: ErrorPolicy = "raise") -> Iterator[Sentence
         else:
             yield sentence
     if len(data) != shard.stop - shard.start or number != shard.sentences_before + shard.sentences:
-        raise DataError(f"{shard.source}: changed while it was parsed (parse it again)")
+        raise DataError(f"{shard.source}: changed while it was being parsed (parse it again)")

@@ -100,7 +100,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
 def from_doc(doc: Doc) -> list[dict[str, Any]]:
     """The sentences of a `Doc` as dictionaries; see `Document.from_spacy`."""
     if not isinstance(doc, Doc):
-        raise TypeError(f"a Doc of spaCy is needed, not {quote(repr(doc))}")
+        raise TypeError(f"expected a spaCy Doc, not {quote(repr(doc))}")
     sentences = []
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
     for span in spans:

@@ -49,7 +49,7 @@ class Stream(Guided, Iterator[T], Generic[T]):
         self._refuse("has no length")
 
     def __getitem__(self, index: Any) -> NoReturn:
-        self._refuse("has no places")
+        self._refuse("cannot be indexed")
 
     def _refuse(self, problem: str) -> NoReturn:
-        raise TypeError(f"a stream of sentences {problem}; keep them with list(…), or mh4.Document(…), first")
+        raise TypeError(f"a stream of sentences {problem}; collect it with list(…) or mh4.Document(…) first")

@@ -121,7 +121,7 @@ def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | N
         if first:
             line = line.removeprefix("\ufeff")
         if "\0" in line:
-            yield DataError(f"{source}:{number}: holds a NUL character (text is needed)")
+            yield DataError(f"{source}:{number}: holds a NUL character (expected text)")
         elif line:
             yield line
         number += whole

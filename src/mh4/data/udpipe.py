@@ -67,7 +67,7 @@ class UDPipeSegmenter(Segmenter):
             finally:
                 Path(name).unlink()
         if model is None or model.newTokenizer("") is None:
-            raise DataError(f"{self.path}: is damaged, or no segmenter of UDPipe (train the model again)")
+            raise DataError(f"{self.path}: is damaged or is not a UDPipe segmenter (train the model again)")
         return model
 
     def _tokens(self, texts: Sequence[str]) -> list[list[list[Span]]]:

@@ -53,7 +53,7 @@ class Word(Guided):
     def __setattr__(self, name: str, value: object) -> None:
         column = _COLUMNS.get(name)
         how = "sentence.replace(…)" if column is None else f"new = sentence.replace({column}=[…])"
-        raise AttributeError(f"a word does not change; write {how}")
+        raise AttributeError(f"words are immutable; write {how}")
 
     @property
     def feats(self) -> Mapping[str, str | None]:

@@ -29,7 +29,7 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
         case ".jsonl":
             return target, "jsonl"
         case ".csv" | ".xml" | ".html" as suffix:
-            raise ValueError(f"{target}: no {suffix[1:]} is written (name the file .conllu, .json or .jsonl)")
+            raise ValueError(f"{target}: {suffix[1:]} files cannot be written (name the file .conllu, .json or .jsonl)")
     return target, "conllu"
 
 

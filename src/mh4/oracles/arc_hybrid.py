@@ -128,12 +128,12 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The gold tree, if it is projective and the configuration is one of its words."""
     tree = np.ascontiguousarray(gold, np.int32)
     if not is_projective(tree):
-        raise ValueError(f"transitions are scored by a projective gold tree, see `closest_tree`: {tree.tolist()}")
+        raise ValueError(f"scoring transitions needs a projective gold tree, see `closest_tree`: {tree.tolist()}")
     if configuration.n != len(tree) - 1:
-        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
+        raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(tree) - 1}")
     stack, front = configuration.stack, configuration.front
     if stack[:1] != (0,) or front > len(tree) or any(a >= b for a, b in pairwise((*stack, front))):
-        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
+        raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
     return tree
 
 
@@ -154,7 +154,7 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
     """
     tree = _checked(configuration, gold)
     if single_root and np.count_nonzero(tree[1:] == 0) != 1:
-        raise ValueError(f"with single_root the gold tree has one word below the root: {tree.tolist()}")
+        raise ValueError(f"with single_root, the gold tree must have one child of the root: {tree.tolist()}")
     costs = np.empty(3, np.int32)
     transition_costs(np.array(configuration.stack, np.int32), configuration.front, tree, costs)
     legal = [transition in ArcHybrid(single_root).legal(configuration) for transition in ArcHybrid.transitions]

@@ -46,18 +46,18 @@ class Batch(NamedTuple):
     gold_offsets: np.ndarray  # int64 (S + 1,)
 
     def error(self, row: int, labels: str = "") -> ValueError:
-        """That a row is no configuration of its sentence."""
+        """That a row is not a configuration of its sentence."""
         n = self.gold_offsets[self.sentences[row] + 1] - self.gold_offsets[self.sentences[row]] - 1
         stack = self.stacks[self.offsets[row] : self.offsets[row + 1]].tolist()
         return ValueError(
-            f"row {row} is no configuration of {n} words: stack {stack}{labels}, "
+            f"row {row} is not a configuration of {n} words: stack {stack}{labels}, "
             f"remaining input from {self.fronts[row]}"
         )
 
 
 @njit(cache=True, nogil=True)
 def _first_unsound(batch):
-    """The first row that is no configuration of its sentence, or B."""
+    """The first row that is not a configuration of its sentence, or B."""
     for row in range(batch.fronts.shape[0]):
         stack, front = batch.stacks[batch.offsets[row] : batch.offsets[row + 1]], batch.fronts[row]
         s = batch.sentences[row]

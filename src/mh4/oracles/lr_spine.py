@@ -142,10 +142,10 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple
     if not is_projective(gold):
         raise ValueError(f"correct transitions need a projective gold tree, see `closest_tree`: {gold.tolist()}")
     if configuration.n != len(gold) - 1:
-        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
+        raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
     front = configuration.front
     if not 0 <= front <= len(gold) or not all(0 <= h < front and 0 < d < front for h, d in configuration.arcs):
-        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
+        raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
     heads = np.full(len(gold), NONE, np.int32)
     for head, dependent in configuration.arcs:
         heads[dependent] = head

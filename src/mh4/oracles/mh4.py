@@ -71,12 +71,12 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     if is_derivable(heads, single_root):
         return np.array(heads, np.int32)
     if len(heads) == 1:
-        raise InfeasibleError("no word, so none to be attached to the root")
+        raise InfeasibleError("a sentence without words has no tree")
     closest = search_closest(heads, single_root)
     if closest is None:
         log.warning(
             "a tree of %d words is replaced by the closest one of the MH4 chart, which need not be the closest one of "
-            "MH4 parsing: more than %d configurations would have to be looked at",
+            "MH4 parsing: an exact search would visit more than %d configurations",
             *(len(heads) - 1, CONFIGURATIONS),
         )
         try:

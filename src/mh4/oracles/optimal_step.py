@@ -50,7 +50,7 @@ class OptimalStep(NamedTuple):
     ) -> OptimalStep:
         """From the gold arcs that can still be had; those of the configuration are added."""
         if len(gold) != configuration.n + 1:
-            raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(gold) - 1}")
+            raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
         made = configuration.gold_arcs(gold)
         return cls.from_array(transitions, np.where(scores > UNREACHABLE, scores + made, scores), configuration.n)
 

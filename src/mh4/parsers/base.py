@@ -161,7 +161,7 @@ class Parser(Shared, Guided, ABC):
         """What splits text as a request asks for; a ValueError if the model cannot."""
         if request.boundaries == "segmenter":
             return require_segmenter(self.segmenter)
-        raise ValueError("only a single model with an exact decoder can end sentences by its trees")
+        raise ValueError("joint boundaries need a single model with an exact decoder")
 
     def _document(self, sentences: Iterable[Sentence | Sequence[str]], request: Request) -> Document:
         parsed = self._parse(as_sentences(sentences), request, Errors(), None)
@@ -259,13 +259,13 @@ class Parser(Shared, Guided, ABC):
     def _check_certainty(self, request: Request) -> None:
         """ValueError unless the parser has confidences and next best trees."""
         raise ValueError(
-            "a greedy parser has no exact decoder, so it cannot say how sure it is of a tree or which one is next best "
-            "(use a model that was trained with a decoder)"
+            "a greedy parser has no exact decoder, and so neither confidences nor k best trees (use a model that was "
+            "trained with a decoder)"
         )
 
     def _check_relations(self, unique: tuple[str, ...]) -> list[str]:
         """Warnings about relations that the model lacks; ValueError unless it supports unique relations."""
-        raise ValueError("only a single model with a network can keep relations unique")
+        raise ValueError("unique relations need a single model with a network")
 
     def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
         """Annotations of some sentences, in order; raises the first error."""

@@ -127,7 +127,7 @@ class Calibration:
                 f"{words} words are too few to calibrate on; take at least {LEAST_WORDS} that can have several heads"
             )
         if not together.head_right.any():
-            raise DataError("not one head is right, and nothing can be calibrated on that")
+            raise DataError("no head is correct, so there is nothing to calibrate on")
         heads = Curve.fit(together.margins[finite], together.head_right[finite])
         fitted = cls(heads, _relation_curve(together, predictions), Curve((0.0,), (0.0,)), words)
         sums, whole = [], []
@@ -188,7 +188,7 @@ def _relation_curve(together: Compared, predictions: Sequence[Annotation]) -> Cu
         raise DataError("the treebank has no relations (DEPREL) to calibrate on")
     counted = together.head_right & together.relation_known & np.isfinite(together.relations)
     if not counted.any():
-        raise DataError("not one word with a relation has the right head, and nothing can be calibrated on that")
+        raise DataError("no word with a relation has the correct head, so there is nothing to calibrate on")
     return Curve.fit(together.relations[counted], together.relation_right[counted])
 
 

@@ -172,14 +172,14 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             return segmenter
         if not isinstance(segmenter, NeuralSegmenter):
             raise ValueError(
-                "the segmenter of this model, UDPipe's, has no probabilities for trees to weigh; train anew"
+                "the UDPipe segmenter of this model has no probabilities to combine with trees; train the model again"
             )
         return JointSegmenter(segmenter, partial(self.tree_scores, treebank=request.treebank))
 
     def _check_exact(self) -> None:
         if not self.decoder.exact:
             raise ValueError(
-                f"{self.decoder!r} has no exact decoder behind it, so it cannot say how sure it is of a tree"
+                f"{self.decoder!r} searches without an exact decoder and has no confidences or k best trees"
             )
 
     def _check_certainty(self, request: Request) -> None:
@@ -189,8 +189,8 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
                 raise DataError(self.calibration_problem)
             where = "FOLDER" if self.folder is None else self.folder
             raise ValueError(
-                f"{where}: the model does not know yet what its margins mean; run mh4 calibrate {where} DEV once, "
-                "with a treebank that it was not trained on"
+                f"{where}: the model is not calibrated yet; run mh4 calibrate {where} DEV once, with a treebank "
+                "that it was not trained on"
             )
 
     def find_heads(self, scores: HostCopy, sentences: Sequence[Sentence], request: Request) -> list[Found]:
@@ -273,7 +273,7 @@ def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:
 def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:
     """What is wrong with the given heads of a sentence, where no tree has them."""
     return _conflict(sentence, single_root) or sentence.error(
-        f"the given heads cannot all be kept: {error} (drop some, or take a decoder with more trees)"
+        f"the given heads cannot all be kept: {error} (remove some, or use a decoder with a larger class of trees)"
     )
 
 
@@ -285,5 +285,5 @@ def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:
         return error
     if single_root and len(sentence.roots) > 1:
         first, second = sentence.roots[:2]
-        return sentence.error(f"words {first} and {second} both have HEAD 0, and trees have one root child", second)
+        return sentence.error(f"words {first} and {second} both have HEAD 0, but the root has one child", second)
     return None

@@ -34,8 +34,8 @@ def read_file(path: Path) -> bytes:
         if known is None or digest(content) in known:
             return content
     raise DataError(
-        f"{path}: is damaged, or was changed: its checksum is not that of {SUMS} (get the model again; if the change "
-        f"is yours, remove the line from {SUMS})"
+        f"{path}: is damaged or was changed: its checksum differs from that in {SUMS} (get the model again; if the "
+        f"change is yours, remove the line from {SUMS})"
     )
 
 
@@ -89,7 +89,7 @@ def _read_sums(folder: Path) -> Sums:
     for number, line in enumerate(_read(path).decode(errors="replace").splitlines(), start=1):
         found = _LINE.fullmatch(line)
         if found is None:
-            raise DataError(f"{path}:{number}: is no line with a checksum (get the model again)")
+            raise DataError(f"{path}:{number}: is not a line with a checksum (get the model again)")
         sums.setdefault(found[2], []).append(found[1].lower())
     return sums
 

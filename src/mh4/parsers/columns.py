@@ -94,7 +94,7 @@ class Columns:
             most = max(self.attributes, key=lambda name: len(self.attributes[name]), default=None)
             culprit = f", attribute {most} alone {len(self.attributes[most])}" if most else ""
             raise ValueError(
-                f"analyses: too many to be learnt: {len(self.upos)} UPOS, {len(self.xpos)} XPOS, {features} values of "
+                f"analyses: too many to learn: {len(self.upos)} UPOS, {len(self.xpos)} XPOS, {features} values of "
                 f"FEATS{culprit} (remove from the treebank what does not describe words)"
             )
         for key in self.agreement:

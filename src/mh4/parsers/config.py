@@ -123,7 +123,7 @@ class TrainingConfig:
     @model_validator(mode="after")
     def _check_rate_fall(self) -> Self:
         if self.rate_fall == "linear" and not self.max_epochs:
-            raise ValueError("rate_fall=linear needs max_epochs, when it has fallen")
+            raise ValueError("rate_fall=linear needs max_epochs, the end of its fall")
         return self
 
 
@@ -176,7 +176,7 @@ class ChartConfig:
         if self.loss != "hinge" and not get_decoder(self.decoder).has_marginals:
             able = [name for name in decoder_names() if get_decoder(name).has_marginals]
             raise ValueError(
-                f"loss {self.loss} sums over all trees, which {self.decoder} cannot; {', '.join(able)} can"
+                f"loss {self.loss} sums over all trees, which {self.decoder} does not support; {', '.join(able)} can"
             )
         return self
 
@@ -288,7 +288,7 @@ class GreedyConfig:
     @model_validator(mode="after")
     def _check_members(self) -> Self:
         if self.scorers.members > 1:
-            raise ValueError("several members are for parsers with a decoder, which adds up their scores")
+            raise ValueError("several members need a parser with a decoder, which averages their scores")
         return self
 
 
@@ -407,7 +407,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, _ in pairs:
         if not equals:
-            raise ValueError(f"a setting is NAME=VALUE, not {name!r}")
+            raise ValueError(f"a setting has the form NAME=VALUE, not {name!r}")
     return {name: value for name, _, value in pairs}
 
 

@@ -96,16 +96,14 @@ class Loaded:
         TypeError: The parser was not loaded from a folder.
         """
         if self._origin is None:
-            raise TypeError(
-                f"{self!r} has no folder, by which a parser is pickled; write parser.save(folder), then load it"
-            )
+            raise TypeError(f"{self!r} has no folder, which pickling needs; write parser.save(folder), then load it")
         return _reopened, (type(self), self._origin)
 
     @classmethod
     def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         """Read a model of this kind, without its segmenter; a DataError if the folder holds another kind."""
         raise DataError(
-            f"{folder.path}: holds a {folder.config.kind} parser, which {cls.__name__} does not read; write mh4.load(…)"
+            f"{folder.path}: holds a {folder.config.kind} parser, which {cls.__name__} cannot load; write mh4.load(…)"
         )
 
 
@@ -121,5 +119,5 @@ def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
 def _reopened_once(kind: type[Loaded], origin: Origin) -> Loaded:
     folder = ModelFolder(origin.folder)
     if folder.checksum != origin.checksum:
-        raise DataError(f"{folder}: holds another model, or none, than the parser that another process sent")
+        raise DataError(f"{folder}: does not hold the model of the parser that another process sent")
     return kind._load(folder, origin.runtime)

@@ -47,7 +47,7 @@ def in_pieces(
         if n <= longest:
             pieces.append(sentence)
         elif request.keep_heads:
-            errors[i] = sentence.error(f"has {n} words; heads are kept in sentences of up to {longest} (cut it)")
+            errors[i] = sentence.error(f"has {n} words; heads can be kept in sentences of up to {longest} (split it)")
         else:
             pieces += cut(sentence, piece)
             warnings.append(

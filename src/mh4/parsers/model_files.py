@@ -66,10 +66,10 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         tensors = load(read_file(path))
     except SafetensorError as error:
-        raise DataError(f"{path}: not a whole safetensors file: {error}") from None
+        raise DataError(f"{path}: not a complete safetensors file: {error}") from None
     for name, tensor in tensors.items():
         if tensor.is_floating_point() and not bool(tensor.isfinite().all()):
-            raise DataError(f"{path}: {name} holds values that are no numbers")
+            raise DataError(f"{path}: {name} holds NaN or infinity")
     return tensors
 
 

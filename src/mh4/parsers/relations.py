@@ -94,9 +94,9 @@ class RelationReader:
         """ValueError unless the relations can be limited to one under each head; those that the model does not have."""
         groups = self._groups(unique)
         if (groups == NO_LIMIT).all():
-            raise ValueError(f"the model has none of the relations {', '.join(unique)}, so none can be kept unique")
+            raise ValueError(f"the model has none of the relations {', '.join(unique)}, so they cannot be kept unique")
         if not ((groups == NO_LIMIT) & self.allowed[0]).any():
-            raise ValueError("no relation is left that several words under a head may have")
+            raise ValueError("no relation is left for several words with the same head")
         return [name for number, name in enumerate(unique) if number not in groups]
 
     def _groups(self, unique: Collection[str]) -> np.ndarray:

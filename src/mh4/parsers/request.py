@@ -66,7 +66,7 @@ def _named(name: str, value: Any) -> str | None:
 def _relations(name: str, value: Any) -> tuple[str, ...]:
     relations = tuple(dict.fromkeys(_names(name, () if value is None else value)))
     if any(not one or ":" in one for one in relations):
-        raise ValueError(f"{name} relations are given without subtypes, such as nsubj,obj")
+        raise ValueError(f"{name} relations must be given without subtypes, such as nsubj,obj")
     return relations
 
 
@@ -120,7 +120,7 @@ class Request:
         metavar="COLUMN,...",
         show_default="all columns of the model",
     )
-    overwrite: bool = _option(False, _flag, "Replace the tags and lemmas of the input, too.")
+    overwrite: bool = _option(False, _flag, "Also replace tags and lemmas of the input.")
     confidence: bool | Literal["all"] = _option(
         False,
         _flag_or_all,
@@ -145,7 +145,7 @@ class Request:
     among: int = _option(
         1,
         _number,
-        "With unique relations: rank the K best trees by the score of the tree plus the logarithms of its relations' "
+        "With unique relations: rank the K best trees by the score of the tree plus the log of its relations' "
         "probabilities.",
         metavar="K",
         min=1,
@@ -154,7 +154,7 @@ class Request:
     treebank: str | None = _option(
         None,
         _named,
-        "With a model of several treebanks: parse as in this one.",
+        "For a model of several treebanks: parse as in this one.",
         "`Parser.treebanks` has the names.",
         metavar="NAME",
         show_default="an even mixture of all",
@@ -162,7 +162,7 @@ class Request:
     boundaries: Literal["segmenter", "joint"] = _option(
         "segmenter",
         _boundaries,
-        "What ends the sentences of raw text: the segmenter, or the segmenter and the best trees together (joint), "
+        "What decides where sentences of raw text end: the segmenter, or segmenter and best trees together (joint), "
         "for text whose punctuation does not show it.",
         metavar="segmenter|joint",
     )
@@ -176,11 +176,11 @@ class Request:
         for name, one in known.items():
             self.__dict__[name] = one.metadata["check"](name, given.get(name, one.default))
         if self.among > 1 and not self.unique:
-            raise ValueError('among goes with unique relations, as in unique="nsubj,obj", among=10')
+            raise ValueError('among needs unique relations, as in unique="nsubj,obj", among=10')
         if self.confidence and self.trees > 1:
-            raise ValueError("confidence is about the best tree; ask for it, or for several trees, not for both")
+            raise ValueError("confidence describes the best tree; request either confidence or several trees, not both")
         if self.asks_more and not self.heads:
-            raise ValueError(f"confidence, several trees and unique relations need trees; predict {HEADS}")
+            raise ValueError(f"confidence, several trees and unique relations need trees: predict {HEADS}")
 
     @property
     def options(self) -> dict[str, Any]:
@@ -267,7 +267,7 @@ def _columns(names: Iterable[str]) -> frozenset[str]:
             raise ValueError(f"unknown column {given!r}; known: {', '.join(NAMES)}")
     if relations and HEADS not in columns:
         raise ValueError(
-            'relations are predicted together with heads: predict="heads" (with keep_heads=True, given heads stay)'
+            'relations are predicted together with heads: predict="heads" (keep_heads=True keeps given heads)'
         )
     if not columns:
         raise ValueError(f"nothing to predict; known: {', '.join(NAMES)}")

@@ -133,7 +133,7 @@ class AtomReader:
             if name not in arrays:
                 raise ValueError(f"{name} is missing")
             if arrays[name].dtype != np.int64 or arrays[name].ndim != 1:
-                raise ValueError(f"{name} is no vector of 64-bit integers")
+                raise ValueError(f"{name} is not a vector of 64-bit integers")
         hashes, runs, places = arrays[HASHES], arrays[CUT_RUNS], arrays[CUT_PLACES]
         for name, own in ((HASHES, hashes), (CUT_RUNS, runs)):
             if len(np.unique(own)) < len(own) or not own.all():
@@ -185,7 +185,7 @@ class NeuralSegmenter(Segmenter):
         try:
             arrays = load(content)
         except SafetensorError as error:
-            raise ValueError(f"not a whole safetensors file: {error}") from None
+            raise ValueError(f"not a complete safetensors file: {error}") from None
         return cls(settings, arrays)
 
     def with_odds(self, token: float, sentence: float) -> Self:

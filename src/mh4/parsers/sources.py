@@ -33,7 +33,7 @@ def check_format(name: str, request: Request) -> None:
     if name not in FORMATS:
         raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
     if name != "text" and request.boundaries != "segmenter":
-        raise ValueError(f'boundaries are chosen in raw text alone, format="text"; got {name}')
+        raise ValueError(f'boundaries can be chosen only in raw text, format="text"; got {name}')
 
 
 def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter | None) -> Sentences:
@@ -68,7 +68,7 @@ def require_segmenter(segmenter: Segmenter | None) -> Segmenter:
     """The segmenter of a model; a ValueError if it has none."""
     if segmenter is None:
         raise ValueError(
-            "the model cannot cut text: it has no segmenter (train it with one, or give words: "
+            "the model cannot split text: it has no segmenter (train it with one, or give words: "
             'parser([…]), CoNLL-U, format="horizontal")'
         )
     return segmenter
@@ -82,7 +82,7 @@ def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
     if isinstance(given, Path):
         raise TypeError(f"{given} is a path where words or sentences are expected; write parser.parse(path)")
     if hasattr(given, "read") and not lines:
-        raise TypeError("an open file is not parsed; write parser.parse(path), or parser(file.read()) for its text")
+        raise TypeError("open files cannot be parsed; write parser.parse(path), or parser(file.read()) for its text")
     if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable):
         raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
     return given
@@ -137,7 +137,7 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
     """
     stays = frozenset() if given is None else Request(predict=given).columns
     if HEADS in stays:
-        raise ValueError(f"a parser that is evaluated is not given heads; known: {', '.join(ANNOTATED)}")
+        raise ValueError(f"a parser that is evaluated cannot be given heads; known: {', '.join(ANNOTATED)}")
     gone = [name for name in (*ANNOTATED, "relations", "deps") if name not in stays]
     for sentence in sentences:
         n = len(sentence)

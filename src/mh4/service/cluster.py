@@ -371,7 +371,7 @@ def _result(shard: Shard, future: Future) -> ShardResult:
         first, last = shard.sentences_before + 1, shard.sentences_before + shard.sentences
         raise ValueError(
             f"{shard.source}: sentences {first} to {last}: {error.allowed_failures + 1} workers died "
-            "while parsing them (out of memory? their logs tell)"
+            "while parsing them (out of memory? see their logs)"
         ) from None
     except CancelledError as error:
         raise OSError(f"the cluster gave up: {error}") from error
@@ -386,5 +386,5 @@ def _append(part: Path, size: int, stream: BinaryIO) -> None:
         before = stream.tell()
         shutil.copyfileobj(written, stream)
     if stream.tell() - before != size:
-        raise OSError(f"{part}: {stream.tell() - before} bytes arrived instead of {size}")
+        raise OSError(f"{part}: {stream.tell() - before} bytes were received instead of {size}")
     part.unlink()

@@ -81,7 +81,7 @@ class Asked:
             sentences = [_with_options(*one, self.tokenizer) for one in cut(parser, self.data, source, boundaries)]
         for sentence in sentences:
             if len(sentence) > LONGEST:
-                raise sentence.error(f"has {len(sentence)} words, more than the {LONGEST} that are parsed here")
+                raise sentence.error(f"has {len(sentence)} words, and at most {LONGEST} are parsed here")
         return sentences
 
     def write(self, sentences: Sequence[Sentence], answers: Answers | None, model: ServedModel) -> dict[str, Any]:
@@ -211,7 +211,7 @@ def _vertical(sentences: Sequence[Sentence], model: ServedModel) -> str:
 
 def _svg(sentences: Sequence[Sentence], model: ServedModel) -> str:
     if any(not is_tree(sentence.padded_heads) for sentence in sentences):
-        raise ValueError("a sentence has no tree to draw; ask for parser, too")
+        raise ValueError("a sentence has no tree to draw; request parser as well")
     return "".join(
         draw_svg(sentence.forms, sentence.padded_heads, sentence.relations, sentence.confidence)
         for sentence in sentences

@@ -86,7 +86,7 @@ def listening(host: str, port: int) -> socket.socket:
     except OSError as error:
         found.close()
         reason = (os.strerror(error.errno) if error.errno and error.errno > 0 else error.strerror) or str(error)
-        raise DataError(f"cannot listen at {host}, port {port}: {reason} (see --host and --port)") from None
+        raise DataError(f"cannot listen on {host}, port {port}: {reason} (see --host and --port)") from None
 
 
 def serve(app: Starlette, at: socket.socket, on_ready: Callable[[], object]) -> None:

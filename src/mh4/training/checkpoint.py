@@ -70,7 +70,7 @@ class Checkpoint:
         path = self.state
         tensors, header = read_tensors(path), read_state(path)
         if "treebanks" not in header:
-            raise DataError(f"{path}: holds no state of training (start again with overwrite=True)")
+            raise DataError(f"{path}: holds no training state (start again with overwrite=True)")
         treebanks = header.pop("treebanks")
         try:
             if unknown := header.keys() - vars(Progress()).keys():
@@ -90,7 +90,7 @@ class Checkpoint:
         try:
             self.randomness.restore(sections["random"])
         except (RuntimeError, TypeError):
-            raise DataError(f"{path}: holds no state of random numbers (start again with overwrite=True)") from None
+            raise DataError(f"{path}: holds no state of the random numbers (start again with overwrite=True)") from None
         self.network.load_state_dict(sections["network"])
         for name, average in self.average.averages.items():
             average.copy_(sections["average"][name])

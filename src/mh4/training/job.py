@@ -88,9 +88,9 @@ class TrainingJob:
             own, others = (
                 ", ".join(name or "one without a name" for name in files) or "none" for files in (train, dev)
             )
-            raise ValueError(f"treebanks to train on: {own}; to evaluate on: {others}; name the same ones")
+            raise ValueError(f"training treebanks: {own}; development treebanks: {others}; give the same names")
         if None not in train and isinstance(self.config, PerceptronConfig):
-            raise ValueError("several treebanks are for networks, which learn a vector of each; a perceptron does not")
+            raise ValueError("a perceptron learns from a single treebank; networks can learn from several")
 
     @property
     def folder(self) -> Path:

@@ -125,7 +125,7 @@ class Trainer:
             replaced += bool((heads != sentence.padded_heads).any())
             examples.append(Example.of(sentence, heads, *known, treebank))
         if not examples:
-            raise DataError("no training sentence is left: the charts of all would not fit into memory")
+            raise DataError("no training sentences are left: none of their charts would fit into memory")
         if len(examples) < len(named):
             log.warning(
                 "%d training sentences are left out: their charts would not fit into memory",
@@ -282,7 +282,7 @@ class Trainer:
         with recent.profile.recording(), stage("backward"):
             self.settle()
         if not self._holds_numbers():
-            raise DivergedError(f"weights are no numbers after step {progress.step}")
+            raise DivergedError(f"weights are NaN or infinite after step {progress.step}")
         goes_back = self.settings.decay_from == "best"
         with self.average.applied():
             scores = self.dev_scores()

@@ -93,7 +93,7 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
         source = [source]
     for sentence in read_conllu(source) if isinstance(source, (str, Path)) else source:
         if not isinstance(sentence, Sentence):
-            raise TypeError(f"{reprlib.repr(sentence)} is no sentence; see mh4.Sentence and mh4.read_conllu")
+            raise TypeError(f"{reprlib.repr(sentence)} is not a sentence; see mh4.Sentence and mh4.read_conllu")
         start, source, name = end, sentence.source, sentence.name
         for line, form, words in _tokens(sentence):
             place = f"{source}:{line}: {name}"
@@ -121,7 +121,7 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     if bare is not None and (analysis.trees or trees == "required"):
         check_tree(bare)  # raises
     if not analysis.sentences:
-        raise DataError(f"{source}: holds no sentences (a CoNLL-U file is needed)")
+        raise DataError(f"{source}: holds no sentences (expected a CoNLL-U file)")
     analysis.text = "".join(texts)
     return analysis
 

@@ -345,7 +345,7 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
     words = heads_right = relations_right = 0
     for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):
         if gold.heads is None or system.heads is None or gold.relations is None or system.relations is None:
-            raise ValueError(f"sentence {number} has no tree to be scored")
+            raise ValueError(f"sentence {number} has no tree to score")
         sizes = (len(gold.heads), len(system.heads), len(gold.relations), len(system.relations))
         if len(set(sizes)) > 1:
             raise ValueError(

@@ -133,7 +133,7 @@ def measure_calibration(gold: str | Path, system: str | Path) -> CalibrationRepo
             raise DataError(f"{place}: {WORD}, {HEAD} or {MARGIN} in MISC: {error}") from None
     words, heads, margins = stated.T
     if np.isnan(words).all():
-        raise DataError(f"{system}: MISC states no {WORD} (parse with mh4 parse --confidence)")
+        raise DataError(f"{system}: MISC has no {WORD} (parse with mh4 parse --confidence)")
     pairs = Comparison(gold_side, system_side)
 
     def right(of_pairs: np.ndarray) -> np.ndarray:

@@ -162,7 +162,7 @@ class Evaluation(Guided):
         if name in self.scores:
             return 100 * self.scores[name].f1
         if name in METRICS:
-            raise ValueError(f"there is no {name}: a file has no trees")
+            raise ValueError(f"there is no {name}: one of the files has no trees")
         raise KeyError(f"no metric {name!r}; known: {', '.join(self.scores)}")
 
     def __iter__(self) -> Iterator[str]:

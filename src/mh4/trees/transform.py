@@ -117,7 +117,7 @@ def transform_sentence(
 
 def _check_countable(tree_class: str) -> None:
     if tree_class != "projective":
-        raise ValueError(f"closest trees can be counted for the class projective only, not for {tree_class}")
+        raise ValueError(f"closest trees can be counted only for the class projective, not for {tree_class}")
 
 
 def _label(sentence: Sentence, word: int, head: int) -> str:

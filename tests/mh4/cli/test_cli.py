@@ -297,7 +297,7 @@ def test_an_ensemble_parses(run, small_model, small_treebanks, tmp_path):
     together = run("parse", "--ensemble", small_model, other, stdin=dev.read_bytes())
     assert len(together.stdout.splitlines()) == len(dev.read_bytes().splitlines())
     for wish in (("--confidence",), ("--min-confidence", 0.5), ("--k-best", 2)):
-        fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, *wish), "ask one of its models")
+        fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, *wish), "use one of its models")
     fails_with_one_line(run("parse", "--ensemble", dev), "not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, "nope", dev), "nope: is not a folder")
     fails_with_one_line(run("parse", "--ensemble", small_model, other, dev, "--search", "greedy"), "mst", "beam")
@@ -470,7 +470,7 @@ def test_what_does_not_go_together_is_found_before_anything_is_loaded(run, small
     fails_with_one_line(run(*parse, "--text", "-", "--input", "vertical"), "--text is for raw text")
     fails_with_one_line(run(*parse, "--predict", "heads,stem"), "unknown column 'stem'")
     fails_with_one_line(run(*parse, "--among", "3"), "--unique")
-    fails_with_one_line(run(*parse, "--confidence", "--k-best", "2"), "not for both")
+    fails_with_one_line(run(*parse, "--confidence", "--k-best", "2"), "not both")
     fails_with_one_line(run("parse", small_treebanks[1], small_model), "is a model folder, not an input")
     fails_with_one_line(run("parse", small_model, small_model, "-o", "folder/"), "is a model folder, not an input")
     fails_with_one_line(run("uncertain", small_model, "nothing.conllu"), "nothing.conllu: no such file")
@@ -589,5 +589,5 @@ def test_several_trees_and_words_left_out(small_model, small_treebanks, tmp_path
     assert {word.head for one in read_conllu(out) for word in one} == {None}
     again = run("parse", small_model, out, "--keep-heads", "--unique", "nsubj", "--among", 2)
     assert again.returncode == 0
-    fails_with_one_line(run("parse", small_model, gold, "--confidence", "--k-best", 2), "not for both")
+    fails_with_one_line(run("parse", small_model, gold, "--confidence", "--k-best", 2), "not both")
     fails_with_one_line(run("parse", small_model, gold, "--unique", "nosuch"), "none of the relations nosuch")

@@ -53,7 +53,7 @@ def test_a_model_can_be_given_columns(annotating_model, gold, run):
     assert alone["Lemmas"]["f1"] < 1
     parser = mh4.load(annotating_model, device="cpu")
     assert parser.evaluate(list(read_conllu(gold)), given=["upos", "lemmas"]).as_dict()["scores"] == given
-    for wrong, problem in (("heads", "not given heads"), ("nothing", "unknown column")):
+    for wrong, problem in (("heads", "cannot be given heads"), ("nothing", "unknown column")):
         fails_with_one_line(run("eval", "--model", annotating_model, gold, "--given", wrong), problem)
 
 
@@ -130,7 +130,7 @@ def test_mistakes(small_model, gold, run, tmp_path):
     fails_with_one_line(run("eval", gold), "--model")
     fails_with_one_line(run("eval", gold, other, other), "other.conllu: is named twice")
     fails_with_one_line(run("eval", gold, "--model", small_model, "--model", small_model), "is named twice")
-    fails_with_one_line(run("eval", "-", "-", stdin=gold.read_bytes()), "standard input is one file")
+    fails_with_one_line(run("eval", "-", "-", stdin=gold.read_bytes()), "only one of the files")
     fails_with_one_line(run("eval", gold, other, "--given", "upos"), "for --model")
     fails_with_one_line(run("eval", gold, other, "--threads", 2), "for --model")
     fails_with_one_line(run("eval", gold, "--model", tmp_path / "nothing"), "nothing", "model folder")

@@ -32,7 +32,7 @@ def test_treebanks_that_are_named_wrongly(run, small_treebanks):
     for arguments in (["--dev", dev], [train, f"--treebank=a={train}", "--dev", f"a={dev}"]):
         fails_with_one_line(run("train", *arguments), "one training treebank, TRAIN, or several, as in --treebank got=")
     named = [f"--treebank=a={train}", f"--treebank=b={train}"]
-    fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"is NAME=FILE, not '{dev}'")
+    fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"as NAME=FILE, not '{dev}'")
     fails_with_one_line(run("train", *named, f"--dev=a={dev}", f"--dev=a={dev}"), "a treebank is named twice")
     fails_with_one_line(run("train", *named, "--dev", dev), "to evaluate on: one without a name")
 

@@ -80,7 +80,7 @@ def test_of_word_vectors(trained, small_treebanks, tmp_path):
     encoder = job.config.encoder
     assert (encoder.kind, encoder.vectors, encoder.vectors_keep) == ("bilstm", "some/file.vec", 9)
     assert job.on_reading.__name__ == "on_reading"
-    with pytest.raises(ValueError, match="--vectors-keep is about --vectors"):
+    with pytest.raises(ValueError, match="--vectors-keep needs --vectors"):
         run(*command)
 
 

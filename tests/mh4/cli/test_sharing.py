@@ -53,9 +53,11 @@ def test_a_licence_that_nobody_knows(model, run):
 
 
 def test_mistakes(model, run):
-    fails_with_one_line(run("parse", "xx", DEV), "xx: no such folder, and no downloaded model (mh4 download xx)")
+    fails_with_one_line(
+        run("parse", "xx", DEV), "xx: no such folder, and no downloaded model of this name (mh4 download xx)"
+    )
     fails_with_one_line(run("eval", DEV, "--model", "xx"), "mh4 download xx")
     fails_with_one_line(run("download", "xx"), "as in --index models, or set MH4_INDEX")
     fails_with_one_line(run("download", "xx", "--index", "nowhere"), "nowhere/index.json: cannot be read")
-    fails_with_one_line(run("package", model, "-o", "a.zip"), "a package is called NAME.mh4.zip")
+    fails_with_one_line(run("package", model, "-o", "a.zip"), "a package must be named NAME.mh4.zip")
     fails_with_one_line(run("package", model, "-o", "zoo", "--name", "a b"), "as in --name hu")

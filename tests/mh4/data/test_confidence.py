@@ -107,7 +107,7 @@ def test_less_certain_words_are_left_to_people(parsed):
     assert written.relations == ("det", "_", "root", "_")
     assert written.misc == parsed.misc
     assert Output(min_confidence=0.0)(parsed).heads.tolist() == [2, 3, 0, -1]  # of the last word nothing is known
-    with pytest.raises(ValueError, match=r"probability, in 0…1; got 1\.5"):
+    with pytest.raises(ValueError, match=r"probability from 0 to 1; got 1\.5"):
         Output(min_confidence=1.5)
 
 

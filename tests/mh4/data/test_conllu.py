@@ -571,7 +571,7 @@ def test_bytes_that_are_not_utf_8_are_located(error, bad, message):
 
 
 def test_nul_is_located(error):
-    message = "hu.conllu:12: sentence 2: the line holds a NUL character (text is needed)"
+    message = "hu.conllu:12: sentence 2: the line holds a NUL character (expected text)"
     assert error(EXAMPLE.encode() + b"1\ta\0b" + b"\t_" * 8 + b"\n\n") == message
 
 
@@ -606,7 +606,7 @@ def test_unknown_options_are_refused(read, options):
 def test_an_empty_file(read, error):
     for content in ("", "\n\n"):
         assert read(content) == []
-        assert error(content, trees="required") == "hu.conllu: holds no sentences (a CoNLL-U file with trees is needed)"
+        assert error(content, trees="required") == "hu.conllu: holds no sentences (expected a CoNLL-U file with trees)"
 
 
 def test_a_file_of_bad_sentences_only(write):

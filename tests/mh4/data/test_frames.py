@@ -87,14 +87,14 @@ def test_columns_may_be_missing():
 @pytest.mark.parametrize(
     ("columns", "message"),
     [
-        ({"word": ["a"]}, "data frame: has no column text, a row for each word (it has word)"),
+        ({"word": ["a"]}, "data frame: has no column text, with a row for each word (it has word)"),
         ({"text": ["a", "b"], "sentence": [1, 2], "head": [0, 7]}, "data frame: sentence 2: HEAD 7 of word 1"),
         ({"text": ["a"], "head": [0.5]}, "HEAD '0.5' of word 1 is neither a number"),
         ({"text": ["a", "b"], "id": [1, 3]}, "data frame: sentence 1: ID 3 where word 2 is expected"),
         ({"text": ["a", None]}, "token 2 has no text"),
         ({"text": ["a"], "upos": ["b c"]}, "UPOS 'b c' of token 1 holds white space"),
         ({"text": ["a"], "lemma": [5]}, "LEMMA takes a string or None, not '5'"),
-        ({"text": ["a"], "id": ["x"]}, "the id of token 1 is a number or two, not \"'x'\""),
+        ({"text": ["a"], "id": ["x"]}, "the id of token 1 must be a number or a pair of numbers, not \"'x'\""),
         ({"text": ["a"], "other_lines": ["x"]}, "sentence 1: other_lines has 'x', which is neither a comment nor"),
         ({"text": ["a"], "other_lines": ["1-9" + 9 * "\t_"]}, "multiword token 1-9 reaches beyond the last word"),
     ],
@@ -106,7 +106,7 @@ def test_what_is_wrong_is_said_in_one_line(columns, message):
 
 
 def test_what_is_no_frame_and_no_single_sentence(document):
-    with pytest.raises(TypeError, match="a data frame of pandas is needed"):
+    with pytest.raises(TypeError, match="expected a pandas data frame"):
         Document.from_pandas([1])
     with pytest.raises(
         DataError, match=re.escape("data frame: holds 2 sentences, not one (for several, see Document)")
@@ -123,7 +123,7 @@ def test_documents_of_spacy(document):
     assert Sentence.from_spacy(plain[0].to_spacy(spacy.blank("hu").vocab)) == plain[0]
     with pytest.raises(DataError, match="Doc: holds 0 sentences, not one"):
         Sentence.from_spacy(spacy.blank("hu")(""))
-    with pytest.raises(TypeError, match="a Doc of spaCy is needed"):
+    with pytest.raises(TypeError, match="expected a spaCy Doc"):
         Document.from_spacy("A b")
     with pytest.raises(DataError, match="Doc: sentence 1: XPOS 'a b' of token 1 holds"):
         Document.from_spacy(spacy.tokens.Doc(spacy.blank("xx").vocab, ["a"], tags=["a b"]))

@@ -64,7 +64,7 @@ def test_mh4_draw(treebank, tmp_path):
     assert shown.count("▶") == 7
     assert "(no tree)" in shown
     wrong = CliRunner().invoke(app, ["draw", str(treebank), "-o", str(tmp_path / "trees.svg")])
-    assert "a page is written, its name ends in .html" in str(wrong.exception)
+    assert "the name of a page must end in .html" in str(wrong.exception)
     broken = CliRunner().invoke(app, ["draw", str(treebank), "-o", str(tmp_path / "new.html")])
     assert "sentence 4: 2 tab-separated columns" in str(broken.exception)
     assert not (tmp_path / "new.html").exists()

@@ -297,12 +297,12 @@ def test_entries_of_files_are_written_as_they_were():
 @pytest.mark.parametrize(
     ("columns", "kind", "message"),
     [
-        ({"misc": [{"Gloss": "a|b"}]}, ValueError, r"MISC may not hold 'Gloss=a\|b': an entry has no \|"),
-        ({"misc": [{"a=b": "c"}]}, ValueError, "MISC may not hold 'a=b=c': .* its name no ="),
+        ({"misc": [{"Gloss": "a|b"}]}, ValueError, r"MISC may not hold 'Gloss=a\|b': entries may not contain \|"),
+        ({"misc": [{"a=b": "c"}]}, ValueError, "MISC may not hold 'a=b=c': .* their names ="),
         ({"feats": [{"a|b": "c"}]}, ValueError, r"FEATS may not hold 'a\|b=c'"),
         ({"misc": [{"": None}]}, ValueError, "MISC may not hold ''"),
-        ({"misc": [{"A": ["b"]}]}, TypeError, r"MISC takes strings by their names, not \"{'A': \['b'\]}\""),
-        ({"feats": [{1: "b"}]}, TypeError, "FEATS takes strings by their names"),
+        ({"misc": [{"A": ["b"]}]}, TypeError, r"MISC must map names to strings, not \"{'A': \['b'\]}\""),
+        ({"feats": [{1: "b"}]}, TypeError, "FEATS must map names to strings"),
         ({"feats": [["Case=Nom"]]}, TypeError, r"FEATS takes a mapping, a string or None, not \"\['Case=Nom'\]\""),
         ({"lemmas": [{"a": "b"}]}, TypeError, "LEMMA takes a string or None"),
         ({"xpos": [1]}, TypeError, "XPOS takes a string or None, not '1'"),
@@ -352,7 +352,7 @@ def test_a_text_with_a_lone_surrogate_is_no_sentence():
     for read in (Sentence.from_conllu, Document.from_conllu):
         with pytest.raises(DataError, match=r"^text:3: U\+D83D is a lone surrogate"):
             read(tree(0) + "1\t\ud83d")
-        with pytest.raises(TypeError, match="a string in the CoNLL-U format is needed, not \"b'1'\""):
+        with pytest.raises(TypeError, match="expected a string in CoNLL-U format, not \"b'1'\""):
             read(b"1")
 
 
@@ -483,7 +483,7 @@ def test_columns_that_would_break_the_file_are_refused(options, message):
 )
 def test_multiword_tokens_are_two_places_and_a_form(token):
     """``True-2`` would be written, and could not be read."""
-    with pytest.raises(TypeError, match="a multiword token is its first word, its last word and its form, not"):
+    with pytest.raises(TypeError, match="a multiword token must be its first word, its last word and its form, not"):
         Sentence(["a", "b"], multiword_tokens=[token])
     with pytest.raises(TypeError, match="the form of 1-2 is '5', not a string"):
         Sentence(["a", "b"], multiword_tokens=[(1, 2, 5)])
@@ -493,7 +493,7 @@ def test_multiword_tokens_are_two_places_and_a_form(token):
 
 def test_comments_are_lines():
     for comments in ("# a", [1]):
-        with pytest.raises(TypeError, match=r"comments are lines|a comment is a string"):
+        with pytest.raises(TypeError, match=r"comments must be a list of lines|a comment must be a string"):
             Sentence(["a"], comments=comments)
 
 

@@ -83,5 +83,5 @@ def test_a_file_that_changed_is_noticed(tmp_path, later):
     path.write_text("\n".join([WORD.format(1)] * 3) + "\n", encoding="utf-8")
     (shard,) = cut_shards(path)
     path.write_text(later, encoding="utf-8")
-    with pytest.raises(DataError, match="changed while it was parsed"):
+    with pytest.raises(DataError, match="changed while it was being parsed"):
         list(read_shard(shard, errors=Errors("skip")))

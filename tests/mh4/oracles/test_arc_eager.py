@@ -236,7 +236,7 @@ def test_an_empty_batch():
 )
 @pytest.mark.parametrize("module", [arc_eager, arc_eager_normalized])
 def test_what_no_configuration_can_be_is_an_error(module, stack, labels, front):
-    with pytest.raises(ValueError, match="row 0 is no configuration of 3 words"):
+    with pytest.raises(ValueError, match="row 0 is not a configuration of 3 words"):
         step_scores(module, stack, labels, front, gold(0, 0, 0))
 
 
@@ -273,7 +273,7 @@ def test_a_batch_that_does_not_fit_together_is_an_error(change, message):
 
 @pytest.mark.parametrize("module", [arc_eager, arc_eager_normalized])
 def test_a_configuration_of_another_sentence_is_an_error(module):
-    with pytest.raises(ValueError, match="the configuration is of 1 words, the gold tree of 2"):
+    with pytest.raises(ValueError, match="the configuration has 1 words, but the gold tree has 2"):
         module.optimal_step(Configuration((0,), "R", 1, 1), gold(0, 1))
 
 

@@ -85,11 +85,11 @@ def test_bad_gold_trees_are_errors():
     configuration = ArcHybrid().initial(4)
     with pytest.raises(ValueError, match="projective gold tree"):
         optimal_step(configuration, np.array([-1, 3, 4, 0, 3]))
-    with pytest.raises(ValueError, match="of 4 words, the gold tree of 2"):
+    with pytest.raises(ValueError, match="has 4 words, but the gold tree has 2"):
         optimal_step(configuration, np.array([-1, 0, 1]))
     with pytest.raises(ValueError, match="not a tree"):
         optimal_computation(np.array([-1, 2, 1]))
-    with pytest.raises(ValueError, match="one word below the root"):
+    with pytest.raises(ValueError, match="one child of the root"):
         optimal_step(configuration, np.array([-1, 0, 0, 2, 3]), single_root=True)
 
 
@@ -98,5 +98,5 @@ def test_bad_gold_trees_are_errors():
 )
 def test_what_is_no_configuration_is_an_error(stack, front):
     for function in (optimal_step, loss):
-        with pytest.raises(ValueError, match="no configuration of 3 words"):
+        with pytest.raises(ValueError, match="not a configuration of 3 words"):
             function(Configuration(stack, front, 3), np.array([-1, 2, 0, 2]))

@@ -222,7 +222,7 @@ def test_errors_of_one_configuration():
         optimal_computation(gold, "left")
     with pytest.raises(ValueError, match="unknown algorithm 'fast'; known: linear"):
         optimal_step(start, gold, algorithm="fast")
-    with pytest.raises(ValueError, match="of 3 words, the gold tree of 4"):
+    with pytest.raises(ValueError, match="has 3 words, but the gold tree has 4"):
         optimal_step(SYSTEM.initial(3), gold)
     with pytest.raises(ValueError, match="not a tree"):
         optimal_step(start, heads(2, 1, 0, 0))
@@ -232,13 +232,13 @@ def test_errors_of_one_configuration():
     with pytest.raises(ValueError, match="offsets must rise"):
         step_scores([], 1, gold)
     for stack, front in (([1], 2), ([0, 2, 1], 3), ([0, 1, 3], 3), ([0], 0), ([0], 6)):
-        with pytest.raises(ValueError, match="no configuration of 4 words"):
+        with pytest.raises(ValueError, match="not a configuration of 4 words"):
             step_scores(stack, front, gold)
 
 
 def test_errors_of_a_batch():
     golds = [heads(2, 0), heads(0, 1, 2)]
-    with pytest.raises(ValueError, match="row 1 is no configuration of 2 words"):
+    with pytest.raises(ValueError, match="row 1 is not a configuration of 2 words"):
         step_scores_batch([0, 0, 2], [0, 1, 3], [1, 2], [1, 0], golds)
     with pytest.raises(ValueError, match="2 fronts need 3 offsets and 2 sentences"):
         step_scores_batch([0, 0], [0, 1], [1, 1], [0, 0], golds)

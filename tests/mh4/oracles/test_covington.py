@@ -271,7 +271,7 @@ def test_an_empty_batch():
     ],
 )
 def test_what_no_configuration_can_be_is_an_error(heads, left, right):
-    with pytest.raises(ValueError, match="row 0 is no configuration of 3 words"):
+    with pytest.raises(ValueError, match="row 0 is not a configuration of 3 words"):
         covington.step_scores_batch(heads, [left], [right], [0], [gold(0, 0, 0)])
 
 
@@ -291,9 +291,9 @@ def test_a_batch_that_does_not_fit_together_is_an_error(change, message):
 
 
 def test_a_configuration_of_another_sentence_is_an_error():
-    with pytest.raises(ValueError, match="the configuration is of 1 words, the gold tree of 2"):
+    with pytest.raises(ValueError, match="the configuration has 1 words, but the gold tree has 2"):
         covington.optimal_step(Configuration(0, 1, 1), gold(0, 1))
-    with pytest.raises(ValueError, match="no configuration of 2 words: ⟨"):
+    with pytest.raises(ValueError, match="not a configuration of 2 words: ⟨"):
         covington.loss(Configuration(1, 2, 2, frozenset({(1, 2)})), gold(0, 1))
     with pytest.raises(ValueError, match="not a tree"):
         covington.optimal_computation(gold(2, 1))

@@ -121,7 +121,7 @@ def test_it_rebuilds_a_whole_treebank(tmp_path):
 
 @pytest.mark.parametrize(("front", "arcs"), [(10**6, set()), (-1, set()), (3, {(2, 9)}), (3, {(2, -1)}), (2, {(2, 1)})])
 def test_what_is_no_configuration_is_an_error(front, arcs):
-    with pytest.raises(ValueError, match="no configuration of 3 words"):
+    with pytest.raises(ValueError, match="not a configuration of 3 words"):
         correct_transitions(Configuration((), front, 3, frozenset(arcs)), np.array([-1, 2, 0, 2]))
 
 
@@ -130,7 +130,7 @@ def test_what_is_no_gold_tree_is_an_error():
     for heads, message in (([-1, 3, 4, 0, 3], "need a projective gold tree"), ([-1, 2, 1, 0, 0], "not a tree")):
         with pytest.raises(ValueError, match=message):
             correct_transitions(configuration, np.array(heads))
-    with pytest.raises(ValueError, match="of 4 words, the gold tree of 2"):
+    with pytest.raises(ValueError, match="has 4 words, but the gold tree has 2"):
         correct_transitions(configuration, np.array([-1, 0, 1]))
     with pytest.raises(ValueError, match="not a tree"):
         optimal_computation(np.array([-1, 2, 1]))

@@ -197,14 +197,14 @@ def test_a_tree_may_be_right_though_some_of_its_relations_are_not_known():
 def test_a_treebank_without_relations_is_an_error():
     with pytest.raises(DataError, match=r"the treebank has no relations \(DEPREL\) to calibrate on"):
         Calibration.fit(*compared(relation_known=0.0))
-    with pytest.raises(DataError, match="not one head is right"):
+    with pytest.raises(DataError, match="no head is correct"):
         Calibration.fit(*compared(relation_known=1.0, heads_right=0.0))
     found, golds = compared(relation_known=1.0, heads_right=0.5)
     wrong = [
         gold.replace(relations=["_" if ok else "y" for ok in one.heads == gold.heads])
         for one, gold in zip(found, golds, strict=True)
     ]
-    with pytest.raises(DataError, match="not one word with a relation has the right head"):
+    with pytest.raises(DataError, match="no word with a relation has the correct head"):
         Calibration.fit(found, wrong)
 
 

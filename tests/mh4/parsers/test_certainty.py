@@ -271,7 +271,7 @@ def test_parsers_without_margins_say_so_in_one_line(small_model):
             with pytest.raises(ValueError, match="exact decoder") as caught:
                 parser.parse([["a"]], **wish)
             assert "\n" not in str(caught.value)
-    with pytest.raises(ValueError, match="only a single model with a network"):
+    with pytest.raises(ValueError, match="need a single model with a network"):
         ensemble.parse([["a"]], unique="nsubj")
     with pytest.raises(ValueError, match=r"write parser\.k_best"):
         beam(["a"], k_best=2)

@@ -154,7 +154,7 @@ def test_calls_keep_heads(parser):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda parser: parser("A kutya ugat."), r"the model cannot cut text: .* or give words: parser\(\[…\]\)"),
+        (lambda parser: parser("A kutya ugat."), r"the model cannot split text: .* or give words: parser\(\[…\]\)"),
         (lambda parser: parser(Path("hu.conllu")), r"write parser.parse\('hu.conllu'\) for a file"),
         (lambda parser: parser.parse("A kutya"), r"is not a file; write parser\('A kutya'\) to parse text"),
         (lambda parser: parser.parse("missing.conllu"), r"missing.conllu: no such file"),

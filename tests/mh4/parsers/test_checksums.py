@@ -27,7 +27,7 @@ def test_a_flipped_bit_is_found(name, folder):
         damaged = bytearray(whole)
         damaged[bit // 8] ^= 1 << bit % 8
         (folder / name).write_bytes(damaged)
-        with pytest.raises(DataError, match=rf"model/{name}: is damaged, or was changed"):
+        with pytest.raises(DataError, match=rf"model/{name}: is damaged or was changed"):
             load(folder, device="cpu")
     (folder / name).write_bytes(whole)
     assert load(folder, device="cpu")(["A", "kutya", "ugat"]).root
@@ -116,7 +116,7 @@ def test_removed_files_are_forgotten(tmp_path):
 
 def test_a_damaged_list(folder):
     (folder / SUMS).write_text("garbage\n")
-    with pytest.raises(DataError, match=rf"{SUMS}:1: is no line with a checksum"):
+    with pytest.raises(DataError, match=rf"{SUMS}:1: is not a line with a checksum"):
         load(folder, device="cpu")
 
 

@@ -173,7 +173,7 @@ def test_wrong_settings(config_type, settings, message):
 
 def test_settings_on_the_command_line():
     assert parse_settings(["hidden=3", "positions=s0,b0", "hidden=4"]) == {"hidden": "4", "positions": "s0,b0"}
-    with pytest.raises(ValueError, match="a setting is NAME=VALUE, not 'hidden'"):
+    with pytest.raises(ValueError, match="a setting has the form NAME=VALUE, not 'hidden'"):
         parse_settings(["hidden"])
 
 

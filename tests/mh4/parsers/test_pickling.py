@@ -53,15 +53,15 @@ def test_ensembles_travel_by_the_folders_of_their_models(model):
 
 
 def test_a_parser_without_its_folder_does_not_travel(model, tmp_path):
-    with pytest.raises(TypeError, match=r"has no folder, by which a parser is pickled; write parser.save\(folder\)"):
+    with pytest.raises(TypeError, match=r"has no folder, which pickling needs; write parser.save\(folder\)"):
         pickle.dumps(new_parser(mh4.load(model).definition, "cpu"))
     shutil.copytree(model, tmp_path / "model")
     pickled = pickle.dumps(mh4.load(tmp_path / "model"))
     mh4.load(GOLDEN / "greedy").save(tmp_path / "model", overwrite=True)
-    with pytest.raises(DataError, match="model: holds another model, or none, than"):
+    with pytest.raises(DataError, match="model: does not hold the model, than"):
         pickle.loads(pickled)
     shutil.rmtree(tmp_path / "model")
-    with pytest.raises(DataError, match="holds another model, or none"):
+    with pytest.raises(DataError, match="does not hold the model"):
         pickle.loads(pickled)
 
 

@@ -135,7 +135,7 @@ def test_relations_that_training_has_in_one_place_stay_there():
     scores = torch.tensor([[5.0, 4, 3, 2], [1.0, 4, 3, 2]])
     chosen = RelationReader(names, places).choose(scores, torch.tensor([0, 1]), Request())
     assert [names[r] for r in chosen.best] == ["SENT", "b"]
-    with pytest.raises(ValueError, match="no relation is left that several words"):
+    with pytest.raises(ValueError, match="no relation is left for several words"):
         RelationReader(names, places).check_limits(("a", "b"))
     nowhere = RelationPlaces(frozenset(names), frozenset(names))
     assert nowhere.allowed(names).all()
@@ -188,7 +188,7 @@ def test_relations_given_with_their_heads_stay():
 def test_impossible_limits_are_errors():
     with pytest.raises(ValueError, match="the model has none of the relations expl"):
         RelationReader(NAMES, UD).check_limits(("expl",))
-    with pytest.raises(ValueError, match="no relation is left that several words"):
+    with pytest.raises(ValueError, match="no relation is left for several words"):
         RelationReader(("nsubj", "root"), UD).check_limits(("nsubj",))
     RelationReader(NAMES, UD).check_limits(("nsubj", "expl"))
 
@@ -198,7 +198,7 @@ def test_impossible_limits_are_errors():
     [
         ({"k_best": 0}, "k_best must be at least 1"),
         ({"among": 3}, "unique="),
-        ({"confidence": True, "k_best": 2}, "not for both"),
+        ({"confidence": True, "k_best": 2}, "not both"),
         ({"confidence": "no"}, 'confidence is True, False or "all"'),
         ({"unique": "nsubj:pass"}, "without subtypes"),
         ({"unique": "nsubj,"}, "without subtypes"),

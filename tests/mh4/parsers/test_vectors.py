@@ -311,7 +311,7 @@ def test_files_that_cannot_be_built_on(small_treebanks, tmp_path):
     [
         (WORDS, None, "no such file"),
         (TABLE, None, "no such file"),
-        (TABLE, lambda content: content[:-9], "not a whole safetensors file: "),
+        (TABLE, lambda content: content[:-9], "not a complete safetensors file: "),
         (WORDS, lambda content: b"{}", "words: is missing"),
         (WORDS, lambda content: content[:-20], "not valid JSON"),
         (

@@ -166,7 +166,7 @@ def test_what_is_said_of_trees_is_what_one_process_says(small_model, inputs, par
 
 def test_confidence_that_cannot_be_had_is_told_before_any_work(small_model, inputs, tmp_path):
     nobody = "tcp://127.0.0.1:1"
-    with pytest.raises(ValueError, match="a confidence is a probability"):
+    with pytest.raises(ValueError, match="must be a probability"):
         parse(small_model, inputs, tmp_path / "out", nobody, min_confidence=2)
     for options in ({"confidence": True}, {"min_confidence": 0.5}, {"k_best": 2}):
         with pytest.raises(ValueError, match="exact decoder"):

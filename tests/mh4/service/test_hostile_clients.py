@@ -182,9 +182,9 @@ def test_answers_are_sent_at_once():
 def test_an_address_that_is_taken_is_one_line():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-        with pytest.raises(DataError, match=rf"cannot listen at 127\.0\.0\.1, port {port}: Address already in use"):
+        with pytest.raises(DataError, match=rf"cannot listen on 127\.0\.0\.1, port {port}: Address already in use"):
             server.listening("127.0.0.1", port)
-    with pytest.raises(DataError, match=r"cannot listen at 300\.1\.1\.1"):
+    with pytest.raises(DataError, match=r"cannot listen on 300\.1\.1\.1"):
         server.listening("300.1.1.1", 0)
 
 
@@ -271,7 +271,7 @@ def test_told_to_stop_it_answers_what_it_has_accepted(small_model):
     with subprocess.Popen(program, stderr=subprocess.PIPE, text=True, env={**os.environ}) as process:
         line = process.stderr.readline()
         while "http://" not in line:
-            assert line, "the server has ended"
+            assert line, "the server exited"
             line = process.stderr.readline()
         port = int(line.split(":")[3].split()[0])
         threading.Thread(target=process.stderr.read, daemon=True).start()

@@ -146,7 +146,7 @@ def test_members_begin_as_one_does():
 
 def test_only_decoders_have_members():
     assert make_config(ChartConfig, {"members": "4"}).scorers.members == 4
-    with pytest.raises(ValueError, match="several members are for parsers with a decoder"):
+    with pytest.raises(ValueError, match="several members need a parser with a decoder"):
         make_config(GreedyConfig, {"members": 2})
     with pytest.raises(ValueError, match="members"):
         make_config(ChartConfig, {"members": 0})

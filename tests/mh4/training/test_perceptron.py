@@ -311,7 +311,7 @@ def test_vocabulary(sample):
     vocabulary = PerceptronVocabulary.from_sentences(sample[0])
     data = asdict(vocabulary)
     assert checked(PerceptronVocabulary, json.dumps(data)) == vocabulary
-    with pytest.raises(ValueError, match="the relation 'x' of words below the root is none of the relations"):
+    with pytest.raises(ValueError, match="the relation 'x' of the root is not among the relations"):
         checked(PerceptronVocabulary, json.dumps(data | {"root_relation": "x"}))
     assert vocabulary.root_relation == "root"
     assert vocabulary.root_only

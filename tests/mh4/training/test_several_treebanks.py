@@ -210,7 +210,7 @@ def test_treebanks_that_do_not_go_together(several, small_treebanks, tmp_path):
     refused({}, {}, "train on: none; to evaluate on: none")
     refused({"a b": path}, {"a b": path}, "no white space")
     refused({"a": [1]}, {"a": path}, "a treebank is a file, not a list", error=TypeError)
-    refused({"a": path}, {"a": path}, "a perceptron does not", PerceptronConfig("arc-eager"))
+    refused({"a": path}, {"a": path}, "a perceptron learns from a single treebank", PerceptronConfig("arc-eager"))
 
 
 def test_where_the_model_comes_from(several):

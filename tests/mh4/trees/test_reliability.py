@@ -58,13 +58,13 @@ def test_a_file_without_confidence_says_what_to_do(tmp_path):
     plain, broken = tmp_path / "plain.conllu", tmp_path / "broken.conllu"
     plain.write_text(conllu(("a", 0, "root", "_")))
     broken.write_text(conllu(("a", 0, "root", "Confidence=high")))
-    with pytest.raises(DataError, match=r"plain\.conllu: MISC states no Confidence \(parse with mh4 parse --conf"):
+    with pytest.raises(DataError, match=r"plain\.conllu: MISC has no Confidence \(parse with mh4 parse --conf"):
         measure_calibration(plain, plain)
     for misc, message in (
         ("Confidence=high", "could not convert string to float: 'high'"),
-        ("Confidence=90", r"Confidence=90 is no probability, which is in 0…1"),
-        ("Confidence=0.5|HeadConfidence=-1", "HeadConfidence=-1 is no probability"),
-        ("Confidence=inf", "Confidence=inf is no probability"),
+        ("Confidence=90", r"Confidence=90 is not a probability from 0 to 1"),
+        ("Confidence=0.5|HeadConfidence=-1", "HeadConfidence=-1 is not a probability"),
+        ("Confidence=inf", "Confidence=inf is not a probability"),
         ("Confidence=0.5|Margin=-2", "Margin=-2 is negative"),
     ):
         broken.write_text(conllu(("a", 0, "root", "_"), ("b", 1, "x", misc)))

@@ -221,7 +221,7 @@ def test_only_projective_trees_are_counted(tmp_path, to):
     source.write_text(HEARING, encoding="utf-8")
     result = CliRunner().invoke(app, ["transform", "--to", to, "--count", str(source), "-o", str(target)])
     assert isinstance(result.exception, ValueError)
-    assert str(result.exception) == f"closest trees can be counted for the class projective only, not for {to}"
+    assert str(result.exception) == f"closest trees can be counted only for the class projective, not for {to}"
     assert not target.exists()
     (sentence,) = read_conllu(source, trees="required")
     with pytest.raises(ValueError, match="projective only"):

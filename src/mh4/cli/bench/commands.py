@@ -58,7 +58,7 @@ def bench_decoders(
 ) -> None:
     """Measure the median time to decode one sentence of random scores, memory, and how both grow from 20 to 200 words.
 
-    One thread, preparation and backtrace included; next to other packages' decoders if installed
+    One thread, preparation and backtrace included; compared with other packages' decoders if installed
     (ufal.chu_liu_edmonds).
     """
     from .decoders import decoder_table, measure_decoders
@@ -78,7 +78,7 @@ def bench_certainty(
     ] = 1.0,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure margins, the ten best trees and probabilities of one sentence of random scores, in decodes.
+    """Measure margins, the ten best trees and probabilities, in multiples of decoding one sentence.
 
     CPU time of one thread. Max-marginals are measured only where an outside pass computes them.
     """
@@ -140,7 +140,7 @@ def bench_text(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure words per second from raw text to CoNLL-U, from disk to disk, beside UDPipe 1 (extra "text").
+    """Measure words per second from raw text to CoNLL-U, from disk to disk, compared with UDPipe 1 (extra "text").
 
     UDPipe 1 is trained on the treebank by the first run, which takes minutes, and kept in the user's cache.
     """
@@ -160,7 +160,7 @@ def bench_serve(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure words per second and waiting times of `mh4 serve`, beside the speed of `mh4 parse`."""
+    """Measure words per second and waiting times of `mh4 serve`, compared with `mh4 parse`."""
     from .serving import measure_serving, serving_table
 
     set_threads(threads)

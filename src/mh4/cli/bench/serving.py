@@ -104,7 +104,7 @@ def serving(model: Path, device: str, threads: int | None) -> Iterator[int]:
         try:
             while not (found := re.search(r"http://[^:]+:(\d+)", _content(log))):
                 if process.poll() is not None:
-                    raise DataError(f"the server has ended: {_content(log).strip()}")
+                    raise DataError(f"the server exited: {_content(log).strip()}")
                 time.sleep(0.1)
             yield int(found[1])
         finally:

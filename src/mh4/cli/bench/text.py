@@ -99,7 +99,7 @@ def _trained_udpipe(treebank: Path) -> Path:
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mh4"
     path = cache / f"{hashlib.sha256(content).hexdigest()[:16]}.udpipe"
     if not path.exists():
-        say(f"training UDPipe 1 on {treebank}, once; it is kept as {path}")
+        say(f"training UDPipe 1 on {treebank}; it is kept for later runs as {path}")
         model = train_udpipe(treebank, treebank, _TOKENIZER, _TAGGER, _PARSER)
         cache.mkdir(parents=True, exist_ok=True)
         with atomic_output(path) as stream:

@@ -69,7 +69,7 @@ def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray], reduce_corr
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
     if algorithm == "linear" and not reduce_correct:
-        raise ValueError("the linear-time algorithm takes reduce_correct for granted; use algorithm='exact'")
+        raise ValueError("the linear-time algorithm requires reduce_correct; use algorithm='exact'")
     if algorithm is None and reduce_correct:
         return np.fromiter(map(is_projective, golds), np.bool_, len(golds))
     return np.full(len(golds), algorithm == "linear")

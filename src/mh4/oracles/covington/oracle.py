@@ -110,7 +110,7 @@ def step_scores_batch(
     row = _step_scores_batch(heads, offsets, lefts, rights, sentences, flat, gold_offsets, scores)
     if row < rows:
         raise ValueError(
-            f"row {row} is no configuration of {sizes[sentences[row]] - 1} words: "
+            f"row {row} is not a configuration of {sizes[sentences[row]] - 1} words: "
             f"heads {heads[offsets[row] : offsets[row + 1]].tolist()}, focus words {lefts[row]} and {rights[row]}"
         )
     return scores
@@ -126,9 +126,9 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The gold tree, if it is one of the configuration's length."""
     tree = np.ascontiguousarray(checked_tree(gold), np.int32)
     if configuration.n != len(tree) - 1:
-        raise ValueError(f"the configuration is of {configuration.n} words, the gold tree of {len(tree) - 1}")
+        raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(tree) - 1}")
     if not is_configuration(configuration.heads(), configuration.left, configuration.right):
-        raise ValueError(f"no configuration of {configuration.n} words: {configuration!r}")
+        raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
     return tree
 
 

@@ -52,7 +52,7 @@ def unpack(path: Path, folder: Path) -> None:
 def _checked(archive: ZipFile, path: Path) -> list[ZipInfo]:
     members = archive.infolist()
     for problem in _problems(members, path.stat().st_size):
-        raise DataError(f"{path.name}: {problem} (a package that mh4 did not make)")
+        raise DataError(f"{path.name}: {problem} (mh4 did not make this package)")
     return members
 
 

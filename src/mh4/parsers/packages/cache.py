@@ -47,5 +47,5 @@ def find_model(model: str | Path) -> Path:
     if folder.exists() or not re.fullmatch(NAME, str(model)):
         return folder
     if (entry := installed(str(model))) is None:
-        raise DataError(f"{model}: no such folder, and no downloaded model (mh4 download {model})")
+        raise DataError(f"{model}: no such folder, and no downloaded model of this name (mh4 download {model})")
     return version_folder(entry)

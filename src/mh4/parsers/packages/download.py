@@ -176,7 +176,7 @@ class Source:
 def _check_address(address: str) -> None:
     parts = urllib.parse.urlsplit(address)
     if parts.scheme != "https" and not (parts.scheme == "http" and parts.hostname in LOOPBACK):
-        raise DataError(f"{address}: is not safe to download from (an https address is, or a folder)")
+        raise DataError(f"{address}: is not safe to download from (use an https address or a folder)")
 
 
 class _SafeRedirects(urllib.request.HTTPRedirectHandler):
@@ -209,7 +209,7 @@ def _install(entry: Entry, source: Source, place: Path, on_progress: OnProgress)
         if digest != entry.sha256:
             package.unlink()
             problem = f"its checksum is not the one in {source}"
-            raise DataError(f"{entry.file}: is damaged, or another file: {problem} (nothing of it is kept; try again)")
+            raise DataError(f"{entry.file}: is damaged or another file: {problem} (nothing of it is kept; try again)")
         unpack(package, new)
         _ = ModelFolder(new).config  # a DataError unless it is a model
         shutil.rmtree(version_folder(entry), ignore_errors=True)
@@ -249,7 +249,7 @@ def _fetch(entry: Entry, source: Source, package: Path, on_progress: OnProgress)
             package.unlink()
             raise DataError(f"{entry.file}: is larger than {source} says (nothing of it is kept)")
     what = f"the download broke off after {done} of {entry.size} bytes"
-    raise DataError(f"{entry.file}: {what}: {reason} (start it again to go on)")
+    raise DataError(f"{entry.file}: {what}: {reason} (start it again to continue)")
 
 
 def _append(entry: Entry, source: Source, target: BinaryIO, on_progress: OnProgress) -> None:

@@ -76,7 +76,7 @@ class Shared(Loaded):
                 )
             except Exception as error:  # no such name, no network, no right to it, and whatever else the network raises
                 reason = " ".join(str(error).split()) or type(error).__name__
-                raise DataError(f"{name}: no such folder, and the hub cannot be asked for it: {reason}") from None
+                raise DataError(f"{name}: no such folder, and it cannot be fetched from the hub: {reason}") from None
         return cls.load(name, device=device, threads=threads, search=search)
 
     def save_pretrained(self, folder: str | Path) -> None:
@@ -110,7 +110,7 @@ class Shared(Loaded):
             The name is not one, ``huggingface_hub`` is not installed, or the parser is an ensemble.
         """
         if not _REPOSITORY.fullmatch(repository):
-            raise ValueError(f'a repository is called "USER/NAME", not {repository!r}')
+            raise ValueError(f'the name of a repository has the form "USER/NAME", not {repository!r}')
         api = require("huggingface_hub", EXTRA).HfApi(token=token)
         with tempfile.TemporaryDirectory() as parent:
             folder = Path(parent, repository.rpartition("/")[2])

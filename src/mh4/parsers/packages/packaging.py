@@ -80,7 +80,7 @@ def package(
     _ = folder.config
     listed = is_folder_name(str(output)) or not Path(output).suffix
     if not (listed or str(output).endswith(SUFFIX)):
-        raise ValueError(f"{output}: a package is called NAME{SUFFIX} (or name a folder)")
+        raise ValueError(f"{output}: a package must be named NAME{SUFFIX} (or name a folder)")
     output = Path(output)
     name = name or (Path(model).resolve().name if listed else output.name.removesuffix(SUFFIX))
     if not re.fullmatch(NAME, name):

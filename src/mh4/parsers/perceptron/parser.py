@@ -91,8 +91,8 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         word = tags.index(UNKNOWN_TAG) + 1
         name = column.upper()
         return sentence.error(
-            f"word {word} has no {name}, without which this model cannot parse (let a model with a network fill {name} "
-            f"in: mh4 parse MODEL --predict {column}; or train one with --scorer bilstm)",
+            f"word {word} has no {name}, without which this model cannot parse (let a network fill it in: mh4 parse "
+            f"MODEL --predict {column}; or train a parser with --scorer bilstm)",
             word,
         )
 

@@ -55,7 +55,7 @@ class PerceptronVocabulary:
     @model_validator(mode="after")
     def _check_root_relation(self) -> Self:
         if self.root_relation not in self.relations:
-            raise ValueError(f"the relation {self.root_relation!r} of words below the root is none of the relations")
+            raise ValueError(f"the relation {self.root_relation!r} of the root is not among the relations")
         return self
 
     @property

@@ -81,7 +81,7 @@ def test_a_redirection_to_an_unsafe_address_is_refused(server, home):
 
 def test_an_interrupted_download_is_resumed(server, home):
     server.faults = 10 * [("cut", 1000)]
-    with pytest.raises(DataError, match=r"broke off after 4000 of \d+ bytes: .* \(start it again to go on\)"):
+    with pytest.raises(DataError, match=r"broke off after 4000 of \d+ bytes: .* \(start it again to continue\)"):
         mh4.download("xx", server.address)
     with pytest.raises(DataError, match="no such folder, and no downloaded model"):
         mh4.load("xx")
@@ -126,7 +126,7 @@ def test_a_package_that_is_not_the_one_of_the_index_is_refused(server, home, fol
         "shorter": content[:-1],
     }
     path.write_bytes(changed[damage])
-    problem = {"longer": "is larger than", "shorter": f"after {size - 1} of {size}"}.get(damage, "damaged, or another")
+    problem = {"longer": "is larger than", "shorter": f"after {size - 1} of {size}"}.get(damage, "damaged or another")
     with pytest.raises(DataError, match=problem):
         mh4.download("xx", server.address)
     assert left_behind(home) == (

@@ -52,7 +52,7 @@ def test_only_json_and_tensors_are_asked_for(monkeypatch, model, home):
 
 
 def test_a_model_that_the_hub_does_not_have(cached, home):
-    with pytest.raises(DataError, match=r"^some/yy: no such folder, and the hub cannot be asked for it: \S.*"):
+    with pytest.raises(DataError, match=r"^some/yy: no such folder, and it cannot be fetched from the hub: \S.*"):
         mh4.Parser.from_pretrained("some/yy", cache_dir=cached, local_files_only=True)
 
 
@@ -102,7 +102,7 @@ def test_an_upload_has_the_model_and_its_card(model, monkeypatch):
     own = ["config.json", "encoder.words.json", "meta.json", "vocab.json", "weights.safetensors"]
     files = ["README.md", "SHA256SUMS", *own]
     assert done == ["t", ("some/xx", True, True), ("some/xx", None, "Upload model", True, files)]
-    with pytest.raises(ValueError, match="a repository is called \"USER/NAME\", not 'xx'"):
+    with pytest.raises(ValueError, match="a repository has the form \"USER/NAME\", not 'xx'"):
         parser.push_to_hub("xx")
     ensemble = mh4.load(model, model, device="cpu")
     with pytest.raises(ValueError, match="an ensemble has no folder of its own"):

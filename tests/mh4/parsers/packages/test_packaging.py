@@ -78,7 +78,7 @@ def test_models_that_are_packaged_at_once_are_all_in_the_index(model, tmp_path):
 def test_names_and_outputs_that_are_none(model, tmp_path):
     with pytest.raises(ValueError, match=r"'a b' is not a name for a package, .*name="):
         package(model, tmp_path, name="a b")
-    with pytest.raises(ValueError, match=r"a package is called NAME\.mh4\.zip"):
+    with pytest.raises(ValueError, match=r"a package must be named NAME\.mh4\.zip"):
         package(model, tmp_path / "a.zip")
     with pytest.raises(DataError, match=r"the folder .* does not exist"):
         package(model, tmp_path / "nowhere" / "a.mh4.zip")
