@@ -30,11 +30,11 @@ from mh4.cli.bench.decoders import FITTED
 from mh4.cli.bench.stages import parser_to_measure
 from mh4.cli.bench.text import MIB, peak_rss
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import DataError, require
+from mh4.data.errors import DataError
 from mh4.data.files import atomic_output, check_input
 from mh4.data.sample import write_sample
 from mh4.decoders.lanes import REGISTER
-from mh4.machine import processor
+from mh4.machine import processor, require
 from mh4.parsers.folder import ModelFolder
 from mh4.parsers.network import NetworkParser
 

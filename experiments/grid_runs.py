@@ -14,7 +14,7 @@ from typing import Any
 
 from segmentation import MODEL_SUFFIX, segment_file
 
-from mh4.data.errors import require
+from mh4.machine import require
 from mh4.parsers.base import Parser
 from mh4.parsers.config import (
     ChartConfig,

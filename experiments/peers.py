@@ -32,8 +32,8 @@ from provenance import describe_commit, describe_hardware, describe_versions
 from mh4.cli.bench.udpipe import train_udpipe
 from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.document import Document
-from mh4.data.errors import require
 from mh4.data.sentence import Sentence
+from mh4.machine import require
 from mh4.parsers.registry import load
 from mh4.parsers.sources import words_alone
 from mh4.trees.evaluation import evaluate

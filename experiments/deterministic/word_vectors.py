@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from mh4.data.errors import require
+from mh4.machine import require
 from mh4.models.word_vocabulary import normalise
 
 EPOCHS = 20

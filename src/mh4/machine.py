@@ -1,4 +1,4 @@
-"""What this machine allows: where compiled kernels and models are kept, how threads wait, how many there should be.
+"""What this machine has and allows: places for kernels and models, how threads wait, how many, optional packages.
 
 Imported before NumPy, Numba and PyTorch, which read their settings when they are imported.
 """
@@ -16,7 +16,9 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -29,9 +31,23 @@ class Terminated(SystemExit):
 
     @classmethod
     def check(cls) -> None:
-        """Raise what was asked for: raised in a destructor, where the signal may have come, it was lost."""
+        """Raise if SIGTERM or Ctrl-C has arrived; an exception raised inside a destructor would be swallowed."""
         if cls.asked:
             raise cls.asked
+
+
+class MissingPackageError(ValueError):
+    """A package that only an extra of mh4 installs is missing; the message says how to install it."""
+
+
+def require(module: str, extra: str) -> Any:
+    """Return a module that only an extra of mh4 installs, or raise `MissingPackageError`."""
+    try:
+        return import_module(module)
+    except ModuleNotFoundError as error:
+        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
+            raise  # it is installed, and misses something itself
+        raise MissingPackageError(f"{error.name} is not installed: pip install 'mh4[{extra}]'") from None
 
 
 @contextmanager

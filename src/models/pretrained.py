@@ -11,8 +11,9 @@ from typing import Any
 import torch
 from torch import nn
 
+from mh4.machine import require
+
 from .encoder import UnusableError
-from .extras import transformers_module
 from .pretrained_files import SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_pooler
 from .word_pieces import TOKENIZER
 
@@ -39,7 +40,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
     UnusableError
         Something is missing or does not fit together; the message names it in one line.
     """
-    transformers = transformers_module("transformers")
+    transformers = require("transformers", "transformers")
     folder = _folder(name)
     if not (folder / "config.json").exists():
         raise UnusableError(f"{folder}: no config.json (name a folder that save_pretrained of transformers wrote)")
@@ -91,7 +92,7 @@ def _folder(name: str) -> Path:
         return path
     if not name or path.exists():
         raise UnusableError(f"{name or 'encoder'}: no folder with a pretrained model")
-    hub = transformers_module("huggingface_hub")
+    hub = require("huggingface_hub", "transformers")
     reasons = []
     for offline in (True, False):
         try:

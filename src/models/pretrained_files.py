@@ -11,10 +11,11 @@ from safetensors.torch import save
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
+from mh4.machine import require
+
 from .checked import as_json
 from .devices import HOST
 from .encoder import FileError
-from .extras import transformers_module
 from .frozen import read_tensors, shared
 
 SETTINGS, WEIGHTS = "transformer.json", "transformer.safetensors"
@@ -80,7 +81,7 @@ class Settings:
     """
 
     def __init__(self, content: bytes) -> None:
-        transformers = transformers_module("transformers")
+        transformers = require("transformers", "transformers")
         try:
             data = json.loads(content)
             self.longest, self.unknown = int(data["longest"]), int(data["unknown"])
@@ -92,7 +93,7 @@ class Settings:
 
     def outline(self) -> nn.Module:
         """The model without its table, and without memory for its weights."""
-        transformers = transformers_module("transformers")
+        transformers = require("transformers", "transformers")
         config = self.model
         # Some models ask for the row of padding, which may be the second, in the table; the table itself is ours.
         config.vocab_size = max(2, (getattr(config, "pad_token_id", None) or 0) + 1)
@@ -117,7 +118,7 @@ def settings_content(config: Mapping[str, Any], longest: int, unknown: int) -> b
 
 def without_pooler(config: Any) -> dict[str, bool]:
     """How a model of this configuration is made without the pooler, which nobody asks for here."""
-    transformers = transformers_module("transformers")
+    transformers = require("transformers", "transformers")
     made = transformers.MODEL_MAPPING[type(config)].__init__
     return {"add_pooling_layer": False} if "add_pooling_layer" in made.__code__.co_varnames else {}
 

@@ -13,8 +13,9 @@ from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
+from mh4.machine import require
+
 from .encoder import OnReading, UnusableError
-from .extras import extra_module
 
 LARGEST = 1 << 16  # numbers of a vector
 LONGEST = 1 << 24  # bytes of a line
@@ -201,7 +202,7 @@ def _shown(field: bytes) -> str:
 
 
 def _of_fasttext(path: Path, most: int, wanted: set[str]) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float32]]]:
-    fasttext = extra_module("gensim.models.fasttext", "vectors")
+    fasttext = require("gensim.models.fasttext", "vectors")
     try:
         vectors = fasttext.load_facebook_vectors(str(path))
         words = list(dict.fromkeys([*vectors.index_to_key[:most], *sorted(wanted)]))

@@ -10,9 +10,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from mh4.machine import require
+
 from .devices import HOST
 from .encoder import FileError
-from .extras import transformers_module
 
 TOKENIZER = "tokenizer.json"  # as the package tokenizers writes it
 MOST_FORMS = 1 << 17  # whose pieces are remembered
@@ -52,7 +53,7 @@ class PieceVocabulary:
     """
 
     def __init__(self, content: bytes, unknown: int) -> None:
-        tokenizers = transformers_module("tokenizers")
+        tokenizers = require("tokenizers", "transformers")
         try:
             self._tokenizer = tokenizers.Tokenizer.from_buffer(content)
         except Exception as error:  # the package raises nothing narrower

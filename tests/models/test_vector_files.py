@@ -11,7 +11,7 @@ import pytest
 from gensim.models import FastText, KeyedVectors
 from gensim.models.fasttext import save_facebook_model
 
-from mh4.models import extras
+from mh4 import machine
 from mh4.models.encoder import UnusableError, unreported
 from mh4.models.vector_files import read_vectors
 
@@ -273,8 +273,8 @@ def test_models_of_fasttext_that_are_damaged(fasttext, tmp_path, monkeypatch):
     def missing(name):
         raise ModuleNotFoundError("No module named 'gensim'", name="gensim")
 
-    monkeypatch.setattr(extras, "import_module", missing)
-    fails_with = "a model of fastText needs gensim, which is not installed: pip install 'mh4[vectors]'"
+    monkeypatch.setattr(machine, "import_module", missing)
+    fails_with = "gensim is not installed: pip install 'mh4[vectors]'"
     with pytest.raises(UnusableError) as error:
         read(path)
     assert str(error.value) == fails_with

@@ -70,5 +70,5 @@ def test_a_batch_has_the_pieces_of_all_windows(vocabulary):
 
 
 def test_what_is_no_tokenizer_is_named():
-    with pytest.raises(FileError, match=r"^tokenizer\.json: is no tokenizer"):
+    with pytest.raises(FileError, match=r"^tokenizer\.json: is not a tokenizer"):
         PieceVocabulary(b"{}", 0)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from mh4.data.errors import require
 from mh4.data.files import atomic_output
+from mh4.machine import require
 
 from .options import (
     Device,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from mh4.data.errors import require
+from mh4.machine import require
 
 from .options import Device, DeviceOption, ThreadsOption, say, set_threads
 from .parsing import SearchOption

@@ -24,7 +24,7 @@ class Annotation:
     confidence
         How sure the parser is of the tree.
     next_best
-        Annotations with the next best trees, if they were asked for.
+        Annotations with the next best trees, if requested.
     """
 
     heads: np.ndarray | None = None

@@ -90,7 +90,7 @@ class Document(Exchanged, Sequence[Sentence]):
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "dictionaries") -> Document:
-        """The document that `to_dict` was called for, or one of Stanza's; a `DataError` as in `Sentence.from_dict`."""
+        """A document from the result of `to_dict`, or of Stanza's; a `DataError` as in `Sentence.from_dict`."""
         found = enumerate(listed(data, source), start=1)
         return cls(Sentence.from_dict(one, source=source, number=number) for number, one in found)
 

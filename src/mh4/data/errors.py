@@ -1,13 +1,12 @@
-"""The error about a user's data, what happens to the errors about single sentences, and what is not installed."""
+"""The error about a user's data, and what happens to the errors about single sentences."""
 
 from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
 
-__all__ = ["BadFileError", "DataError", "ErrorPolicy", "Errors", "require"]
+__all__ = ["BadFileError", "DataError", "ErrorPolicy", "Errors"]
 
 LONGEST_PATH, LONGEST_MESSAGE = 200, 1000  # characters
 
@@ -118,16 +117,3 @@ class Errors:
 
 def _warn(error: DataError) -> None:
     warnings.warn(f"{error}; sentence left out", stacklevel=4)
-
-
-def require(module: str, extra: str) -> Any:
-    """A module that only an extra of the package installs.
-
-    ValueError: It is not installed; the message says how to install it.
-    """
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
-            raise  # it is installed, and misses something itself
-        raise ValueError(f"{error.name} is not installed: pip install 'mh4[{extra}]'") from None

@@ -7,7 +7,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
-from .errors import DataError, counted, quote, require
+from mh4.machine import require
+
+from .errors import DataError, counted, quote
 from .frames import read_frame, to_frame
 from .guesses import Guided
 
@@ -22,7 +24,7 @@ class Exchanged(Guided):
 
     @abstractmethod
     def to_dict(self) -> Any:
-        """The same in Python's own types."""
+        """The same as plain Python data."""
 
     @classmethod
     @abstractmethod

@@ -112,14 +112,12 @@ def open_unread(path: str | Path) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def open_input(path: str | Path, name: str | None = None) -> Iterator[BinaryIO]:
+def open_input(path: str | Path) -> Iterator[BinaryIO]:
     """Open a file or standard input for reading bytes, unpacked if it is compressed with gzip, xz or bzip2.
-
-    ``name`` is what errors call it, if not what `source_name` says.
 
     DataError: The file is missing, is a folder, may not be read, is damaged or holds no text.
     """
-    name = name or source_name(path)
+    name = source_name(path)
     with open_unread(path) as opened, _naming(name), _unpacked(opened, name) as stream:
         yield stream
 

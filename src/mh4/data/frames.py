@@ -6,7 +6,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
 
-from .errors import DataError, located, quote, require
+from mh4.machine import require
+
+from .errors import DataError, located, quote
 from .records import KEYS, record
 
 _TYPES = {"sentence": "int64", "sent_id": "string", "id": "int64"} | dict.fromkeys(KEYS[1:], "string")

@@ -69,7 +69,7 @@ class Sentence(Exchanged, Sequence[Word]):
     """One sentence with n words (multiword tokens and empty nodes are not words); ``sentence[0]`` is word 1.
 
     A sentence is immutable: `replace` and `with_comment` return new ones, and `heads` is read-only. Sentences are equal
-    if their lines are.
+    if their lines are equal.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class Sentence(Exchanged, Sequence[Word]):
     score
         The parser's score of a predicted tree, if it has one.
     confidence
-        The parser's `Confidence`, if it was asked for.
+        The parser's `Confidence`, if requested.
     source, first_line, number
         File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1).
     layout
-        These, and the bytes around the lines.
+        The three values above, and the bytes around the lines.
     """
 
     forms, lemmas, upos, xpos, feats = (_Column(column) for column in (FORM, LEMMA, UPOS, XPOS, FEATS))
@@ -101,7 +101,7 @@ class Sentence(Exchanged, Sequence[Word]):
     _guesses = SENTENCE
 
     def __init__(self, forms: Sequence[str], **columns: Any) -> None:
-        """The words, every other column "_" unless it is given; see `from_words` and `replace`."""
+        """A sentence of the given words; other columns are "_" unless given; see `from_words` and `replace`."""
         self.__dict__.update(vars(Sentence.from_words(forms).replace(**columns)))
 
     @classmethod
@@ -158,7 +158,7 @@ class Sentence(Exchanged, Sequence[Word]):
     def from_conllu(cls, text: str, *, source: str = "text") -> Sentence:
         """The one sentence of a text in the CoNLL-U format.
 
-        DataError: The text is not valid, or holds no sentence or several.
+        DataError: The text is invalid, or does not hold exactly one sentence.
         """
         found = list(text_blocks(text, source))
         if len(found) != 1:
@@ -259,7 +259,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @property
     def words(self) -> tuple[Word, ...]:
-        """The words, which an iteration yields, too."""
+        """The words, as iterating over the sentence yields them."""
         return self[:]
 
     @property
@@ -319,7 +319,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @property
     def is_projective(self) -> bool:
-        """Whether no two arcs cross, the arc from the root included; a ValueError if the heads are not a tree."""
+        """Whether no two arcs cross, including the arc from the root; a ValueError if the heads are not a tree."""
         from mh4.decoders.trees import is_projective  # loads Numba
 
         return is_projective(self.padded_heads)
@@ -420,7 +420,7 @@ class Sentence(Exchanged, Sequence[Word]):
     # Writing.
 
     def to_bytes(self) -> bytes:
-        """The sentence in UTF-8, with its blank line; what was not replaced is as it was read."""
+        """The sentence in UTF-8, with its blank line; everything that was not replaced is as it was read."""
         newline, lead, blank = self.layout.newline, self.layout.lead, self.layout.blank
         body = "\t".join(self._fields)
         if self._others and self._others[-1][0]:
@@ -440,7 +440,7 @@ class Sentence(Exchanged, Sequence[Word]):
         return parse_conllu(self.to_conllu())[0]
 
     def to_dict(self) -> dict[str, Any]:
-        """Comments, tokens and score, ready for JSON; what is unknown is left out, and so are infinite scores.
+        """Comments, tokens and score, ready for JSON; unknown values and infinite scores are left out.
 
         ``tokens`` is what Stanza calls a sentence: a dictionary for each word, multiword token and empty node (the id
         of the last two is a pair), as `Word.to_dict` describes it.
@@ -455,9 +455,9 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "dictionary", number: int = 1) -> Sentence:
-        """The sentence that `to_dict` was called for, or one of Stanza's, which is a list of tokens.
+        """A sentence from the result of `to_dict`, or from a sentence of Stanza, which is a list of tokens.
 
-        DataError: It is no sentence; the message begins with ``source`` and ``number``.
+        DataError: The data is not a sentence; the message begins with ``source`` and ``number``.
         """
         try:
             lines, starts, score, confidence = read_dictionary(data)

@@ -12,10 +12,10 @@ T = TypeVar("T")
 
 
 class Stream(Guided, Iterator[T], Generic[T]):
-    """An iterator that several threads may draw from, each item going to one of them.
+    """An iterator that several threads may share; each item goes to one of them.
 
-    It runs once: ``list(stream)`` keeps what it yields. `close` ends the work behind it, such as open files and the
-    process that cuts text; so does the end of a ``with`` block.
+    It runs once: ``list(stream)`` keeps its items. `close`, or leaving a ``with`` block, stops the work behind it, such
+    as reading files and splitting text.
     """
 
     _guesses = STREAM
@@ -32,7 +32,7 @@ class Stream(Guided, Iterator[T], Generic[T]):
             return next(self._items)
 
     def close(self) -> None:
-        """End the stream, and the work behind it."""
+        """Stop the stream and the work behind it."""
         with self._lock:
             self._items.close()
 

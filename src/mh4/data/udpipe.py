@@ -10,7 +10,9 @@ from pathlib import Path
 from threading import Lock
 from typing import Any, Self
 
-from .errors import DataError, require
+from mh4.machine import require
+
+from .errors import DataError
 from .segmenter import Segmenter, shortened
 from .text import Span
 from .values import FORM, MISC

@@ -120,17 +120,17 @@ class Word(Guided):
 
     @property
     def confidence(self) -> float | None:
-        """Estimated probability that head and relation are right."""
+        """Estimated probability that head and relation are correct."""
         return self._confidence("words")
 
     @property
     def head_confidence(self) -> float | None:
-        """Estimated probability that the head is right."""
+        """Estimated probability that the head is correct."""
         return self._confidence("heads")
 
     @property
     def margin(self) -> float | None:
-        """How much the score of the tree falls if the word gets another head; +inf if there is no other."""
+        """How much the score of the tree drops if the word gets another head; +inf if there is no other."""
         return self._confidence("margins")
 
     @property

@@ -68,7 +68,7 @@ class Parser(Shared, Guided, ABC):
     Attributes
     ----------
     single_root : bool
-        Whether all its trees have exactly one word below the root.
+        Whether all its trees have exactly one child of the root.
     can_keep_heads : bool
         Whether it can keep given heads and predict the others around them.
     annotates : frozenset
@@ -76,13 +76,13 @@ class Parser(Shared, Guided, ABC):
     places : RelationPlaces
         Which relations occur at the root only, or never there.
     treebanks : tuple of str
-        Those that it can parse as, if it was trained on several.
+        Names of the treebanks that it can parse as, if it was trained on several.
     spaced_words : bool
         Whether many words of its treebank contain spaces, as in Vietnamese.
     segmenter : mh4.data.segmenter.Segmenter, optional
         Splits text into sentences and words, if the model can.
     meta : dict
-        Contents of meta.json: language, treebank, licence, scores on dev, version, command, time; empty if an ensemble.
+        Contents of meta.json: language, treebank, licence, scores on dev, version, command, time; empty for ensembles.
 
     Examples
     --------
@@ -158,7 +158,7 @@ class Parser(Shared, Guided, ABC):
         return Document(self.segmenter_for(self._checked({"boundaries": boundaries})).cut(text, source))
 
     def segmenter_for(self, request: Request) -> Segmenter:
-        """What splits text as a request asks for; a ValueError if the model cannot."""
+        """The segmenter for a request; a ValueError if the model has none or does not support the boundaries."""
         if request.boundaries == "segmenter":
             return require_segmenter(self.segmenter)
         raise ValueError("joint boundaries need a single model with an exact decoder")
@@ -200,7 +200,7 @@ class Parser(Shared, Guided, ABC):
     def limit_charts(self, most: int) -> None:
         """Parse a sentence whose chart takes more than ``most`` bytes as one whose chart does not fit into memory.
 
-        Charts grow with the cube of a sentence's length, and the time for them faster. A server bounds both so.
+        Charts grow with the cube of a sentence's length, and the time for them faster. A server limits both this way.
         """
 
     @property
@@ -249,7 +249,7 @@ class Parser(Shared, Guided, ABC):
             problem = f"the model does not predict {names}: {self._reason(missing)}"
             if missing == request.columns:
                 raise ValueError(problem)
-            warnings.append(f"{problem}; what is there stays")
+            warnings.append(f"{problem}; given values are kept")
         return warnings
 
     def _reason(self, columns: frozenset[str]) -> str:
@@ -282,7 +282,7 @@ class Parser(Shared, Guided, ABC):
     ) -> Stream[Sentence]:
         """Parse CoNLL-U or text; yields the sentences in order, with trees and missing columns predicted.
 
-        Several threads may draw from the stream; its ``close()`` ends the work behind it.
+        Several threads may read from the stream; its ``close()`` stops the work behind it.
 
         Parameters
         ----------
@@ -300,8 +300,8 @@ class Parser(Shared, Guided, ABC):
         DataError
             The file cannot be read; with ``errors="raise"``, at the first bad sentence.
         ValueError
-            Text instead of a file, or words instead of sentences; an unknown column, or none that the parser predicts;
-            or it cannot keep heads.
+            ``source`` is text instead of a file, or words instead of sentences; a column is unknown, or the parser
+            predicts none of them; or it cannot keep heads.
         """
         parsed = self._open(source, self._checked(options), errors, format)
 

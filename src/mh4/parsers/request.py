@@ -82,7 +82,7 @@ def _option(
 
 
 class CallOptions(TypedDict, total=False):
-    """The fields of `Request` as type checkers know them in a call; `Request` says what they mean."""
+    """The options of a call, for type checkers; `Request` says what they mean."""
 
     keep_heads: bool
     predict: str | Iterable[str] | None
@@ -95,7 +95,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class ParseOptions(CallOptions, total=False):
-    """And where a sentence may have several trees."""
+    """The options where a sentence may have several trees."""
 
     k_best: int
 

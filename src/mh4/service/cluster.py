@@ -29,11 +29,11 @@ from typing import TYPE_CHECKING, BinaryIO, Unpack
 import torch
 
 from mh4.data.confidence_columns import Output
-from mh4.data.errors import DataError, ErrorPolicy, Errors, require
+from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.folders import FilePair, pair_files
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
-from mh4.machine import available_threads, undisturbed
+from mh4.machine import available_threads, require, undisturbed
 from mh4.parsers.base import Count, Parser
 from mh4.parsers.folder import ModelFolder
 from mh4.parsers.registry import load

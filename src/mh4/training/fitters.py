@@ -13,6 +13,7 @@ from typing import Any, cast
 
 from mh4.data.conllu import Trees
 from mh4.data.errors import DataError
+from mh4.machine import MissingPackageError
 from mh4.models.checked import problems_in_words
 from mh4.models.devices import deterministic, torch_threads
 from mh4.models.encoder import UnusableError, unreported
@@ -155,7 +156,7 @@ class NetworkFitter(Fitter):
         try:
             with problems_in_words(Vocabulary):
                 definition = Definition.learn(config, all_of_train, all_of_dev, on_reading, names)
-        except UnusableError as error:
+        except (MissingPackageError, UnusableError) as error:
             raise DataError(str(error)) from None
         except ValueError as error:
             raise DataError(f"{listed(job.train)}: {error}") from None

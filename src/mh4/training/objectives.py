@@ -121,7 +121,6 @@ class StructuredHinge(ChartObjective):
     """Cost-augmented structured hinge (Gómez-Rodríguez, Shi & Lee 2018, section 4)."""
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
-        """See `Objective`."""
         scorer, device = self.parser.network.scorer, self.parser.device
         scored = []
         with stage("score"), torch.no_grad():
@@ -161,7 +160,6 @@ class LogLoss(ChartObjective):
         return super()._fits(n) and decoder.sums_bytes(n) <= decoder.memory_limit
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
-        """See `Objective`."""
         scorer, scored = self.parser.network.scorer, []
         with stage("score"):
             for half, own in self._halves(encoded, trees):
@@ -190,7 +188,6 @@ class TransitionHinge(Objective):
         self._decisions = Decisions.empty(64, 256, len(parser.roles))
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """See `Objective`; there is always room."""
         return training_tree(sentence, self.parser.system, self.parser.config.transitions.oracle)
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:

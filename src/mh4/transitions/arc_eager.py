@@ -112,14 +112,12 @@ class ArcEager(_ArcEagerBase):
     transitions = (SHIFT, LEFT_ARC, RIGHT_ARC, REDUCE)
 
     def legal(self, configuration: Configuration) -> Sequence[str]:
-        """Transitions that apply, in the order of `transitions`."""
         remaining = configuration.front <= configuration.n
         left_arc = remaining and configuration.labels[-1] == "L"
         applies = (remaining, left_arc, remaining, self._reducible(configuration))
         return tuple(t for t, possible in zip(self.transitions, applies, strict=True) if possible)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
         stack, labels = configuration.stack, configuration.labels
         front, n, arcs = configuration.front, configuration.n, configuration.arcs
@@ -142,7 +140,6 @@ class NormalizedArcEager(_ArcEagerBase):
     transitions = (SHIFT, LEFT_CHILD, RIGHT_CHILD, REDUCE_LEFT, REDUCE_RIGHT)
 
     def legal(self, configuration: Configuration) -> Sequence[str]:
-        """Transitions that apply, in the order of `transitions`."""
         undecided = configuration.labels[-1] == "N"
         applies = (
             configuration.front <= configuration.n and not undecided,
@@ -154,7 +151,6 @@ class NormalizedArcEager(_ArcEagerBase):
         return tuple(t for t, possible in zip(self.transitions, applies, strict=True) if possible)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
         stack, labels = configuration.stack, configuration.labels
         front, n, arcs = configuration.front, configuration.n, configuration.arcs

@@ -63,7 +63,6 @@ class ArcHybrid(TransitionSystem[Configuration, str]):
         return window[head], window[dependent]
 
     def legal(self, configuration: Configuration) -> tuple[str, ...]:
-        """Transitions that apply, in the order of `transitions`; none in a final configuration."""
         remaining = configuration.front <= configuration.n
         least = 1 if self.single_root and (remaining or len(configuration.stack) > 2) else 0
         found = [SHIFT] if remaining else []
@@ -74,7 +73,6 @@ class ArcHybrid(TransitionSystem[Configuration, str]):
         return tuple(found)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
         stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
         if transition == SHIFT:
@@ -83,5 +81,4 @@ class ArcHybrid(TransitionSystem[Configuration, str]):
         return Configuration(tuple(s for s in stack if s != dependent), front, n, arcs | {(head, dependent)})
 
     def is_final(self, configuration: Configuration) -> bool:
-        """Whether only the root is left."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n

@@ -70,7 +70,6 @@ class ArcStandard(TransitionSystem[Configuration, str]):
         return Configuration((0,), 1, n)
 
     def legal(self, configuration: Configuration) -> tuple[str, ...]:
-        """Transitions that apply, in the order of `transitions`; none in a final configuration."""
         depth = len(configuration.stack)
         shift = configuration.front <= configuration.n
         if depth == 1:
@@ -79,7 +78,6 @@ class ArcStandard(TransitionSystem[Configuration, str]):
         return (SHIFT, *reduces) if shift else reduces
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
         stack, front, n, arcs = configuration.stack, configuration.front, configuration.n, configuration.arcs
         if transition == SHIFT:
@@ -89,5 +87,4 @@ class ArcStandard(TransitionSystem[Configuration, str]):
         return Configuration((*stack[:-2], stack[-1]), front, n, arcs | {(stack[-1], stack[-2])})
 
     def is_final(self, configuration: Configuration) -> bool:
-        """Whether only the root is left."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n

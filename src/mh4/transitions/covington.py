@@ -96,7 +96,6 @@ class Covington(TransitionSystem[Configuration, str]):
         return Configuration(0, 1, n)
 
     def legal(self, configuration: Configuration) -> tuple[str, ...]:
-        """Transitions that apply, in the order of `transitions`; none in a final configuration."""
         i, j = configuration.left, configuration.right
         if j > configuration.n:
             return ()
@@ -109,7 +108,6 @@ class Covington(TransitionSystem[Configuration, str]):
         return tuple(t for t, possible in zip(TRANSITIONS, applies, strict=True) if possible)
 
     def apply(self, configuration: Configuration, transition: str) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply."""
         self.check(configuration, transition)
         i, j, n, arcs = configuration.left, configuration.right, configuration.n, configuration.arcs
         if transition == SHIFT:

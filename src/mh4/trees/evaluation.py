@@ -65,7 +65,7 @@ def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterabl
     """Score an analysis against the gold analysis of the same text; both are CoNLL-U files, sentences or one sentence.
 
     Words, multiword tokens and sentences may be segmented differently; words are aligned by their characters
-    (`mh4.trees.alignment`). Unlike the shared tasks' scripts, sentences with several words under the root are accepted
+    (`mh4.trees.alignment`). Unlike the shared tasks' scripts, sentences with several children of the root are accepted
     on either side.
 
     Raises

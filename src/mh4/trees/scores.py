@@ -79,7 +79,7 @@ class Score:
 
     @property
     def aligned_accuracy(self) -> float | None:
-        """Correct share of the aligned units, in 0…1 (0 if there are none; None where alignment has no say)."""
+        """Correct share of the aligned units, in 0…1 (0 if there are none; None where alignment does not apply)."""
         if self.aligned_total is None:
             return None
         return self.correct / self.aligned_total if self.aligned_total else 0.0

@@ -38,7 +38,7 @@ class Compared:
     intervals : dict
         95 % confidence interval of F1, in 0…1, for each of `Evaluation.rows`.
     p_values : dict
-        Probability of so large a difference from the first system's F1 by chance, for each row that both have; empty
+        Probability that chance alone makes so large a difference from the first system's F1, for each common row; empty
         for the first system.
     """
 
@@ -77,7 +77,7 @@ def compare(
     DataError
         See `mh4.trees.evaluation.evaluate`.
     ValueError
-        No system, or less than one sample.
+        There is no system, or fewer than one sample.
     """
     if not isinstance(systems, Mapping):
         raise TypeError('systems have names: write mh4.compare(gold, {"a": "a.conllu", "b": "b.conllu"})')

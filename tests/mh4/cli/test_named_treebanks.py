@@ -34,7 +34,7 @@ def test_treebanks_that_are_named_wrongly(run, small_treebanks):
     named = [f"--treebank=a={train}", f"--treebank=b={train}"]
     fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"as NAME=FILE, not '{dev}'")
     fails_with_one_line(run("train", *named, f"--dev=a={dev}", f"--dev=a={dev}"), "a treebank is named twice")
-    fails_with_one_line(run("train", *named, "--dev", dev), "to evaluate on: one without a name")
+    fails_with_one_line(run("train", *named, "--dev", dev), "development treebanks: one without a name")
 
 
 def test_a_file_with_an_equals_sign_in_its_name(run, small_treebanks, tmp_path):

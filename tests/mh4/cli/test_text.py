@@ -138,7 +138,7 @@ def test_what_is_no_segmenter_of_udpipe_is_one_line(damage, status, older_text_m
     code, lines = status("parse", model, "--text", article)
     assert code == 2
     assert len(lines) == 1
-    assert "segmenter.udpipe: is damaged, or no segmenter" in lines[0]
+    assert "segmenter.udpipe: is damaged or is not a UDPipe segmenter" in lines[0]
 
 
 @pytest.mark.parametrize(

@@ -341,7 +341,7 @@ def test_a_file_is_written_as_a_whole_or_not_at_all(write, tmp_path):
 
 @pytest.mark.parametrize(
     ("sentences", "path", "message"),
-    [("out.conllu", [], r"write_conllu\(sentences, path\)"), ([["A", "word"]], "out.conllu", "is no sentence")],
+    [("out.conllu", [], r"write_conllu\(sentences, path\)"), ([["A", "word"]], "out.conllu", "is not a sentence")],
 )
 def test_what_cannot_be_written(sentences, path, message, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -3,7 +3,8 @@
 import pytest
 
 from mh4 import cli
-from mh4.data.errors import DataError, Errors, require
+from mh4.data.errors import DataError, Errors
+from mh4.machine import require
 
 FIRST, SECOND = DataError("a.conllu:1: sentence 1: is odd"), DataError("a.conllu:7: sentence 3: is odd")
 

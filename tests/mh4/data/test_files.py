@@ -303,7 +303,7 @@ def test_output_is_compressed_as_its_name_says(suffix, unpack, tmp_path):
 def test_damaged_compressed_input_is_named(pack, damage, tmp_path):
     path = tmp_path / "damaged.gz"
     path.write_bytes(damage(pack(TEXT)))
-    with pytest.raises(DataError, match=r"damaged.gz: is compressed, and damaged"), open_input(path) as stream:
+    with pytest.raises(DataError, match=r"damaged.gz: is compressed and damaged"), open_input(path) as stream:
         stream.read()
 
 

@@ -309,7 +309,7 @@ def test_damaged_model_folders(small_model, tmp_path):
     for name in (CONFIG, VOCABULARY, WEIGHTS, "encoder.words.json"):
         (tmp_path / name).write_bytes((small_model / name).read_bytes())
     (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes()[:5000])
-    with pytest.raises(DataError, match=r"weights\.safetensors: not a whole"):
+    with pytest.raises(DataError, match=r"weights\.safetensors: not a complete"):
         ChartParser.load(tmp_path)
     (tmp_path / CONFIG).write_text((small_model / CONFIG).read_text().replace('"hidden": 24', '"hidden": 30'))
     (tmp_path / WEIGHTS).write_bytes((small_model / WEIGHTS).read_bytes())

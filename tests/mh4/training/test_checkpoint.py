@@ -153,8 +153,8 @@ def test_a_log_ahead_of_the_state_is_cut(small_treebanks, tmp_path, monkeypatch)
     [
         ("log.jsonl", b"garbage\n", r"log\.jsonl:1: not a line of this log"),
         ("log.jsonl", b"{}\n", r"log\.jsonl:1: not a line of this log"),
-        ("training.safetensors", None, r"training\.safetensors: holds no state of training"),
-        ("weights.safetensors", b"", r"weights\.safetensors: not a whole safetensors file"),
+        ("training.safetensors", None, r"training\.safetensors: holds no training state"),
+        ("weights.safetensors", b"", r"weights\.safetensors: not a complete safetensors file"),
     ],
 )
 def test_damaged_files_are_not_gone_on_from(name, content, message, small_treebanks, small_model, tmp_path):

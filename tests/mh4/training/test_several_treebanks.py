@@ -205,9 +205,9 @@ def test_treebanks_that_do_not_go_together(several, small_treebanks, tmp_path):
             train(train_files, dev_files, tmp_path / "m", config)
 
     path = small_treebanks[0]
-    refused({"a": path, "b": path}, {"a": path}, "train on: a, b; to evaluate on: a; name the same ones")
-    refused({"a": path}, path, "train on: a; to evaluate on: one without a name; name")
-    refused({}, {}, "train on: none; to evaluate on: none")
+    refused({"a": path, "b": path}, {"a": path}, "training treebanks: a, b; development treebanks: a; give the same names")
+    refused({"a": path}, path, "training treebanks: a; development treebanks: one without a name; give")
+    refused({}, {}, "training treebanks: none; development treebanks: none")
     refused({"a b": path}, {"a b": path}, "no white space")
     refused({"a": [1]}, {"a": path}, "a treebank is a file, not a list", error=TypeError)
     refused({"a": path}, {"a": path}, "a perceptron learns from a single treebank", PerceptronConfig("arc-eager"))

@@ -15,11 +15,12 @@ from typing import Any
 from rich.table import Table
 
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import DataError, require
+from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.sample import write_sample
 from mh4.data.text import text_of
 from mh4.data.udpipe import EXTRA, UDPipeSegmenter
+from mh4.machine import require
 from mh4.parsers.network import NetworkParser
 
 from ..options import say

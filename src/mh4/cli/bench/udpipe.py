@@ -6,8 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import DataError, Errors, require
+from mh4.data.errors import DataError, Errors
 from mh4.data.udpipe import EXTRA
+from mh4.machine import require
 
 
 def train_udpipe(

@@ -46,17 +46,17 @@ OnProgress = Callable[[int, int], object]
 
 
 def download(name: str, index: str | Path | None = None, *, on_progress: OnProgress | None = None) -> Path:
-    """Download a model, unless its newest version is there, undamaged; from then on ``mh4.load(name)`` finds it.
+    """Download a model, unless its newest version is already there, undamaged; ``mh4.load(name)`` then finds it.
 
     Parameters
     ----------
     name : str
-        As the index has it.
+        Its name in the index.
     index : str or path, optional
-        Where models are: an https address or a folder, of an ``index.json`` and the packages beside it; by default the
+        An https address or a folder that holds ``index.json`` and the packages; by default, the value of the
         environment variable ``MH4_INDEX``.
     on_progress : callable, optional
-        Called with the bytes that are there and those that there will be.
+        Called with the number of bytes downloaded so far, and in total.
 
     Returns
     -------

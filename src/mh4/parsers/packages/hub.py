@@ -12,9 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Self
 
-from mh4.data.errors import DataError, require
+from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 from mh4.data.guesses import LOADING, guided
+from mh4.machine import require
 
 from ..checksums import SUMS, listed_files
 from ..loading import Loaded
@@ -65,7 +66,7 @@ class Shared(Loaded):
         DataError
             There is no such model, it cannot be fetched, or a file is damaged.
         ValueError
-            ``huggingface_hub`` is needed, and not installed.
+            ``huggingface_hub`` is needed but not installed.
         """
         if not Path(name).exists() and _REPOSITORY.fullmatch(str(name)):
             hub = require("huggingface_hub", EXTRA)
@@ -100,14 +101,14 @@ class Shared(Loaded):
         Parameters
         ----------
         repository
-            ``"USER/NAME"``; made if there is none.
+            ``"USER/NAME"``; created if it does not exist.
         private, token, revision, commit_message
             For `huggingface_hub.HfApi`.
 
         Raises
         ------
         ValueError
-            The name is not one, ``huggingface_hub`` is not installed, or the parser is an ensemble.
+            The name is invalid, ``huggingface_hub`` is not installed, or the parser is an ensemble.
         """
         if not _REPOSITORY.fullmatch(repository):
             raise ValueError(f'the name of a repository has the form "USER/NAME", not {repository!r}')
