@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Any
 from . import machine
 
 if TYPE_CHECKING:
-    from mh4.api import Parser as Parser
-    from mh4.api import Request as Request
-    from mh4.api import compare as compare
-    from mh4.api import download as download
-    from mh4.api import draw as draw
-    from mh4.api import evaluate as evaluate
-    from mh4.api import load as load
-    from mh4.api import read_conllu as read_conllu
-    from mh4.api import train as train
-    from mh4.api import write_conllu as write_conllu
-    from mh4.data.document import Document as Document
-    from mh4.data.errors import DataError as DataError
-    from mh4.data.sentence import Sentence as Sentence
-    from mh4.data.word import Word as Word
+    from mh4.api import Parser, Request, compare, download, draw, evaluate, load, read_conllu, train, write_conllu
+    from mh4.data.document import Document
+    from mh4.data.errors import DataError
+    from mh4.data.sentence import Sentence
+    from mh4.data.word import Word
 
 machine.prepare()
 

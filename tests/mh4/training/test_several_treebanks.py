@@ -205,7 +205,7 @@ def test_treebanks_that_do_not_go_together(several, small_treebanks, tmp_path):
             train(train_files, dev_files, tmp_path / "m", config)
 
     path = small_treebanks[0]
-    refused({"a": path, "b": path}, {"a": path}, "training treebanks: a, b; development treebanks: a; give the same names")
+    refused({"a": path, "b": path}, {"a": path}, "training treebanks: a, b; development treebanks: a; give")
     refused({"a": path}, path, "training treebanks: a; development treebanks: one without a name; give")
     refused({}, {}, "training treebanks: none; development treebanks: none")
     refused({"a b": path}, {"a b": path}, "no white space")

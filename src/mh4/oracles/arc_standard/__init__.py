@@ -2,10 +2,4 @@
 
 from .oracle import ALGORITHMS, flat_configurations, optimal_computation, optimal_step, step_scores_batch
 
-__all__ = [
-    "ALGORITHMS",
-    "flat_configurations",
-    "optimal_computation",
-    "optimal_step",
-    "step_scores_batch",
-]
+__all__ = ["ALGORITHMS", "flat_configurations", "optimal_computation", "optimal_step", "step_scores_batch"]
