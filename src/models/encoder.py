@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -13,6 +14,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from .checked import STRICT
+from .devices import HOST
 
 P = TypeVar("P")
 B = TypeVar("B", bound="Batch")
@@ -43,6 +45,17 @@ class Batch(Protocol):
 
     def to(self, device: torch.device) -> Self:
         """The same batch, to be encoded on ``device``."""
+
+
+@dataclasses.dataclass(frozen=True)
+class HostBatch:
+    """A batch on the host, and the device on which it is to be computed."""
+
+    device: torch.device = dataclasses.field(default=HOST, kw_only=True)
+
+    def to(self, device: torch.device) -> Self:
+        """The same batch for ``device``."""
+        return dataclasses.replace(self, device=device)
 
 
 class FileError(ValueError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
@@ -14,9 +14,9 @@ from torch import Tensor, nn
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
-from .devices import HOST, send, send_together
+from .devices import send, send_together
 from .dropout import Dropout
-from .encoder import FileError, OnReading, Words
+from .encoder import FileError, HostBatch, OnReading, Words
 from .layers import Linear, with_our_products
 from .pretrained import read_pretrained
 from .pretrained_files import MODEL, SETTINGS, TABLE, WEIGHTS, Settings, packed_weights, read_weights, stored
@@ -32,16 +32,11 @@ FILL_COST = 2_000  # pieces of a batch whose states are computed to be remembere
 
 
 @dataclass(frozen=True)
-class StateBatch:
+class StateBatch(HostBatch):
     """The states of B sentences, known already."""
 
     lengths: Tensor  # int64 (B,): words of each sentence
     states: Tensor  # float16 (M, K, H): of all words, those of K layers
-    device: torch.device = HOST
-
-    def to(self, device: torch.device) -> StateBatch:
-        """The same batch for ``device``."""
-        return replace(self, device=device)
 
 
 class _Float32Attention(TorchFunctionMode):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import torch
@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from .bilstm_config import BiLSTMConfig
 from .checked import as_json, checked
 from .devices import HOST, send, send_together
-from .encoder import FileError, OnReading, Words
+from .encoder import FileError, HostBatch, OnReading, Words
 from .layers import SMALL, BiLSTM, Linear, room
 from .randomness import Random
 from .rows import take_rows
@@ -24,7 +24,7 @@ VOCABULARY = "words.json"  # file of the words and characters of the training te
 
 
 @dataclass(frozen=True)
-class WordBatch:
+class WordBatch(HostBatch):
     """The words of B sentences, padded to T; all tensors on the host.
 
     What is looked up, and where it comes to lie, is worked out there, too: a GPU would have to be waited for until it
@@ -36,7 +36,6 @@ class WordBatch:
     forms: Tensor  # int64 (B, T): index of each word's form among the F distinct forms of the batch; 0 at padding
     characters: Tensor  # int64 (M,): those of the distinct forms one after the other, `BEGIN` and `END` included
     character_lengths: Tensor  # int64 (F,), of sum M
-    device: torch.device = HOST  # where vectors are to be computed
 
     @classmethod
     def of(cls, sentences: Sequence[WordIds]) -> WordBatch:
@@ -58,10 +57,6 @@ class WordBatch:
             torch.from_numpy(characters),
             torch.from_numpy(character_lengths[new]),
         )
-
-    def to(self, device: torch.device) -> WordBatch:
-        """The same batch for ``device``."""
-        return replace(self, device=device)
 
     @property
     def mask(self) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -12,8 +12,7 @@ from torch import Tensor
 
 from mh4.machine import require
 
-from .devices import HOST
-from .encoder import FileError
+from .encoder import FileError, HostBatch
 
 TOKENIZER = "tokenizer.json"  # as the package tokenizers writes it
 MOST_FORMS = 1 << 17  # whose pieces are remembered
@@ -121,7 +120,7 @@ def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class PieceBatch:
+class PieceBatch(HostBatch):
     """The pieces of B sentences in R windows of up to L pieces; all tensors on the host."""
 
     lengths: Tensor  # int64 (B,): words of each sentence
@@ -129,7 +128,6 @@ class PieceBatch:
     sizes: Tensor  # int64 (R,): pieces of each window, those that enclose it included
     places: Tensor  # int64 (P,): where the state of each piece is among the R · L
     counts: Tensor  # int64 (M,): pieces of each word
-    device: torch.device = HOST  # where states are to be computed
 
     @classmethod
     def of(cls, vocabulary: PieceVocabulary, sentences: Sequence[WordPieces], window: int) -> PieceBatch:
@@ -155,7 +153,3 @@ class PieceBatch:
             torch.from_numpy(row_of * padded.shape[1] + column_of),
             torch.from_numpy(np.concatenate([one.counts for one in sentences])),
         )
-
-    def to(self, device: torch.device) -> PieceBatch:
-        """The same batch for ``device``."""
-        return replace(self, device=device)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Annotated
 
 import numpy as np
@@ -17,8 +17,8 @@ from torch import Tensor, nn
 
 from .bilstm_config import BiLSTMConfig
 from .checked import STRICT, Positive, as_json, checked
-from .devices import HOST, send_together
-from .encoder import FileError, OnReading, UnusableError, Words
+from .devices import send_together
+from .encoder import FileError, HostBatch, OnReading, UnusableError, Words
 from .frozen import read_tensors, shared
 from .layers import SMALL, Linear, room
 from .randomness import Random
@@ -120,16 +120,11 @@ def _normalised(vectors: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class VectorBatch:
+class VectorBatch(HostBatch):
     """The words of B sentences, padded to T."""
 
     lengths: Tensor  # int64 (B,): words of each sentence
     ids: Tensor  # int64 (B, T): rows of the table, `UNKNOWN` for unknown words and padding
-    device: torch.device = HOST
-
-    def to(self, device: torch.device) -> VectorBatch:
-        """The same batch for ``device``."""
-        return replace(self, device=device)
 
 
 class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
