@@ -167,7 +167,7 @@ def test_any_integers_in_any_memory():
         ([0, -1], np.zeros((2, 2), int), "codes of symbols are 0 to 0; got -1 to 0"),
         ([0, 0], np.zeros((2, 3), int), r"weights must be integers of shape \(2, 2\); got int64 of shape \(2, 3\)"),
         ([0, 0], np.zeros((2, 2)), "got float64"),
-        ([0, 0, 0], np.full((3, 3), 2**23), "weight of a tree may reach 16777216; 16777215 is the limit"),
+        ([0, 0, 0], np.full((3, 3), 2**23), "weight of a tree may reach 16777216; the limit is 16777215"),
         ([0, 0], np.full((2, 2), np.iinfo(np.int64).min), "may reach 9223372036854775808"),
         ([0, 0], np.full((2, 2), 2**64 - 1, np.uint64), "may reach 18446744073709551616"),
     ],

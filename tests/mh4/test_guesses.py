@@ -85,7 +85,10 @@ def test_what_is_listed_is_public_and_of_every_parser(parser):
         (lambda parser: mh4.draw(parser(FORMS), "a.svg"), "width is a number of columns"),
         (lambda parser: mh4.draw(parser("A kutya ugat.")), r"write mh4\.draw\(document\[0\]\)"),
         (lambda parser: parser.parse_file([FORMS], io.BytesIO()), 'an output must be a path, or "-"'),
-        (lambda parser: output_format("a.csv.gz"), "no csv is written .name the file .conllu, .json or .jsonl"),
+        (
+            lambda parser: output_format("a.csv.gz"),
+            "csv files cannot be written .name the file .conllu, .json or .jsonl",
+        ),
     ],
 )
 def test_a_wrong_guess_says_what_to_write(parser, call, advice):

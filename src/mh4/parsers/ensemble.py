@@ -109,7 +109,7 @@ class EnsembleParser(Parser, kind="ensemble"):
         return f"<EnsembleParser: {', '.join(map(repr, self.members))}>"
 
     def _check_certainty(self, request: Request) -> None:
-        raise ValueError("an ensemble counts votes and has no margins or k best trees (use one of its models)")
+        raise ValueError("an ensemble counts votes and has no exact decoder with margins (use one of its models)")
 
     def _answer(self, sentences: Sequence[Sentence], request: Request) -> Answers:
         trees = Answers([Annotation()] * len(sentences))

@@ -80,6 +80,6 @@ def test_what_it_cannot_do_names_what_can(small_treebanks):
     stream = mh4.read_conllu(small_treebanks[1])
     assert stream  # bool does not ask for the length
     for asked in (len, lambda one: one[0], lambda one: one[:2], reversed):
-        with pytest.raises(TypeError, match=r"collect it with list\(…\), or mh4\.Document\(…\) first"):
+        with pytest.raises(TypeError, match=r"collect it with list\(…\) or mh4\.Document\(…\) first"):
             asked(stream)
     assert len(mh4.Document(stream)) == 12

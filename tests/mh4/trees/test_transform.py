@@ -224,7 +224,7 @@ def test_only_projective_trees_are_counted(tmp_path, to):
     assert str(result.exception) == f"closest trees can be counted only for the class projective, not for {to}"
     assert not target.exists()
     (sentence,) = read_conllu(source, trees="required")
-    with pytest.raises(ValueError, match="projective only"):
+    with pytest.raises(ValueError, match="only for the class projective"):
         transform_sentence(sentence, to, count_trees=True)
 
 
