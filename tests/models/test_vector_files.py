@@ -275,6 +275,6 @@ def test_models_of_fasttext_that_are_damaged(fasttext, tmp_path, monkeypatch):
 
     monkeypatch.setattr(machine, "import_module", missing)
     fails_with = "gensim is not installed: pip install 'mh4[vectors]'"
-    with pytest.raises(UnusableError) as error:
+    with pytest.raises(machine.MissingPackageError) as error:
         read(path)
     assert str(error.value) == fails_with

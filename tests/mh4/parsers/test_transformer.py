@@ -24,10 +24,9 @@ from tiny_bert import make_bert, make_tokenizer
 from transformers import AutoConfig, AutoModel
 
 import mh4
+from mh4 import machine
 from mh4.cli.bench.stages import time_parsing, time_training
 from mh4.data.errors import DataError
-from mh4.models import extras
-from mh4.models.encoder import UnusableError
 from mh4.models.transformer import StateBatch
 from mh4.models.transformer_config import TransformerConfig
 from mh4.parsers.chart import ChartParser
@@ -540,12 +539,10 @@ def test_without_the_extra_one_line_says_what_to_install(bert, model, small_tree
     def missing(name):
         raise ModuleNotFoundError(f"No module named {name!r}", name=name)
 
-    monkeypatch.setattr(extras, "import_module", missing)
-    with pytest.raises(
-        ValueError, match=r"^a pretrained encoder needs transformers, .*: pip install 'mh4\[transformers\]'$"
-    ):
+    monkeypatch.setattr(machine, "import_module", missing)
+    with pytest.raises(DataError, match=r"^transformers is not installed: pip install 'mh4\[transformers\]'$"):
         train(*small_treebanks, tmp_path / "m", config_of(bert), device="cpu")
-    with pytest.raises(UnusableError, match=r"pip install 'mh4\[transformers\]'$"):
+    with pytest.raises(machine.MissingPackageError, match=r"pip install 'mh4\[transformers\]'$"):
         mh4.load(model, device="cpu")
 
 
