@@ -37,7 +37,10 @@ MOST = 1e30  # a score with which derivations can still be compared
 
 
 class Sums(Protocol):
-    """Sums over all derivations of one sentence that are allowed; there is at least one.
+    """Sums over all derivations of one sentence that are allowed.
+
+    Charts are made of scores, float64 (C, N, N), of an arc bonus, float64 (N, N), and of ``single_root``: whether
+    exactly one word is attached to the root. They raise an `InfeasibleError` if there is nothing to sum.
 
     Attributes
     ----------

@@ -19,6 +19,7 @@ import numpy as np
 from numba import njit
 
 from .derivation import InfeasibleError, PartMarginals
+from .forest import Sums
 
 
 @njit(nogil=True)
@@ -160,24 +161,8 @@ def projective_sums_bytes(n: int) -> int:
     return 8 * 10 * (n + 2) ** 2
 
 
-class ProjectiveSums:
-    """The charts of one sentence.
-
-    Parameters
-    ----------
-    scores : float64 (3, N, N)
-        Those of MH3.
-    arc_bonus : float64 (N, N)
-    single_root
-        Exactly one word is attached to the root.
-    each_tree_once
-        Sum over trees, not over transition sequences.
-
-    Raises
-    ------
-    InfeasibleError
-        There is nothing to sum.
-    """
+class ProjectiveSums(Sums):
+    """The charts of one sentence, for scores of MH3; ``each_tree_once``: over trees, not over transition sequences."""
 
     def __init__(
         self, scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool, each_tree_once: bool = False
@@ -192,14 +177,12 @@ class ProjectiveSums:
             raise InfeasibleError(f"no projective tree of these {size - 2} words is allowed")
 
     def marginals(self) -> PartMarginals:
-        """Of the parts of MH3, and of arcs."""
         size = len(self._terms) // 2
         flows, parts, arcs = np.zeros((2, size, size)), np.zeros((3, size, size)), np.zeros((size, size))
         flow_down(*self._known, self._terms, flows[0], flows[1], parts, arcs)
         return PartMarginals(self.log_partition, parts, arcs)
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Heads and parts of MH3."""
         n = len(self._terms) // 2 - 2
         for _ in range(count):
             heads, parts = np.full(n + 1, -1, np.int32), np.empty((2 * n, 3), np.int32)

@@ -23,6 +23,7 @@ import numpy as np
 from numba import njit
 
 from .derivation import InfeasibleError, PartMarginals
+from .forest import Sums
 from .mh3_sums import open_arcs
 from .mh4_derivation import follow
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
@@ -260,22 +261,8 @@ def log_sums_bytes(n: int) -> int:
     return 8 * 4 * (n + 2) * ((n + 2) * (n + 1) // 2 + n + 2)
 
 
-class LogSums:
-    """The charts of one sentence.
-
-    Parameters
-    ----------
-    scores : float64 (C, N, N)
-        Those of mh4-two or mh4-hybrid.
-    arc_bonus : float64 (N, N)
-    single_root
-        Exactly one word is attached to the root.
-
-    Raises
-    ------
-    InfeasibleError
-        There is nothing to sum.
-    """
+class LogSums(Sums):
+    """The charts of one sentence, for scores of mh4-two or mh4-hybrid."""
 
     def __init__(self, scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool) -> None:
         size = len(arc_bonus)
@@ -292,7 +279,6 @@ class LogSums:
             raise InfeasibleError(f"no MH4 derivation of these {size - 2} words is allowed")
 
     def marginals(self) -> PartMarginals:
-        """Of parts and arcs."""
         size = len(self._known[0])
         two = np.zeros((size, size))
         three = np.zeros((2, size * (size - 1) // 2, size))
@@ -301,7 +287,6 @@ class LogSums:
         return PartMarginals(self.log_partition, parts if self._hybrid else parts[[0, *range(7, 13)]], arcs)
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Heads and parts."""
         n = len(self._known[0]) - 2
         for _ in range(count):
             heads, parts = np.full(n + 1, -1, np.int32), np.empty((3 * n, 3), np.int32)

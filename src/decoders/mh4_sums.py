@@ -26,6 +26,7 @@ from numba import njit
 from numba.extending import register_jitable
 
 from .derivation import Derivation, PartMarginals
+from .forest import Sums
 from .lanes import broadcast, cut, lane_sum, load, multiply_add, scratch, splat_double, store
 from .mh3_sums import open_arcs
 from .mh4_log_sums import LogSums, log_sums_bytes
@@ -398,24 +399,8 @@ def _exponentials(scores: np.ndarray, pitch: int) -> np.ndarray:
     return padded
 
 
-class MH4Sums:
-    """Sums over the derivations of one sentence.
-
-    Parameters
-    ----------
-    scores : float64 (C, N, N)
-        Those of mh4-two or mh4-hybrid.
-    arc_bonus : float64 (N, N)
-    single_root
-        Exactly one word is attached to the root.
-    decode
-        From scores and arc bonus to the best derivation, at least nearly.
-
-    Raises
-    ------
-    InfeasibleError
-        There is nothing to sum.
-    """
+class MH4Sums(Sums):
+    """For scores of mh4-two or mh4-hybrid; ``decode`` leads from scores and arc bonus to a nearly best derivation."""
 
     def __init__(
         self,
@@ -429,11 +414,9 @@ class MH4Sums:
         self.log_partition = self._marginals.log_partition
 
     def marginals(self) -> PartMarginals:
-        """Of parts and arcs."""
         return self._marginals
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Heads and parts."""
         return LogSums(*self._known).samples(count, rng)
 
     def _on_numbers(self, decode: Callable[[np.ndarray, np.ndarray], Derivation]) -> PartMarginals | None:

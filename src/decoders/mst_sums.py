@@ -24,6 +24,7 @@ from numba import njit
 
 from .arc_factored import arc_parts
 from .derivation import PartMarginals
+from .forest import Sums
 from .numbers import add_logs
 
 LARGEST_EXCESS = 600.0  # its exponential is finite, and times the smallest number still negligible
@@ -328,7 +329,7 @@ def walk_without_loops(weights, logs, in_tree, uniforms, heads):
         in_tree |= on_path
 
 
-class TreeSums:
+class TreeSums(Sums):
     """The eliminated weights of one sentence.
 
     Parameters
@@ -367,7 +368,6 @@ class TreeSums:
         self.log_partition = float(log_sum + score)
 
     def marginals(self) -> PartMarginals:
-        """Of arcs."""
         size = len(self._left)
         slopes, probabilities = np.empty_like(self._left), np.empty_like(self._left)
         differentiate(self._left, self._single_root, self._pivots, slopes, self._in_logs)
