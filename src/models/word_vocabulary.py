@@ -19,6 +19,7 @@ from .checked import STRICT
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
+LONGEST = 1000  # characters of a word that are spelt; of longer ones, half of these at either end
 _FIRST_CHARACTER = END + 1
 _DIGIT = re.compile(r"\d")
 
@@ -86,11 +87,13 @@ class WordVocabulary:
     def ids(self, forms: Sequence[str]) -> WordIds:
         """What a `WordEncoder` sees of the words of a sentence."""
         words, characters, unknown = self._word_index.get, self._character_index.get, repeat(UNKNOWN)
+        half = LONGEST // 2
+        spelt = [form if len(form) <= LONGEST else form[:half] + form[-half:] for form in forms]
         return WordIds(
             forms,
             np.array([words(normalise(form), UNKNOWN) for form in forms]),
-            np.array([index for form in forms for index in (BEGIN, *map(characters, form, unknown), END)]),
-            np.array([len(form) + 2 for form in forms]),
+            np.array([index for form in spelt for index in (BEGIN, *map(characters, form, unknown), END)]),
+            np.array([len(form) + 2 for form in spelt]),
         )
 
 

@@ -1,9 +1,10 @@
 """Words and characters: which are known, which are taken for unknown, how a batch of them looks."""
 
+import numpy as np
 import pytest
 
 from mh4.models.word_encoder import WordBatch
-from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN, WordVocabulary, normalise
+from mh4.models.word_vocabulary import BEGIN, END, LONGEST, UNKNOWN, WordVocabulary, normalise
 
 
 @pytest.fixture
@@ -25,6 +26,15 @@ def test_words_need_so_many_occurrences(vocabulary):
     assert characters.tolist() == pytest.approx([0] * 3 + [0.25 / 6.25] + [0.25 / 4.25] * 4 + [0.25 / 2.25] * 5)
     forms = ["The", "the", "cat", "1999", "the", "cat", "sat"]
     assert WordVocabulary.of(forms, 2).words == {"the": 3, "cat": 2}
+
+
+def test_of_a_very_long_word_the_ends_are_spelt(vocabulary):
+    short, long = "t" * 500 + "h" * 500, "t" * 500 + "e" * 100_000 + "h" * 500
+    assert len(short) == LONGEST
+    seen = vocabulary.ids([short, long, "the"])
+    first, second, third = np.split(seen.characters, seen.character_lengths.cumsum()[:-1])
+    np.testing.assert_array_equal(first, second)
+    assert (len(first), len(third)) == (LONGEST + 2, 5)
 
 
 def test_batch(vocabulary):

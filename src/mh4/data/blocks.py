@@ -21,7 +21,7 @@ STRIDE = 9  # fields per word, see `Content`
 
 WAITING = bytes(bytearray(b"\0nothing more yet"))  # this very object: a line that has not come
 _BOM = "\ufeff".encode()
-_LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9]+[-.0-9]*\t)")  # a CR, and what begins a line of CoNLL-U
+_LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9][-.0-9]*\t)")  # a CR, and what begins a line of CoNLL-U
 _COMMENT_NAME = re.compile(r"#\s*([^\s=]*)")
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
 _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]

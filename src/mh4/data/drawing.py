@@ -153,11 +153,15 @@ def _lanes(heads: np.ndarray) -> tuple[dict[int, int], dict[int, tuple[int, int]
             spans[h] = (min(top, d), max(bottom, d))
     lanes: dict[int, int] = {}
     occupied: list[list[tuple[int, int]]] = []
-    for h in reversed(_breadth_first(heads)):
+    dependents = _dependents(heads)
+    order = [0]  # breadth first
+    for h in order:
+        order += dependents[h]
+    for h in reversed(order):
         if h not in spans or h == 0:
             continue
         top, bottom = spans[h]
-        lane = max((lanes[d] + 1 for d in range(1, len(heads)) if heads[d] == h and d in lanes), default=0)
+        lane = max((lanes[d] + 1 for d in dependents[h] if d in lanes), default=0)
         while lane < len(occupied) and any(t <= bottom and top <= b for t, b in occupied[lane]):
             lane += 1
         while lane >= len(occupied):
@@ -168,11 +172,12 @@ def _lanes(heads: np.ndarray) -> tuple[dict[int, int], dict[int, tuple[int, int]
     return lanes, spans
 
 
-def _breadth_first(heads: np.ndarray) -> list[int]:
-    order = [0]
-    for h in order:
-        order.extend(d for d in range(1, len(heads)) if heads[d] == h)
-    return order
+def _dependents(heads: np.ndarray) -> list[list[int]]:
+    """The dependents of the root and of each word, in order."""
+    found: list[list[int]] = [[] for _ in heads]
+    for d, h in enumerate(heads[1:].tolist(), start=1):
+        found[h].append(d)
+    return found
 
 
 # Pictures: sizes in pixels, colours that keep their contrast on the light background.
@@ -287,12 +292,12 @@ def _centres(words: list[str], heads: np.ndarray, labels: list[str]) -> tuple[li
     """
     widths = [0.0] + [max(_extent(word, WORD_SIZE), 2 * ARROW) for word in words]
     centres = [0.0] * len(widths)
+    dependents = _dependents(heads)
     for d in range(1, len(widths)):
         x = MARGIN + widths[1] / 2 if d == 1 else centres[d - 1] + (widths[d - 1] + widths[d]) / 2 + WORD_GAP
-        for other in range(1, d):
-            for dependent, head in ((d, other), (other, d)):
-                if heads[dependent] == head:
-                    x = max(x, centres[other] + _extent(labels[dependent], LABEL_SIZE) + LABEL_ROOM)
+        for other, dependent in ((int(heads[d]), d), *((one, one) for one in dependents[d])):
+            if 0 < other < d:
+                x = max(x, centres[other] + _extent(labels[dependent], LABEL_SIZE) + LABEL_ROOM)
         centres[d] = x
     return centres, centres[-1] + widths[-1] / 2 + MARGIN
 
@@ -304,14 +309,14 @@ def _ports(heads: np.ndarray, levels: list[int], centres: list[float]) -> dict[t
     of a word do not cross each other.
     """
     ports = {}
+    dependents = _dependents(heads)
     for word in range(1, len(heads)):
         slots = []
-        for d in range(1, len(heads)):
+        for d in (word, *dependents[word]):
             h = int(heads[d])
-            if word in (h, d):
-                other = h + d - word
-                side = 0 if other == 0 else -1 if other < word else 1
-                slots.append((side, -side * levels[d], h, d))
+            other = h + d - word
+            side = 0 if other == 0 else -1 if other < word else 1
+            slots.append((side, -side * levels[d], h, d))
         slots.sort()
         for i, (_, _, h, d) in enumerate(slots):
             ports[h, d, word] = centres[word] + (i - (len(slots) - 1) / 2) * PORT

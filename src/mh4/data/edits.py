@@ -89,9 +89,9 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
     earlier = re.compile(rf"#\s*{re.escape(key)}\s*=")
     lines = [other for other in others if not earlier.match(other[1])]
     place = 0
-    while lines[place:] and lines[place][1].startswith("#") and not lines[place][0]:
+    while place < len(lines) and lines[place][1].startswith("#") and not lines[place][0]:
         place += 1
-    following = lines[place][1] if lines[place:] and not lines[place][0] else first_misc.partition("\n")[0]
+    following = lines[place][1] if place < len(lines) and not lines[place][0] else first_misc.partition("\n")[0]
     lines.insert(place, (0, checked_comment(f"{start}{value}") + "\r" * following.endswith("\r")))
     return tuple(lines)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,7 @@ from .request import ANNOTATED, HEADS, Request
 
 Sentences = Generator[Sentence | None, None, None] | Stream[Sentence]  # both can be closed
 
-_SEVERAL_WORDS = re.compile(r"[^\W\d_]\S*\s+\S*[^\W\d_]")  # white space between letters
+_LETTER = re.compile(r"[^\W\d_]")
 UPOS_TAGS = "ADJ ADP ADV AUX CCONJ DET INTJ NOUN NUM PART PRON PROPN PUNCT SCONJ SYM VERB X"  # of UD
 FORMATS = ("conllu", "text", "horizontal", "vertical")
 
@@ -114,11 +115,16 @@ def as_sentence(item: Sentence | Sequence[str], number: int) -> Sentence:
 
 def check_words(words: Sequence[Any]) -> None:
     """ValueError for texts that are given as if they were words, so that they would be parsed as one sentence."""
-    if text := next((word for word in words if isinstance(word, str) and _SEVERAL_WORDS.search(word)), None):
+    if text := next((word for word in words if isinstance(word, str) and _is_text(word)), None):
         raise ValueError(
             f"{quote(text)} is text where a word is expected; write parser.pipe(texts) for several texts, parser(text) "
             "for one, or parser(mh4.Sentence(words)) if a space belongs to the word"
         )
+
+
+def _is_text(word: str) -> bool:
+    """Whether white space stands between letters."""
+    return any(_LETTER.search(left) and _LETTER.search(right) for left, right in pairwise(word.split()))
 
 
 def check_batch_words(batch_words: int | None) -> None:

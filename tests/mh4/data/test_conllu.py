@@ -2,6 +2,7 @@ import io
 import itertools
 import re
 import sys
+import time
 import tracemalloc
 from types import SimpleNamespace
 
@@ -489,6 +490,13 @@ def test_files_with_cr_as_line_end_are_refused_as_a_whole(read, content, line, p
     assert str(caught.value).endswith(place)
 
 
+def test_a_cr_before_very_many_digits(read):
+    before = time.thread_time()
+    with pytest.raises(DataError, match="holds a CR that ends no line"):
+        read(word(1).replace("\t_\n", "\tA=b\r" + "1" * 100_000 + "\n"))
+    assert time.thread_time() - before < 2
+
+
 @pytest.mark.parametrize("bad", [word(1, "a\rb"), "# a\rb\n" + word(1), word(1).replace("\t_\n", "\tA=b\rc\r\n")])
 def test_a_cr_inside_a_line_is_refused(read, bad):
     skipped = []
@@ -513,7 +521,7 @@ def test_long_names_are_shortened(read, tmp_path):
 @pytest.mark.parametrize(
     ("bad", "message"),
     [
-        (tree(0, "_"), "13: sentence 2: HEAD of word 2 is missing (a gold tree needs every head)"),
+        (tree(0, "_"), "13: sentence 2: HEAD of word 2 is missing (a tree needs every head)"),
         (tree(0, 2), "13: sentence 2: word 2 ('w2') is its own head"),
         (
             tree(0, 4, 2, 3, 4),
@@ -611,7 +619,7 @@ def test_an_empty_file(read, error):
 
 def test_a_file_of_bad_sentences_only(write):
     path = write(tree(5) + tree(6))
-    with pytest.raises(DataError, match="all of its 2 sentences are bad"):
+    with pytest.raises(DataError, match=f"^{path}: no sentence of 2 is valid; the first: {path}:1: sentence 1: HEAD 5"):
         list(read_conllu(path, trees="required", errors=lambda error: None))
     assert list(read_conllu(path, errors=lambda error: None)) == []
 

@@ -6,6 +6,7 @@ import copy
 import itertools
 import pickle
 import re
+import time
 import xml.etree.ElementTree as ElementTree
 
 import numpy as np
@@ -102,6 +103,12 @@ def test_tree_can_be_read_off_the_text(heads, width):
     read, double = _read(draw_text(_words(n), heads, width=width), n)
     assert read == heads.tolist()
     assert double == crossed_arcs(heads).tolist()
+
+
+def test_a_long_sentence_is_drawn_at_once():
+    before = time.thread_time()
+    assert draw_text(["a"] * 10_000, [-1, 0, *[1] * 9999]).count("\n") == 9999
+    assert time.thread_time() - before < 2
 
 
 def test_single_word():

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import time
 
 import conllu
 import numpy as np
@@ -394,6 +395,13 @@ def test_comments(sentence):
         comments=["# a"], multiword_tokens=[(1, 2, "x")]
     )
     assert all(line.endswith(b"\r") for line in lines.to_bytes().split(b"\n")[:-1])
+
+
+def test_a_comment_is_added_to_very_many():
+    sentence = Sentence(["a"], comments=["# x"] * 100_000)
+    before = time.thread_time()
+    assert sentence.with_comment("b", 1).comments[-1] == "# b = 1"
+    assert time.thread_time() - before < 1
 
 
 def test_comments_among_the_words():

@@ -1,10 +1,12 @@
 """Sentences from Python objects, and in windows."""
 
+import time
+
 import pytest
 
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
-from mh4.parsers.sources import as_sentences, windows
+from mh4.parsers.sources import as_sentences, check_words, windows
 
 
 def test_sentences_of_words_are_counted():
@@ -23,3 +25,16 @@ def test_windows_hold_words_enough_and_what_came_before_an_error():
     with pytest.raises(DataError, match="bad"):
         found.extend([len(sentence) for sentence in window] for window in windows(sentences(), 3))
     assert found == [[1, 2], [1, 1]]
+
+
+@pytest.mark.parametrize("word", ["a b", "Ugat .A", "1 a\tb", "a'\u2028'b"])
+def test_text_is_no_word(word):
+    with pytest.raises(ValueError, match="is text where a word is expected"):
+        check_words(["x", word])
+
+
+@pytest.mark.parametrize("word", ["10 000", "a ", "1 a 2", " ", "a 1 b", "a" * 100_000])
+def test_white_space_may_stand_in_a_word(word):
+    before = time.thread_time()
+    check_words(["x", word, 3])
+    assert time.thread_time() - before < 1
