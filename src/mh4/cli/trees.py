@@ -22,7 +22,7 @@ def draw(
     from pathlib import Path
 
     from mh4.data.conllu import read_conllu
-    from mh4.data.drawing import draw_text
+    from mh4.data.drawing import draw_text, printable
     from mh4.data.files import atomic_output, source_name
     from mh4.data.page import draw_page
     from mh4.decoders.trees import is_tree
@@ -37,7 +37,7 @@ def draw(
                 stream.write(piece.encode())
     else:
         for sentence in sentences:
-            typer.echo(f"{sentence.label}: {sentence.text}")
+            typer.echo(printable(f"{sentence.label}: {sentence.text}"))
             tree = (
                 draw_text(sentence.forms, sentence.padded_heads, sentence.relations)
                 if is_tree(sentence.padded_heads)

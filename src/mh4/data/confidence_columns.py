@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from math import isfinite, isnan
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextH
 TREE = "tree_confidence"
 DIGITS = 3
 _OF_FIRST = ("newdoc", "newpar", "parallel_id")
-_SENT_ID = re.compile(r"#\s*sent_id\s*=")
+_SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S.*)")
 _OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
 
 
@@ -40,6 +41,8 @@ class Output:
     min_confidence: float | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.min_confidence, bool) or not isinstance(self.min_confidence, Real | None):
+            raise TypeError(f"min_confidence must be a number; got {self.min_confidence!r}")
         if self.min_confidence is not None and not 0 <= self.min_confidence <= 1:
             raise ValueError(f"min_confidence must be a probability from 0 to 1; got {self.min_confidence}")
 
@@ -123,7 +126,8 @@ def ranked(sentence: Sentence, rank: int) -> Sentence:
         name = comment_name(comment)
         if rank > 1 and (name in _OF_FIRST or name.startswith("global.")):
             return None
-        return f"# sent_id = {sentence.sent_id}-k{rank}" if _SENT_ID.match(comment) else comment
+        found = _SENT_ID.match(comment)
+        return f"# sent_id = {found[1].rstrip()}-k{rank}" if found else comment
 
     sentence = without_confidence(sentence).changed_comments(own)
     sentence = sentence.with_comment("rank", rank)

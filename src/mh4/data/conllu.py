@@ -67,6 +67,7 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
 def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence, None, None]:
     source = source_name(path)
     good = number = heads = 0
+    first: DataError | None = None
     with open_input(path) as stream:
         for number, block in enumerate(blocks(stream), start=1):
             try:
@@ -76,6 +77,7 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
                 elif trees == "partial":
                     check_no_cycle(sentence)
             except DataError as error:
+                first = first or error
                 report(error)
                 continue
             good += 1
@@ -83,9 +85,10 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
             yield sentence
     if trees == "any":
         return
+    if first is not None and not good:
+        raise DataError(f"{source}: no sentence of {number} is valid; the first: {first}")
     if not good:
-        what = f"all of its {number} sentences are bad" if number else "holds no sentences"
-        raise DataError(f"{source}: {what} (expected a CoNLL-U file with trees)")
+        raise DataError(f"{source}: holds no sentences (expected a CoNLL-U file with trees)")
     if not heads:
         raise DataError(f"{source}: no word has a HEAD (expected a CoNLL-U file with trees or partial trees)")
 
@@ -117,7 +120,7 @@ def check_tree(sentence: Sentence) -> Sentence:
     """The sentence, if its heads are a tree (several roots are allowed); else its `DataError` is raised."""
     for word, head in enumerate(sentence.heads.tolist(), start=1):
         if head < 0:
-            raise sentence.error(f"HEAD of word {word} is missing (a gold tree needs every head)", word)
+            raise sentence.error(f"HEAD of word {word} is missing (a tree needs every head)", word)
     # From every word the heads lead to the root or into a cycle; so a graph without cycles has a root.
     check_no_cycle(sentence)
     return sentence

@@ -51,7 +51,8 @@ class Exchanged(Guided):
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
-            raise DataError(f"{source}: not valid JSON: {error}") from None
+            hint = " (of JSON lines, each is a sentence: Sentence.from_json(line))" * ("Extra data" in str(error))
+            raise DataError(f"{source}: not valid JSON: {error}{hint}") from None
         return cls.from_dict(data, source=source)
 
     def to_pandas(self) -> DataFrame:

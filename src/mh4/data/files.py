@@ -99,6 +99,7 @@ def open_unread(path: str | Path) -> Iterator[BinaryIO]:
     if is_standard_input(path):
         yield _opened(sys.stdin, STDIN_NAME).buffer
         return
+    _check_characters(path, "input")
     try:
         opened = open(path, "rb")  # noqa: SIM115 (the body's own errors must not pass through this handler)
     except FileNotFoundError:
@@ -150,18 +151,27 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
     for magic, unpack in _COMPRESSED.items():
         if re.match(magic, start):
             try:
-                yield cast(BinaryIO, io.BufferedReader(cast(io.RawIOBase, unpack(stream))))
+                unpacked = io.BufferedReader(cast(io.RawIOBase, unpack(stream)))
+                _check_start(unpacked.peek(_START)[:_START], path)
+                yield cast(BinaryIO, unpacked)
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
                 if isinstance(error, OSError) and error.errno is not None:  # not of the decompressors
                     raise
                 raise DataError(f"{path}: is compressed and damaged: {error} (get it again)") from None
             return
+    _check_start(start, path)
+    yield stream
+
+
+def _check_start(start: bytes, path: str | Path) -> None:
+    """`DataError` unless a file, or what was unpacked of one, begins like text."""
+    if any(re.match(magic, start) for magic in _COMPRESSED):
+        raise DataError(f"{path}: is compressed twice (unpack it first)")
     for magic, what in _KNOWN.items():
         if start.startswith(magic):
             raise DataError(f"{path}: is {what}")
     if b"\0" in start:
         raise DataError(f"{path}: is a binary file (expected text or CoNLL-U in UTF-8)")
-    yield stream
 
 
 @contextmanager
@@ -210,7 +220,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
         with _naming(path), stream:
             lock(stream.fileno())  # until it is closed, also by the system when the process dies
             _remove_left_behind(target.parent)
-            with _packed(stream, Path(path).suffix) as content:
+            with _packed(stream, Path(path).suffix.lower()) as content:
                 yield content
             stream.flush()
             os.fsync(stream.fileno())
@@ -256,8 +266,14 @@ def _check_name(path: str | Path) -> None:
     """`DataError` for the empty name of a variable that was never set; TypeError for what is not a path."""
     if not isinstance(path, str | Path):
         raise TypeError(f'an output must be a path, or "-" for standard output; got {path!r}')
+    _check_characters(path, "output")
+
+
+def _check_characters(path: str | Path, kind: str) -> None:
     if not str(path):
-        raise DataError("the output has no name (name a file, or - for standard output)")
+        raise DataError(f"the {kind} has no name (name a file, or - for standard {kind})")
+    if "\0" in str(path):
+        raise DataError(f"{str(path)!r}: holds NUL, which no name of a file does")
 
 
 def check_output(path: str | Path) -> None:

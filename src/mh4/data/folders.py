@@ -13,7 +13,8 @@ from .files import check_input, check_output, is_descriptor, is_standard_input
 
 __all__ = ["FilePair", "is_folder_name", "pair_files"]
 
-_PACKED = re.compile(r"(?<=.)\.(gz|xz|bz2)$")
+_PACKED = re.compile(r"(?<=.)\.(gz|xz|bz2)$", re.IGNORECASE)
+_TXT = re.compile(r"\.txt$", re.IGNORECASE)
 
 
 class FilePair(NamedTuple):
@@ -46,7 +47,9 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
     targets: dict[Path, Path] = {}
     for source, place in found:
         name = _PACKED.sub("", place.name)
-        target = folder / place.with_name(name if form == "conllu" else name.removesuffix(".txt") + ".conllu")
+        target = folder / place.with_name(name if form == "conllu" else _TXT.sub("", name) + ".conllu")
+        if target in targets and _identity(source) == _identity(targets[target]):
+            raise DataError(f"{source}: is named twice")
         if target in targets:
             raise DataError(f"{source} and {targets[target]} would both be written to {target} (rename one)")
         if target.exists() and _identity(target) in sources:
@@ -79,7 +82,7 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
         output = output_folder.resolve()  # holds what an earlier run wrote
         folders[:] = sorted(name for name in folders if Path(parent, name).resolve() != output)
         for name in sorted(names):
-            if _PACKED.sub("", name).endswith(ending) and not name.startswith("."):
+            if _PACKED.sub("", name).lower().endswith(ending) and not name.startswith("."):
                 found = True
                 yield (file := Path(parent, name)), file.relative_to(path)
     if not found:

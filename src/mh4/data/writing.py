@@ -12,7 +12,8 @@ if TYPE_CHECKING:
     from .sentence import Sentence
 
 OutputFormat = Literal["conllu", "json", "jsonl"]
-_PACKED = re.compile(r"\.(gz|xz|bz2)$")
+_PACKED = re.compile(r"\.(gz|xz|bz2)$", re.IGNORECASE)
+_OTHERS = (".csv", ".tsv", ".xml", ".html", ".zip", ".zst", ".7z", ".lz4")
 
 
 def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
@@ -28,9 +29,15 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
             return target, "json"
         case ".jsonl":
             return target, "jsonl"
-        case ".csv" | ".xml" | ".html" as suffix:
+        case suffix if suffix in _OTHERS:
             raise ValueError(f"{target}: {suffix[1:]} files cannot be written (name the file .conllu, .json or .jsonl)")
     return target, "conllu"
+
+
+def require_conllu(target: str | Path) -> None:
+    """ValueError if the name of an output asks for another format."""
+    if output_format(target)[1] != "conllu":
+        raise ValueError(f"{target}: JSON cannot be written here (name the file .conllu)")
 
 
 @contextmanager

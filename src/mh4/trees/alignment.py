@@ -11,7 +11,6 @@ shared tasks on parsing Universal Dependencies (Zeman et al. 2017 and 2018, sect
 """
 
 import reprlib
-import unicodedata
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ import numpy as np
 
 from mh4.data.conllu import check_tree, read_conllu
 from mh4.data.errors import DataError
+from mh4.data.files import source_name
 from mh4.data.sentence import Sentence
 
 __all__ = ["ROOT", "UNALIGNED", "Analysis", "align_words", "read_analysis", "require_same_text"]
@@ -121,7 +121,8 @@ def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any",
     if bare is not None and (analysis.trees or trees == "required"):
         check_tree(bare)  # raises
     if not analysis.sentences:
-        raise DataError(f"{source}: holds no sentences (expected a CoNLL-U file)")
+        name = source_name(source) if isinstance(source, str | Path) else type(source).__name__
+        raise DataError(f"{name}: holds no sentences (expected a CoNLL-U file)")
     analysis.text = "".join(texts)
     return analysis
 
@@ -142,8 +143,8 @@ def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, slice | None]]:
 
 @lru_cache(maxsize=1 << 16)
 def _without_spaces(form: str) -> str:
-    """The form without Unicode space separators, as two systems may or may not keep spaces inside a token."""
-    return form if form.isalnum() else "".join(c for c in form if unicodedata.category(c) != "Zs")
+    """The form without white space, as two systems may or may not keep spaces inside a token."""
+    return "".join(form.split())
 
 
 def require_same_text(gold: Analysis, system: Analysis) -> None:

@@ -6,6 +6,7 @@ from pathlib import Path
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import ErrorPolicy
 from mh4.data.files import atomic_output
+from mh4.data.writing import require_conllu
 from mh4.oracles.registry import get_oracle, optimal_computation
 
 TRANSITIONS_COMMENT = "transitions"
@@ -46,6 +47,8 @@ def write_computations(
     at all. DataErrors: see `read_conllu` and `atomic_output`. ValueError: an unknown system or policy.
     """
     get_oracle(system, policy)
+    if not sequences_only:
+        require_conllu(target)
     totals = OracleTotals()
     with atomic_output(target) as stream:
         for sentence in read_conllu(source, trees="required", errors=errors):

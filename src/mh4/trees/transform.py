@@ -14,6 +14,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
+from mh4.data.writing import require_conllu
 from mh4.decoders import ChartTooLargeError
 from mh4.decoders.projectivization import count_optimal_trees
 from mh4.machine import available_threads
@@ -178,6 +179,7 @@ def transform_file(
             return error
 
     check_tree_class(tree_class)
+    require_conllu(target)
     if count_trees:
         _check_countable(tree_class)
     totals = TransformTotals()

@@ -53,6 +53,12 @@ def test_messages_about_arguments_speak_of_options(message, shown):
     assert in_options(message) == shown
 
 
+def test_what_is_drawn_holds_no_control_characters(run, tmp_path):
+    (tmp_path / "a.conllu").write_text(GOOD.replace("s1", "\x1b[2J\x07"), encoding="utf-8")
+    drawn = run("draw", tmp_path / "a.conllu")
+    assert drawn.stdout.startswith("\N{REPLACEMENT CHARACTER}[2J\N{REPLACEMENT CHARACTER}: A dog\n".encode())
+
+
 def test_every_command_has_help():
     listed = dict(commands(typer.main.get_command(app)))
     names = [
@@ -363,6 +369,10 @@ def test_nothing_is_loaded_where_files_are_wrong(run, small_treebanks, tmp_path,
     fails_with_one_line(run(*parse, twin, "none.conllu", "-o", tmp_path / "out"), "none.conllu: no such file")
     fails_with_one_line(run(*parse, twin.parent, "-o", tmp_path / "out", "--input", "text"), "that end in .txt")
     fails_with_one_line(run("transform", "--to", "mh4", twin, "-o", f"{tmp_path}/out/"), "is the name of a folder")
+    for form in ("text", "horizontal", "vertical"):
+        fails_with_one_line(run(*parse, "none.txt", "--input", form), "none.txt: no such file")
+    for command in (("transform", "--to", "mh4"), ("oracle",)):
+        fails_with_one_line(run(*command, small_treebanks[0], "-o", tmp_path / "x.json"), "JSON cannot be written here")
     assert not (tmp_path / "out").exists()
 
 

@@ -163,6 +163,13 @@ def test_what_an_earlier_parser_said_goes(parsed):
     assert "onfidence" not in ranked(noted, 1).to_conllu()
 
 
+@pytest.mark.parametrize("least", ["0.9", True, [0.9]])
+def test_a_least_confidence_is_a_number(least):
+    with pytest.raises(TypeError, match="min_confidence must be a number; got"):
+        Output(min_confidence=least)
+    assert Output(min_confidence=np.float32(0.5)) == Output(min_confidence=0.5)
+
+
 def test_words_that_can_have_no_other_head_are_not_uncertain(parsed):
     found = replace(FOUND, words=np.array([0.95, 0.4, 0.3, np.nan]))
     words = least_certain([parsed.replace(heads=parsed.heads, confidence=found)], 10)
@@ -173,6 +180,8 @@ def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
     second = ranked(parsed, 2)
     other = ranked(Sentence.from_conllu("#sent_id=s1\n1\ta\t_\t_\t_\t_\t_\t_\t_\t_\n\n"), 2)
     assert (other.sent_id, other.comments) == ("s1-k2", ("# sent_id = s1-k2", "# rank = 2"))
+    odd = ranked(Sentence(["b"], comments=["# sent_id =", "# sent_id = a", "# sent_id = b "]), 2)
+    assert odd.comments == ("# sent_id =", "# sent_id = a-k2", "# sent_id = b-k2", "# rank = 2")
     lines = [
         "# global.Entity = x",
         "#newdoc id = d",

@@ -282,7 +282,8 @@ def test_compressed_input_is_unpacked(pack, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("suffix", "unpack"), [(".gz", gzip.decompress), (".xz", lzma.decompress), (".bz2", bz2.decompress)]
+    ("suffix", "unpack"),
+    [(".gz", gzip.decompress), (".xz", lzma.decompress), (".bz2", bz2.decompress), (".GZ", gzip.decompress)],
 )
 def test_output_is_compressed_as_its_name_says(suffix, unpack, tmp_path):
     path = tmp_path / f"a.conllu{suffix}"
@@ -323,6 +324,22 @@ def test_what_is_no_text_is_called_what_it_is(start, message, tmp_path):
         pass
 
 
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress, bz2.compress])
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("\ufeff1\tA".encode("utf-16-le"), "is UTF-16 text"),
+        (b"\x7fELF\x02\x01\x01\x00\x00", "is a binary file"),
+        (gzip.compress(TEXT), "is compressed twice"),
+    ],
+)
+def test_what_was_packed_is_text(pack, content, message, tmp_path):
+    path = tmp_path / "a.gz"
+    path.write_bytes(pack(content))
+    with pytest.raises(DataError, match=f"a.gz: {message}"), open_input(path):
+        pass
+
+
 @pytest.mark.parametrize("start", [b"BZhang", b"A dog.\n\nIt\0did.\n\n"])
 def test_what_looks_like_a_binary_file_is_read(start, tmp_path):
     path = tmp_path / "text.txt"
@@ -352,3 +369,8 @@ def test_an_output_without_a_name_is_refused(tmp_path, monkeypatch):
         with pytest.raises(DataError, match="the output has no name"):
             refuse("")
     assert [path.name for path in tmp_path.rglob("*")] == ["inner"]
+    with pytest.raises(DataError, match="the input has no name"), open_input(""):
+        pass
+    for use in (open_input, atomic_output):
+        with pytest.raises(DataError, match=r"'a\\x00b': holds NUL"), use("a\0b"):
+            pass

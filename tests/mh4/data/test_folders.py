@@ -49,6 +49,15 @@ def test_files_keep_their_places_below_a_folder(corpus, tmp_path):
     assert not out.exists()
 
 
+def test_capitals_in_endings(tmp_path):
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for name in ("A.CoNLLU", "B.TXT.GZ", "c.Txt"):
+        (folder / name).write_bytes(b"")
+    assert places(pair_files([folder], tmp_path / "out"), tmp_path / "out") == ["A.CoNLLU"]
+    assert places(pair_files([folder], tmp_path / "out", "text"), tmp_path / "out") == ["B.conllu", "c.conllu"]
+
+
 def test_a_file_that_is_named_may_be_called_anything(corpus, tmp_path):
     files = [corpus / name for name in ("read.me", ".hidden.conllu", "conllu")]
     assert places(pair_files(files, tmp_path), tmp_path) == ["read.me", ".hidden.conllu", "conllu"]
@@ -77,6 +86,7 @@ def test_files_that_cannot_go_together(corpus, tmp_path):
     for files, folder, message in (
         ([b, tmp_path / "other" / "b.conllu"], "out", "other/b.conllu and .*corpus/b.conllu would both be written"),
         ([corpus, tmp_path / "other"], "out", "would both be written"),
+        ([b, b], "out", "corpus/b.conllu: is named twice"),
         ([b], "corpus", "is an input and would be replaced"),
         ([b], "taken", "taken/b.conllu: is a folder"),
         ([b], "corpus/b.conllu", "is a file, not a folder"),

@@ -142,6 +142,11 @@ def test_what_is_wrong_is_said_in_one_line(data, message):
         Document.from_dict([[WORD], data], source="page")
 
 
+def test_json_lines_are_sentences():
+    with pytest.raises(DataError, match=r"not valid JSON: Extra data.*Sentence.from_json\(line\)"):
+        Document.from_json('{"tokens": []}\n{"tokens": []}\n')
+
+
 @pytest.mark.parametrize("text", ["", "{", "[" * 100_000, "nan", b"\xff"])
 def test_what_is_no_json(text):
     with pytest.raises(DataError, match=r"^JSON: "):

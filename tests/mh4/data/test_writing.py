@@ -20,7 +20,7 @@ SENTENCES = [Sentence(["a", "é"]), Sentence(["b"], misc=["A=1"])]
         ("json", ("-", "jsonl")),
         ("./json", ("./json", "conllu")),
         ("x.json", ("x.json", "json")),
-        ("a.b/x.JSON.gz", ("a.b/x.JSON.gz", "json")),
+        ("a.b/x.JSON.GZ", ("a.b/x.JSON.GZ", "json")),
         ("x.jsonl", ("x.jsonl", "jsonl")),
         ("x.jsonl.xz", ("x.jsonl.xz", "jsonl")),
         ("x.json/out", ("x.json/out", "conllu")),
@@ -28,6 +28,12 @@ SENTENCES = [Sentence(["a", "é"]), Sentence(["b"], misc=["A=1"])]
 )
 def test_the_name_says_the_format(target, expected):
     assert output_format(target) == expected
+
+
+@pytest.mark.parametrize("target", ["x.csv", "x.conllu.zip", "x.conllu.ZST", "x.tsv.gz"])
+def test_formats_that_are_not_written(target):
+    with pytest.raises(ValueError, match=r": \w+ files cannot be written"):
+        output_format(target)
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])

@@ -21,7 +21,9 @@ from udtools import udeval
 
 from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
+from mh4.data.document import Document
 from mh4.data.errors import DataError
+from mh4.data.sentence import Sentence
 from mh4.trees.alignment import UNALIGNED, align_words, read_analysis
 from mh4.trees.evaluation import (
     LENGTH_BINS,
@@ -199,6 +201,19 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
     assert counts(scores["Tokens"]) == (2, 3, 4)
     assert counts(scores["Sentences"]) == (0, 2, 1)
     assert counts(scores["LAS"]) == (1, 3, 4)  # đẹp
+
+
+def test_no_white_space_counts():
+    inside = ["a" + space + "b" for space in " \u00a0\u3000\u2028\u0085\x0b"]
+    apart = Sentence([part for form in inside for part in form.split()], heads=[0, *[1] * (2 * len(inside) - 1)])
+    result = evaluate_sources(Sentence(inside, heads=[0, *[1] * (len(inside) - 1)]), apart)
+    assert counts(result.scores["Tokens"]) == (0, len(inside), len(apart))
+
+
+@pytest.mark.parametrize(("nothing", "name"), [([], "list"), (Document([]), "Document"), (iter(()), "tuple_iterator")])
+def test_no_sentences_are_named(nothing, name):
+    with pytest.raises(DataError, match=f"^{name}: holds no sentences"):
+        evaluate_sources([Sentence(["a"])], nothing)
 
 
 def test_any_lemma_is_right_where_the_gold_file_has_none(evaluate):
