@@ -9,7 +9,7 @@ from typing import Any
 from .errors import quote
 from .values import COLUMNS, DEPS, FEATS, MISC
 
-_HEAD = re.compile(r"(0|[1-9][0-9]*)(?:\.([1-9][0-9]*))?")
+_HEAD = re.compile(r"(0|[1-9][0-9]{0,17})(?:\.([1-9][0-9]{0,17}))?")  # Python converts no more than 4,300 digits
 _DEPENDENCY = re.compile(_HEAD.pattern + ":([^|]+)")
 
 

@@ -61,7 +61,7 @@ def test_what_was_given_is_told(small_model, gold, words, run, tmp_path):
     run("parse", small_model, gold, "-o", tmp_path / "flattered.conllu")
     run("parse", small_model, words, "-o", tmp_path / "alone.conllu")
     told = run("eval", gold, tmp_path / "flattered.conllu").stderr.decode()
-    assert f"flattered.conllu: all of UPOS, XPOS, FEATS, LEMMA are those of {gold}" in told
+    assert f"flattered.conllu: UPOS, XPOS, FEATS, LEMMA equal those of {gold}" in told
     assert told.count("\n") == 1
     assert "those of" not in run("eval", gold, tmp_path / "alone.conllu").stderr.decode()
     assert "those of" not in run("eval", gold, "--model", small_model).stderr.decode()

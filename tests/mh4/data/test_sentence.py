@@ -336,17 +336,17 @@ def test_enhanced_relations_read_back_as_they_were(sentence):
     assert new[3].deps == [("nmod:of", 3), ("x", (3, ".", 1))]
 
 
-@pytest.mark.parametrize("deps", ["det", "2", "2:det|", "x:det", "1-2:det", "01:det", "2:"])
+@pytest.mark.parametrize("deps", ["det", "2", "2:det|", "x:det", "1-2:det", "01:det", "2:", "9" * 5000 + ":det"])
 def test_malformed_enhanced_relations_are_an_error_when_they_are_asked_for(deps):
     text = tree(0, 1, comments="# sent_id = s\n").replace("1\t_\t_\t_", f"1\t_\t{deps}\t_")
     sentence = Sentence.from_conllu(text, source="f")
     assert sentence.deps[1] == deps
     assert sentence.to_conllu() == text
     with pytest.raises(
-        DataError, match=r"f:3: sentence s: DEPS of word 2: '.*' is not like 4:nsubj\|5\.1:obj"
+        DataError, match=r"f:3: sentence s: DEPS of word 2: '.*' does not look like 4:nsubj\|5\.1:obj"
     ) as caught:
         _ = sentence[1].deps
-    assert deps in str(caught.value)
+    assert deps[:39] in str(caught.value)
 
 
 def test_a_text_with_a_lone_surrogate_is_no_sentence():
