@@ -34,7 +34,8 @@ class _Model:
     """A parser that is loaded when it is first needed, and travels with the pipeline that it belongs to."""
 
     def __init__(self, folder: str | Path | None) -> None:
-        self._folder = folder
+        # It is read later, perhaps from another working folder.
+        self._folder = Path(folder).absolute() if folder and Path(folder).exists() else folder
         self._parser: Parser | None = None
 
     @property
@@ -138,7 +139,8 @@ class Component(_Model):
             return []
         starts = {words[0]}
         if doc.has_annotation("SENT_START"):
-            starts |= {token.i for token in doc if token.is_sent_start}
+            given = [token.i for token in doc if token.is_sent_start]
+            starts |= {next((i for i in words if i >= start), words[0]) for start in given}
         elif self.parser.segmenter is not None:
             found = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)]
             starts |= {next((i for i in words if doc[i].idx >= start), words[0]) for start in found}

@@ -226,6 +226,8 @@ def test_known_heads_are_kept(parser):
         (lambda parser: parser(None), r"takes text, a list of words.*not None"),
         (lambda parser: parser([1, 2]), "takes text, a list of words.*not 1"),
         (lambda parser: parser(b"A kutya"), "takes text, a list of words.*not b'A kutya'"),
+        (lambda parser: parser(mh4.Sentence(FORMS).to_pandas()), "takes text, a list of words"),
+        (lambda parser: parser.pipe(mh4.Sentence(FORMS).to_pandas()), "takes text, a list of words"),
         (lambda parser: parser(list(mh4.Sentence(FORMS))), "takes text, a list of words.*not <Word 1"),
         (
             lambda parser: parser(["First text. Second.", "Another."]),
@@ -507,6 +509,9 @@ def test_words_do_not_change(parser):
     for name, column in {**columns, "text": "forms", "relation": "relations", "feats": "feats"}.items():
         with pytest.raises(AttributeError, match=rf"words are immutable; write new = sentence.replace\({column}="):
             setattr(word, name, "X")
+    for one, name in ((sentence, "heads"), (sentence[0], "index")):
+        with pytest.raises(AttributeError, match="are immutable"):
+            delattr(one, name)
     with pytest.raises(AttributeError, match="words are immutable"):
         word.colour = "red"
     tagged = sentence.replace(feats=["Case=Nom"] * 4)[0]

@@ -144,3 +144,31 @@ def test_unknown_parts_of_speech_are_x():
     sentence = Sentence(["a", "b"], heads=[0, 1], relations=["root", "dep"], upos=["FOO", "NOUN"])
     doc = mh4_spacy.to_doc(sentence, spacy.blank("xx").vocab)
     assert [token.pos_ for token in doc] == ["X", "NOUN"]
+
+
+def test_a_sentence_that_begins_with_white_space_begins_with_its_first_word(small_model):
+    nlp = spacy.blank("xx")
+    component = nlp.add_pipe("mh4", config={"model": str(small_model)})
+    doc = spacy.tokens.Doc(nlp.vocab, ["Te", " ", "nofe", "yeni", "\n"], sent_starts=[True, True, False, True, True])
+    assert [sentence.text.strip() for sentence in component(doc).sents] == ["Te", "nofe", "yeni"]
+
+
+def test_white_space_is_no_sentence(nlp):
+    for words, starts in (([" \n"], None), (["\n", "a", " "], [True, True, True])):
+        doc = spacy.tokens.Doc(nlp.vocab, words, sent_starts=starts)
+        assert [sentence.forms for sentence in mh4_spacy.from_doc(doc)] == [("a",)] * ("a" in words)
+
+
+def test_unknown_lemmas_are_blank():
+    sentence = Sentence(["a", "_", "b"], lemmas=["_", "_", "be"], heads=[0, 1, 1], relations=["root", "dep", "dep"])
+    doc = sentence.to_spacy()
+    assert [token.lemma_ for token in doc] == ["", "_", "be"]
+    assert mh4_spacy.from_doc(doc)[0].lemmas == sentence.lemmas
+
+
+def test_a_relative_folder_is_that_of_the_time_when_it_was_named(small_model, tmp_path, monkeypatch):
+    monkeypatch.chdir(small_model.parent)
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": small_model.name})
+    monkeypatch.chdir(tmp_path)
+    assert nlp("Te nofe").has_annotation("DEP")

@@ -125,8 +125,10 @@ class Sentence(Exchanged, Sequence[Word]):
         self.__dict__.update(state)
         self.padded_heads.flags.writeable = False  # which neither pickle nor copy keep
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError(f"sentences are immutable; write new = sentence.replace({name}=…)")
+
+    __delattr__ = __setattr__
 
     @classmethod
     def from_words(cls, forms: Sequence[str], *, source: str = "words", number: int = 1) -> Sentence:

@@ -36,7 +36,8 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
         if any(value != _UNKNOWN for sentence in sentences for value in getattr(sentence, name)):
             known[attribute] = doc.to_array([attribute]).tolist()
             for i, word in words:
-                known[attribute][i] = _attribute(attribute, getattr(word.sentence, name)[word.index], doc.vocab)
+                value = getattr(word.sentence, name)[word.index]
+                known[attribute][i] = _attribute(attribute, value, word.form, doc.vocab)
     for token in doc:
         if token.is_space:
             heads[token.i] = token.i - 1 if token.i else places[0][0]
@@ -46,10 +47,10 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
     doc.from_array(list(known), np.ascontiguousarray(values.T))
 
 
-def _attribute(attribute: int, value: str, vocab: Vocab) -> int:
+def _attribute(attribute: int, value: str, form: str, vocab: Vocab) -> int:
     if attribute == POS:
         return int(PARTS_OF_SPEECH.get(value, PARTS_OF_SPEECH["X" if value != _UNKNOWN else ""]))
-    if value == _UNKNOWN and attribute != LEMMA:
+    if value == _UNKNOWN and (attribute != LEMMA or form != _UNKNOWN):  # the lemma of "_" is "_"
         value = ""
     return int(vocab.morphology.add(value) if attribute == MORPH else vocab.strings.add(value))
 
@@ -106,9 +107,10 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
     for span in spans:
         words = [token for token in span if not token.is_space]
         place = {token.i: number for number, token in enumerate(words, start=1)}
-        following = next((t.i for t in doc[span.end :] if not t.is_space), len(doc))
+        ends = [token.i for token in words[1:]]
+        ends += [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))] * bool(words)
         tokens: list[dict[str, Any]] = []
-        for token, end in zip(words, [*(token.i for token in words[1:]), following], strict=True):
+        for token, end in zip(words, ends, strict=True):
             gap = doc[token.i : end].text_with_ws[len(token.text) :]
             columns = {
                 "text": token.text,

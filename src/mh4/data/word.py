@@ -50,10 +50,12 @@ class Word(Guided):
     def __init__(self, sentence: Any, index: int) -> None:
         self.__dict__.update(sentence=sentence, index=index, id=index + 1, form=sentence.forms[index])
 
-    def __setattr__(self, name: str, value: object) -> None:
+    def __setattr__(self, name: str, value: object = None) -> None:
         column = _COLUMNS.get(name)
         how = "sentence.replace(…)" if column is None else f"new = sentence.replace({column}=[…])"
         raise AttributeError(f"words are immutable; write {how}")
+
+    __delattr__ = __setattr__
 
     @property
     def feats(self) -> Mapping[str, str | None]:

@@ -84,7 +84,8 @@ def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
         raise TypeError(f"{given} is a path where words or sentences are expected; write parser.parse(path)")
     if hasattr(given, "read") and not lines:
         raise TypeError("open files cannot be parsed; write parser.parse(path), or parser(file.read()) for its text")
-    if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable):
+    if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable) or hasattr(given, "columns"):
+        # A data frame would be taken for the names of its columns.
         raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
     return given
 

@@ -146,7 +146,7 @@ def _cut(parser: Parser, text: str, source: str, boundaries: Boundaries) -> Iter
 def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
     """Every line that is not blank, cut into words, as one sentence; its tokens keep their places in the text."""
     number = offset = 0
-    for line in text.splitlines(keepends=True):
+    for line in io.StringIO(text, newline="\n"):
         if line.strip():
             number += 1
             forms: list[str] = []

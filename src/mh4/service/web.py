@@ -8,6 +8,7 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager, contextmanager, suppress
+from http import HTTPStatus
 from importlib.resources import files
 from typing import Any
 from urllib.parse import parse_qsl
@@ -46,6 +47,7 @@ _OF_PAGE = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
+_TEXT = ('format="text"', "the parameter tokenizer")  # in Python, and here
 GONE = 499  # in logs and metrics, as nginx has it: the client has left
 
 
@@ -124,7 +126,7 @@ class Service:
         except OverloadedError:
             raise _busy() from None
         except (ValueError, TypeError) as error:
-            raise HTTPException(400, str(error)) from None
+            raise HTTPException(400, str(error).replace(*_TEXT)) from None
         words = sum(map(len, sentences))
         self.metrics.words.labels(model.name).inc(words)
         request.state.logged |= {"request": number, "model": model.name, "words": words}
@@ -142,11 +144,11 @@ class Service:
     async def page(self, request: Request) -> Response:
         """/ and its parts: what a browser shows."""
         name = request.path_params.get("name", "index.html")
+        parts = {path.name: path for path in (files("mh4.service") / "page").iterdir()}
         kind = _KINDS.get(name.rpartition(".")[2])
-        path = files("mh4.service") / "page" / name
-        if kind is None or "/" in name or not path.is_file():
+        if kind is None or name not in parts:  # a path is never made of what was asked for
             raise HTTPException(404)
-        return Response(path.read_bytes(), media_type=kind, headers=_OF_PAGE)
+        return Response(parts[name].read_bytes(), media_type=kind, headers=_OF_PAGE)
 
     async def describe(self, request: Request) -> Response:
         """/openapi.json"""
@@ -237,12 +239,15 @@ class Service:
         async def stream() -> AsyncGenerator[bytes, None]:
             yield body
 
-        reader = MultiPartParser(
+        _text(body, "the body")  # the parser would take other fields for Latin-1
+        reader = _Whole(
             request.headers, stream(), max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=self.most_bytes
         )
         reader.spool_max_size = self.most_bytes
         try:
             form = await reader.parse()
+            if not reader.ended:
+                raise ValueError("its end is missing")
         except (MultiPartException, KeyError, LookupError, ValueError) as error:
             raise HTTPException(400, f"the body is no multipart/form-data: {shortened(str(error))}") from None
         found = {}
@@ -254,6 +259,15 @@ class Service:
                 found[name] = part.replace("\r\n", "\n")
         await form.close()
         return found
+
+
+class _Whole(MultiPartParser):
+    """Knows whether the last part, and all before it, have come to their end."""
+
+    ended = False
+
+    def on_end(self) -> None:
+        self.ended = True
 
 
 class _Watched:
@@ -286,6 +300,9 @@ class _Watched:
                     await PlainTextResponse("this takes too long; send less at once", 503)(scope, receive, sending)
             else:
                 raise
+        except Exception:
+            status = HTTPStatus.INTERNAL_SERVER_ERROR  # which is sent around here
+            raise
         finally:
             self.service.release(state["held"])
             known = "other" if "endpoint" not in scope else "/page" if scope["path_params"] else scope["path"]

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from email.mime.multipart import MIMEMultipart
 from email.mime.nonmultipart import MIMENonMultipart
 from email.policy import HTTP
@@ -120,7 +121,7 @@ def test_models_answer_to_their_language(small_model, tmp_path):
     [
         ({}, 400, "'data' is required"),
         ({"data": "x", "model": "none"}, 400, "no model is called 'none'"),
-        ({"data": "x"}, 400, "1 tab-separated column"),
+        ({"data": "x"}, 400, "raw text needs the parameter tokenizer"),
         ({"data": "x", "input": "pdf"}, 400, "unknown input format 'pdf'"),
         ({"data": "x", "tokenizer": "", "output": "pdf"}, 400, "unknown output format 'pdf'"),
         ({"data": "x", "tokenizer": "", "model": "ulvari-tags"}, 400, "cannot split text"),
@@ -153,6 +154,11 @@ def test_addresses_and_bodies_that_are_not_known(client):
     for body in (b"--x", b"--x\r\nContent-Disposition: form-data\r\n\r\nx\r\n--x--", b"--x\r\n\r\n\xff\r\n--x--"):
         assert client.send("POST", "/process", body, {"Content-Type": "multipart/form-data; boundary=x"}).status == 400
     assert client.send("POST", "/process", b"x", {"Content-Type": "multipart/form-data"}).status == 400
+    field = b'--x\r\nContent-Disposition: form-data; name="data"\r\n\r\n%b\r\n--x%b'
+    for content, end, problem in ((b"\xe9", b"--", "is not UTF-8"), (b"a", b"", "its end is missing")):
+        body = field.replace(b"data", b"input") % (b"vertical", b"\r\n") + field[5:] % (content, end)
+        answer = client.send("POST", "/process", body, {"Content-Type": "multipart/form-data; boundary=x"})
+        assert (answer.status, problem in answer.text) == (400, True), answer.text
     for body in (b"data=%ff", b"data=\xff", b"a=1&" * 200):
         answer = client.send("POST", "/process", body, {"Content-Type": "application/x-www-form-urlencoded"})
         assert (answer.status, "UTF-8" in answer.text) == (400, True)
@@ -296,3 +302,29 @@ def test_as_many_rounds_as_the_models_allow(small_model, monkeypatch):
     monkeypatch.setattr(ChartParser, "workers", property(lambda self: self.of_test))
     assert models.workers == 2
     assert Service(models).batcher._most_rounds == 2
+
+
+def test_parts_of_the_page_and_nothing_else(client, monkeypatch):
+    assert client.get("/page/page.js").status == 200
+    for name in ("a" * 5000 + ".js", "%00.js", "..%2fweb.py", ".", "%ff.css", "__init__.js"):
+        assert client.get(f"/page/{name}").status == 404, name
+
+
+def test_errors_of_its_own_are_counted_as_such(client, monkeypatch):
+    def broken(*_):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr(client.service.models, "find", broken)
+    assert client.process("a", input="horizontal").status == 500
+    deadline = time.monotonic() + 10
+    while client.logged[-1]["status"] != 500 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert client.logged[-1]["status"] == 500
+    assert 'mh4_requests_total{path="/process",status="500"}' in client.get("/metrics").text
+
+
+def test_presegmented_lines_end_with_line_feeds_alone(client):
+    data = "Te nofe.\u2028Zvai\x85te\x0c.\r\nKve\n"
+    found = client.process(data, tokenizer="presegmented;ranges", output="json").result
+    assert [one["text"] for one in found] == ["Te nofe. Zvai te .", "Kve"]
+    assert found[1]["tokens"][0]["misc"].split("TokenRange=")[1] == f"{data.index('Kve')}:{len(data) - 1}"

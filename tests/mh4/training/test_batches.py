@@ -97,3 +97,9 @@ def test_with_noise_large_batches_are_not_always_the_same():
         assert np.mean(spreads) < 0.8 * np.std(lengths)
     shared = [sum(len(one & other) ** 2 for one in batches[0] for other in batches[1]) for batches in (plain, noisy)]
     assert shared[1] < 0.7 * shared[0]
+
+
+def test_with_noise_less_than_half_a_batch_goes_into_the_one_before():
+    for count, sizes in ((120, [50, 70]), (125, [25, 50, 50]), (130, [30, 50, 50])):
+        batches = shuffled_batches([1] * count, [1] * count, 50, [1], 0.4)
+        assert sorted(map(len, batches)) == sizes

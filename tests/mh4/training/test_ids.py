@@ -91,3 +91,9 @@ def test_real_treebanks_are_left_alone(small_treebanks):
     sentences = read_gold(small_treebanks[0])
     assert without_ids(sentences, "sample") == sentences
     assert Vocabulary.from_sentences(sentences, annotates=True).columns.known == {"upos", "xpos", "feats", "lemmas"}
+
+
+@pytest.mark.parametrize(("column", "count"), [("upos", 60), ("xpos", 900)])
+def test_words_without_a_tag_do_not_make_ids_of_the_others_common(column, count):
+    sentences = without_ids(treebank([*(f"T{i}" for i in range(count)), *["_"] * 3 * count], column), "t.conllu")
+    assert {tag for sentence in sentences for tag in getattr(sentence, column)} == {"_"}
