@@ -8,9 +8,8 @@ from functools import cached_property
 from math import isfinite
 from typing import Any, NamedTuple, overload
 
+import conllu
 import numpy as np
-from conllu import TokenList
-from conllu import parse as parse_conllu
 
 from .annotation import Annotation
 from .blocks import STRIDE, Block, find_comment, read_block, sentence_name, text_blocks
@@ -437,9 +436,9 @@ class Sentence(Exchanged, Sequence[Word]):
         """The sentence in the CoNLL-U format, closed by a blank line, with "\\n" as line end."""
         return "".join(line.removesuffix("\r") + "\n" for line in self.lines) + "\n"
 
-    def to_tokenlist(self) -> TokenList:
+    def to_tokenlist(self) -> conllu.TokenList:
         """The sentence as an object of the library `conllu`."""
-        return parse_conllu(self.to_conllu())[0]
+        return conllu.parse(self.to_conllu())[0]
 
     def to_dict(self) -> dict[str, Any]:
         """Comments, tokens and score, ready for JSON; unknown values and infinite scores are left out.
