@@ -7,8 +7,10 @@ A token that is not white space is a word of the parser; of a multiword token, e
 from __future__ import annotations
 
 import tempfile
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -137,19 +139,15 @@ class Component(_Model):
         words = [token.i for token in doc if not token.is_space]
         if not words:
             return []
-        starts = {words[0]}
+        starts: list[int] = []
+        places = words
         if doc.has_annotation("SENT_START"):
-            given = [token.i for token in doc if token.is_sent_start]
-            starts |= {next((i for i in words if i >= start), words[0]) for start in given}
+            starts = [token.i for token in doc if token.is_sent_start]
         elif self.parser.segmenter is not None:
-            found = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)]
-            starts |= {next((i for i in words if doc[i].idx >= start), words[0]) for start in found}
-        sentences: list[list[int]] = [[]]
-        for i in words:
-            if i in starts and sentences[-1]:
-                sentences.append([])
-            sentences[-1].append(i)
-        return sentences
+            starts = [sentence.tokens[0].start for sentence in self.parser.cut(doc.text)]
+            places = [doc[i].idx for i in words]
+        begun = (bisect_right(starts, place) for place in places)
+        return [[i for _, i in own] for _, own in groupby(zip(begun, words, strict=True), key=itemgetter(0))]
 
 
 @Language.factory(
