@@ -70,7 +70,7 @@ def test_projective_trees_stay():
 
 def test_no_words():
     assert count_optimal_trees(np.array([-1])) == (0, 1)
-    with pytest.raises(InfeasibleError, match="no word"):
+    with pytest.raises(InfeasibleError, match="without words"):
         count_optimal_trees(np.array([-1]), single_root=True)
 
 

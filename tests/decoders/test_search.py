@@ -141,7 +141,7 @@ def test_no_beam_without_a_transition_system(name):
 
 
 def test_a_beam_of_no_states():
-    with pytest.raises(ValueError, match="width of 0"):
+    with pytest.raises(ValueError, match="width of a beam must be at least 1"):
         BeamSearch(type(get_decoder("mh3")), 0)
 
 

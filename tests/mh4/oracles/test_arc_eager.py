@@ -243,7 +243,7 @@ def test_what_no_configuration_can_be_is_an_error(module, stack, labels, front):
 def test_only_the_normalized_system_has_undecided_words():
     arguments = [0, 1], "RN", 2, gold(0, 0, 0)
     assert step_scores(arc_eager_normalized, *arguments).max() == 3
-    with pytest.raises(ValueError, match="no configuration"):
+    with pytest.raises(ValueError, match="not a configuration"):
         step_scores(arc_eager, *arguments)
 
 
@@ -254,7 +254,7 @@ def test_only_the_normalized_system_has_undecided_words():
         ({"offsets": [0, 1, 2]}, "1 fronts need 2 offsets and 1 sentences: 3, 1"),
         ({"sentences": [1]}, "sentences must be 0 to 0: 1 to 1"),
         ({"labels": [0]}, "2 stack elements need as many labels: 1"),
-        ({"labels": [0, len(LABELS)]}, "row 0 is no configuration"),
+        ({"labels": [0, len(LABELS)]}, "row 0 is not a configuration"),
         ({"golds": [[-1, 2, 1]]}, "not a tree"),
     ],
 )

@@ -101,5 +101,5 @@ def test_bad_gold_trees_are_errors():
 
 def test_no_word_can_be_the_one_below_the_root():
     for function in (closest_derivable, optimal_computation):
-        with pytest.raises(InfeasibleError, match="no word"):
+        with pytest.raises(InfeasibleError, match="without words"):
             function(np.array([-1]), single_root=True)

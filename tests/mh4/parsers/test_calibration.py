@@ -134,7 +134,9 @@ def test_a_damaged_calibration_says_what_to_do(tmp_path, change, problem):
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match=r"calibration\.json: is damaged, .*; mh4 calibrate .* DEV makes a new one"):
+    with pytest.raises(
+        DataError, match=r"calibration\.json: is damaged or was changed: .*; mh4 calibrate .* DEV makes a new one"
+    ):
         Calibration.load(tmp_path)
     (tmp_path / SUMS).unlink()
     with pytest.raises(DataError, match=rf"calibration\.json: is not a calibration: {problem}.*; mh4 calibrate .* DEV"):

@@ -357,7 +357,7 @@ def test_damaged_model_folders(small_model, tmp_path):
     tensors = load_file(small_model / WEIGHTS)
     tensors["labeler.output.bias"][0] = torch.nan
     save_file(tensors, tmp_path / WEIGHTS)
-    with pytest.raises(DataError, match=r"weights\.safetensors: labeler\.output\.bias holds .* no numbers"):
+    with pytest.raises(DataError, match=r"weights\.safetensors: labeler\.output\.bias holds NaN or infinity"):
         ChartParser.load(tmp_path)
     with pytest.raises(DataError, match=r"config\.json: is a file, not a model folder"):
         ChartParser.load(tmp_path / CONFIG)
@@ -367,4 +367,4 @@ def test_one_long_word_does_not_make_others_long(parser):
     sentences = [Sentence.from_words(["a" * 20_000]), *(Sentence.from_words([f"w{i}"]) for i in range(5_000))]
     encoder = parser.network.encoder
     (batch,) = encoder.collate([encoder.prepare(sentence) for sentence in sentences]).batches
-    assert len(batch.characters) == 20_002 + sum(len(f"w{i}") + 2 for i in range(5_000))
+    assert len(batch.characters) == 1_002 + sum(len(f"w{i}") + 2 for i in range(5_000))

@@ -315,5 +315,5 @@ def test_wrong_arguments():
 
 
 def test_a_single_folder_is_not_an_ensemble(small_model):
-    with pytest.raises(DataError, match=r"holds a chart parser, which EnsembleParser does not read; write mh4\.load"):
+    with pytest.raises(DataError, match=r"holds a chart parser, which EnsembleParser cannot load; write mh4\.load"):
         EnsembleParser.load(small_model, device="cpu")

@@ -210,7 +210,7 @@ def test_options_that_do_not_go_together(options, message):
 
 
 def test_trees_are_needed():
-    with pytest.raises(ValueError, match="need trees; predict heads"):
+    with pytest.raises(ValueError, match="need trees: predict heads"):
         Request(predict="upos", confidence=True)
 
 

@@ -313,7 +313,7 @@ def test_files_that_cannot_go_together(inputs, tmp_path):
         (["-"], "standard input: has no name"),
         (["/dev/fd/0"], "/dev/fd/0: has no name"),  # of this process, not of the workers
         ([pipe], "pipe: is a pipe"),  # which nobody writes to yet
-        ([inputs[0], inputs[0]], "would both be written"),
+        ([inputs[0], inputs[0]], "named twice"),
     ):
         with pytest.raises(DataError, match=message):
             check_files(files, tmp_path / "out")

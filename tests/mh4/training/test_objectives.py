@@ -106,7 +106,7 @@ def test_relations_that_join_the_decision_learn_from_it(decoder, loss):
 
 
 def test_losses_over_all_trees_need_a_decoder_that_sums():
-    with pytest.raises(ValueError, match="loss crf sums over all trees, which 1ec cannot; mst, eisner, mh3"):
+    with pytest.raises(ValueError, match="loss crf sums over all trees, which 1ec does not support; mst, eisner, mh3"):
         make_config(ChartConfig, {"decoder": "1ec", "loss": "crf"})
 
 

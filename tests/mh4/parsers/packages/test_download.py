@@ -169,7 +169,9 @@ def test_an_index_may_not_name_anything_outside_its_folder(folder, home, value):
 def test_names_of_models_that_are_not_there(folder, home):
     with pytest.raises(DataError, match=r"has no model 'yy'; it has: xx$"):
         mh4.download("yy", folder)
-    with pytest.raises(DataError, match=r"^yy: no such folder, and no downloaded model \(mh4 download yy\)$"):
+    with pytest.raises(
+        DataError, match=r"^yy: no such folder, and no downloaded model of this name \(mh4 download yy\)$"
+    ):
         mh4.load("yy")
     with pytest.raises(DataError, match=r"^a/yy/config\.json: no such file"):
         mh4.load("a/yy")
