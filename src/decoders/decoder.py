@@ -131,7 +131,7 @@ class Decoder(ABC):
 
         Both may be float64; values of −3.4e38 and less count as −inf. A large constant on all arcs to a word, or on all
         channels of a group in `shared`, costs no precision; nor do large numbers, such as finite masks, that no
-        derivation avoids.
+        derivation avoids, or that cancel out.
 
         Raises
         ------

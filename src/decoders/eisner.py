@@ -24,7 +24,7 @@ from .numbers import check_numbers, derivation_score
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, heads, parts):
     """Fill heads and parts with the best projective tree; the number of parts, −1 if there is none, and its score."""
-    check_numbers(scores, arc_bonus)
+    is_high = check_numbers(scores, arc_bonus)
     size = scores.shape[1]
     charts = np.empty((3, size, padded(size)), np.float32)
     moves, bonus = np.zeros((3, size, size), np.float32), scores[0] + arc_bonus
@@ -34,7 +34,7 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
         steps = np.empty((2 * heads.shape[0], 3), np.int32)
         walk_back(moves, bonus, single_root, charts[0], charts[1], charts[2], heads, steps)
         count = fill_parts(heads, parts)
-    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
 
 class _ProjectiveTrees(ProjectiveSums):

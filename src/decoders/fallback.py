@@ -75,7 +75,7 @@ class Fallback(Decoder):
             return count, score
         closest = arc_bonus + arc_matrix(heads)
         count = min(self._mst._run(np.zeros_like(closest)[None], closest, heads, parts)[0], 0)
-        return count, derivation_score(scores, arc_bonus, heads, parts, count)
+        return count, derivation_score(scores, arc_bonus, heads, parts, count, False)
 
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         self.decoder._derive(scores, given)

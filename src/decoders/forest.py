@@ -28,7 +28,7 @@ from .derivation import (
 from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
 from .lanes import lent
 from .levels import best_by_levels
-from .numbers import own_array
+from .numbers import check_numbers, own_array
 from .shared import LARGE, exact, holds_large
 
 ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
@@ -140,7 +140,7 @@ class Forest:
         """The best derivation; see `Decoder.decode`."""
         found = self.decoder._best(*self._checked)
         self._solved = Solved(*self._checked, found, lent())
-        return self._best_of_large(*self._wide()) if isnan(found.score) else found
+        return self._best_of_large(*self._wide(), found) if isnan(found.score) else found
 
     @property
     def score(self) -> float:
@@ -288,13 +288,18 @@ class Forest:
         scores, arc_bonus = self._given
         return exact(scores), exact(self._checked[1] if arc_bonus is None else arc_bonus)
 
-    def _best_of_large(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:
-        """The best derivation, which is made of large numbers: less what all share, if need be by levels."""
+    def _best_of_large(self, scores: np.ndarray, arc_bonus: np.ndarray, found: Derivation) -> Derivation:
+        """The best derivation among large numbers: less what all share, if need be by levels.
+
+        ``found`` is the best one of the chart. If it holds no large numbers, those of others may cancel out, and what
+        all cells share may be in no derivation.
+        """
         decoder = self.decoder
-        less = decoder.without_shared(scores, arc_bonus)
-        own = own_array(less[0]), own_array(less[1])
-        found = decoder._best(*own)
-        chart, self._large = lent(), isnan(found.score)
+        less = scores, arc_bonus
+        if _holds_large(*self._checked, found):
+            less = decoder.without_shared(scores, arc_bonus)
+            found = decoder._best(own_array(less[0]), own_array(less[1]))
+        own, chart, self._large = (own_array(less[0]), own_array(less[1])), lent(), isnan(found.score)
         if self._large and decoder.exact:
             found = _best_by_levels(decoder, *less)
         self._solved = Solved(*own, found._replace(score=weigh(found, *less)), chart)
@@ -445,12 +450,12 @@ def _decoded(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray) -> Deri
 def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Next:
     """The second best tree for `k_best_trees`, among large numbers, in float64."""
     own, inner = decoder._checked(scores, arc_bonus), best
-    if _has_large(*own, best):
+    if _holds_large(*own, best):
         less = decoder.without_shared(scores, arc_bonus)
         own, inner = decoder._checked(*less), best._replace(score=weigh(best, *less))
     candidates = np.arange(1, len(best.heads))
     rest = np.inf
-    if not _has_large(*own, best):
+    if not _hide_others(*own, best):
         values, _ = decoder._margins(Solved(*own, inner, None))
         values = np.where(values > LARGE, values * (1 - ROUNDING), values)  # at most what it is
         least = values.min()
@@ -468,9 +473,15 @@ def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best:
     return Next(word, -tree.score, rest, tree)
 
 
-def _has_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
+def _holds_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
+    """Whether a derivation holds large numbers; scores and arc bonus are float32."""
     arcs = derivation.heads[1:], np.arange(1, len(derivation.heads))
     return bool(holds_large(scores[tuple(derivation.parts.T)]) or holds_large(arc_bonus[arcs]))
+
+
+def _hide_others(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
+    """Whether a chart may miss derivations: large numbers are in this one, or may cancel out in others."""
+    return _holds_large(scores, arc_bonus, derivation) or check_numbers(scores, arc_bonus)
 
 
 def _best_by_levels(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:

@@ -15,7 +15,7 @@ from .shared import LARGE
 
 STEP = 8.0  # by which weights grow
 APART = 32.0  # times the number of words: what is that much smaller does not add up to it
-ROUNDING = 1e-12  # of float64 sums
+ROUNDING = 1e-12  # of float64 sums, whose numbers may cancel out: of the largest one
 
 Run = Callable[[np.ndarray], np.ndarray]
 
@@ -52,6 +52,7 @@ def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray:
     """
     levels = levels_of(values, n)
     units = [float(np.abs(level[level != 0]).min()) for level in levels[:-1]]
+    rounding = [ROUNDING * float(np.abs(level).max()) for level in levels[:-1]]
     best: list[float] = []
     found = np.empty(0, np.int64)
     for k, last in enumerate(levels):
@@ -64,7 +65,7 @@ def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray:
             short = [
                 one
                 for one, (total, wanted) in enumerate(zip(sums, best, strict=True))
-                if total < wanted - ROUNDING * abs(wanted) and weights[one] < limits[one]
+                if total < wanted - max(rounding[one], ROUNDING * abs(wanted)) and weights[one] < limits[one]
             ]
             if not short:
                 break

@@ -78,7 +78,7 @@ def walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, hea
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, memory, heads, parts):
-    check_numbers(scores, arc_bonus)
+    is_high = check_numbers(scores, arc_bonus)
     N = scores.shape[1]
     P = padded(N)
     charts = memory[: 3 * N * P].reshape(3, N, P)
@@ -87,7 +87,7 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
     if C[N - 1, 0] == NEG:
         return -1, -np.inf
     count = walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts)
-    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
 
 @njit(nogil=True)

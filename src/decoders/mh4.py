@@ -57,14 +57,14 @@ def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, w
 
     ``memory`` holds the charts, ``unit`` is 1 (`lanes.add`).
     """
-    check_numbers(scores, arc_bonus)
+    is_high = check_numbers(scores, arc_bonus)
     charts = cut_charts(memory, scores.shape[1] - 2)
     prepare(scores, arc_bonus, single_root, hybrid, charts)
     fill(scores[0], charts, paired_from, unit)
     if not walk or charts.C2[-1, 0] == NEG:
         return -1, -np.inf
     count = walk_back(scores[0], charts, hybrid, heads, parts)
-    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
 
 @lru_cache(maxsize=1024)  # asked several times per sentence

@@ -128,9 +128,9 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, heads, parts):
-    check_numbers(scores, arc_bonus)
+    is_high = check_numbers(scores, arc_bonus)
     count = _mst(scores, arc_bonus, single_root, heads, parts)
-    return count, derivation_score(scores, arc_bonus, heads, parts, count)
+    return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
 
 @njit(cache=True, nogil=True)

@@ -33,10 +33,11 @@ def parts_score(scores, parts, count):
 
 
 @njit(cache=True, nogil=True)
-def derivation_score(scores, arc_bonus, heads, parts, count):
+def derivation_score(scores, arc_bonus, heads, parts, count, is_high):
     """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
 
-    NaN if one of them is `LARGE`: the chart may have missed the best derivation. scores (C, N, N), arc_bonus (N, N).
+    NaN if one of them is beyond `LARGE`, or if ``is_high``, which `check_numbers` returns, is true: the chart may have
+    missed the best derivation, in which large numbers may cancel out. scores (C, N, N), arc_bonus (N, N).
     """
     if count < 0:
         return -np.inf
@@ -49,26 +50,36 @@ def derivation_score(scores, arc_bonus, heads, parts, count):
         bonus = arc_bonus[heads[d], d]
         total += bonus
         largest = max(largest, abs(bonus))
-    return total if largest <= LARGE else np.nan
+    return np.nan if is_high or largest > LARGE else total
+
+
+@njit(nogil=True)
+def _check(values, bound):
+    """Whether no number is NaN or between −inf and −bound, and whether one is above `LARGE`.
+
+    No branch (NaN compares false) and bounds of the numbers' own type, so that the loop vectorises.
+    """
+    forbidden, large = np.float32(-np.inf), np.float32(LARGE)
+    flat, fine, high = values.reshape(-1), True, False
+    for at in range(flat.size):
+        fine &= (flat[at] > -bound) | (flat[at] == forbidden)
+        high |= flat[at] > large
+    return fine, high
 
 
 @njit(cache=True, nogil=True)
 def check_numbers(scores, arc_bonus):
     """ValueError unless every number is −inf or small enough that no sum in a chart leaves float32.
 
-    No branch (NaN compares false) and a bound of the numbers' own type, so that the loops vectorise.
+    Returns whether one of them is above `LARGE`.
     """
     bound = np.float32(LARGEST_SUM / scores.shape[1])
-    forbidden = np.float32(-np.inf)
-    fine = True
-    flat = scores.reshape(-1)
-    for at in range(flat.size):
-        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
-    flat = arc_bonus.reshape(-1)
-    for at in range(flat.size):
-        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
-    if not fine:
+    fine, high = _check(scores, bound)
+    fine_bonus, high_bonus = _check(arc_bonus, bound)
+    is_high = high or high_bonus
+    if not (fine and fine_bonus) or (is_high and max(scores.max(), arc_bonus.max()) >= bound):
         raise ValueError("scores or arc_bonus hold NaN, +inf or numbers too large to be summed; forbid parts with −inf")
+    return is_high
 
 
 def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:

@@ -275,9 +275,9 @@ class BeamSearch(Decoder):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        check_numbers(scores, arc_bonus)
+        is_high = check_numbers(scores, arc_bonus)
         count = _beam_search(scores, arc_bonus, self.single_root, self.width, self._reduces, heads, parts)
-        return count, derivation_score(scores, arc_bonus, heads, parts, count)
+        return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
         self.chart._derive(scores, given)

@@ -60,16 +60,16 @@ class CrossingDecoder(Decoder):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        check_numbers(scores, arc_bonus)
+        is_high = check_numbers(scores, arc_bonus)
         memory = scratch(self.chart_bytes(scores.shape[1] - 2) // 4)
         if not self.single_root:
             count = self._fill_and_walk(scores, arc_bonus, 0.0, memory, heads, parts)
-            return count, derivation_score(scores, arc_bonus, heads, parts, count)
+            return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
         penalty, failed = _typical_penalty(scores, arc_bonus), 0
         while True:
             count = self._fill_and_walk(scores, arc_bonus, penalty, memory, heads, parts)
             if count < 0 or np.count_nonzero(heads[1:] == 0) == 1:
-                return count, derivation_score(scores, arc_bonus, heads, parts, count)
+                return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
             failed += 1
             if failed == GUESSES:  # scores of 0: the best tree is one with the fewest root children
                 self._fill_and_walk(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
