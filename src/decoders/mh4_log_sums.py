@@ -18,6 +18,7 @@ its own to the ways it was made in, by their shares. So no number leaves [0, 1].
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 from numba import njit
@@ -33,9 +34,44 @@ NEGLIGIBLE = -46.0  # logarithm of a probability, or of a share, that changes no
 ABOVE, BELOW = 4, 6  # terms for each k above j, for each y below j
 
 
+class PartNumbers(NamedTuple):
+    """A number for each part and arc: its score, or how often it is in a derivation, on average.
+
+    Attributes
+    ----------
+    S : float64 (N, N)
+        Of shifts [s0, b0].
+    A, B : float64 (6, N, N)
+        Of reduces by (s1, s0) and by (s0, b0).
+    arc : float64 (N, N)
+        The arc bonus, −inf for no arc.
+    """
+
+    S: np.ndarray
+    A: np.ndarray
+    B: np.ndarray
+    arc: np.ndarray
+
+
+class ItemNumbers(NamedTuple):
+    """A number for each item: the logarithm of its sum, or its probability.
+
+    Attributes
+    ----------
+    C2 : float64 (N, N)
+    R, T : float64 (N (N − 1) / 2, N)
+        At [place_of_pair(i, j), l].
+    """
+
+    C2: np.ndarray
+    R: np.ndarray
+    T: np.ndarray
+
+
 @njit(nogil=True)
-def _terms_of_two(i, l, A, B, arc, last, T, terms):
+def _terms_of_two(i, l, scores, last, T, terms):
     """Logarithms of the summands of [i, l], ra and la for each j; returns their number and the largest."""
+    _, A, B, arc = scores
     end = arc.shape[0] - 1
     at, top = 0, -np.inf
     for j in range(i + 1, l):
@@ -49,12 +85,13 @@ def _terms_of_two(i, l, A, B, arc, last, T, terms):
 
 
 @njit(nogil=True)
-def _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms):
+def _terms_of_three(i, j, l, scores, charts, terms):
     """Logarithms of the summands of R[i, j, l]; returns their number and the largest.
 
     First `ABOVE` for each k: vL and vR by ra2, vL by ra and by la; then `BELOW` for each y: vL by ra', la' and la2 and
     vR by the same.
     """
+    (S, A, B, arc), (C2, R, T) = scores, charts
     own = place_of_pair(i, j)
     e = C2[i, j] + S[i, j]
     at, top = 0, -np.inf
@@ -98,51 +135,48 @@ def _log_sum(terms, count, top):
 
 
 @njit(cache=True, nogil=True)
-def fill(S, A, B, arc, last, C2, R, T, terms):
+def fill(scores, last, charts, terms):
     """Fill the charts with the logarithms of the sums.
 
     Parameters
     ----------
-    S : float64 (N, N)
-        Scores of shifts [s0, b0].
-    A, B : float64 (6, N, N)
-        Scores of reduces by (s1, s0) and by (s0, b0).
-    arc, last : float64 (N, N) and (N,)
-        The arc bonus, −inf for no arc; that of the root at the last move.
-    C2 : float64 (N, N)
-    R, T : float64 (N (N − 1) / 2, N)
-        At [place_of_pair(i, j), l].
+    scores : PartNumbers
+    last : float64 (N,)
+        The arc bonus of the root at the last move.
+    charts : ItemNumbers
     terms : float64 (10 N,)
         Room for the summands of an item.
     """
+    S, (C2, R, T) = scores.S, charts
     N = S.shape[0]
     for width in range(1, N):
         for i in range(N - width):
             l = i + width
             for j in range(i + 1, l):
-                count, top = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+                count, top = _terms_of_three(i, j, l, scores, charts, terms)
                 x = _log_sum(terms, count, top)
                 R[place_of_pair(i, j), l] = x
                 T[place_of_pair(i, j), l] = add_logs(x, C2[i, j] + S[i, j] + C2[j, l])
             if width == 1:
                 C2[i, l] = 0
             else:
-                count, top = _terms_of_two(i, l, A, B, arc, last, T, terms)
+                count, top = _terms_of_two(i, l, scores, last, T, terms)
                 C2[i, l] = _log_sum(terms, count, top)
 
 
 @njit(nogil=True)
-def _flow_from_two(i, l, flow, A, B, arc, last, C2, T, to_T, terms, in_A, in_B, in_arc):
-    count, _ = _terms_of_two(i, l, A, B, arc, last, T, terms)
+def _flow_from_two(i, l, flow, scores, last, charts, terms, to_T, expected):
+    C2, _, T = charts
+    count, _ = _terms_of_two(i, l, scores, last, T, terms)
     whole = C2[i, l] - np.log(flow)
     for t in range(count):
         if terms[t] - whole > NEGLIGIBLE:
             p = np.exp(terms[t] - whole)
             j = i + 1 + t // 2
             move, head = (RA, i) if t % 2 == 0 else (LA, l)
-            in_A[move, i, j] += p
-            in_B[move, j, l] += p
-            in_arc[head, j] += p
+            expected.A[move, i, j] += p
+            expected.B[move, j, l] += p
+            expected.arc[head, j] += p
             to_T[place_of_pair(i, j), l] += p
 
 
@@ -163,18 +197,17 @@ def _way_of_three(i, j, l, t):
 
 
 @njit(cache=True, nogil=True)
-def flow_down(S, A, B, arc, last, C2, R, T, to_two, to_R, to_T, terms, in_S, in_A, in_B, in_arc):
-    """Probabilities of all items, parts and arcs, from the filled charts; those of a shape are laid out alike.
-
-    All but the charts and ``terms`` are zeros at first.
-    """
+def flow_down(scores, last, charts, terms, flows, expected):
+    """Fill ``flows``, `ItemNumbers`, and ``expected``, `PartNumbers`, both zeros at first, from filled charts."""
+    S, (C2, R, T), (to_two, to_R, to_T) = scores.S, charts, flows
+    in_S, in_A, in_B, in_arc = expected
     N = S.shape[0]
     to_two[0, N - 1] = 1.0
     for width in range(N - 1, 1, -1):
         for i in range(N - width):
             l = i + width
             if to_two[i, l] > 0:
-                _flow_from_two(i, l, to_two[i, l], A, B, arc, last, C2, T, to_T, terms, in_A, in_B, in_arc)
+                _flow_from_two(i, l, to_two[i, l], scores, last, charts, terms, to_T, expected)
             for j in range(i + 1, l):
                 own = place_of_pair(i, j)
                 flow = to_R[own, l]
@@ -186,7 +219,7 @@ def flow_down(S, A, B, arc, last, C2, R, T, to_two, to_R, to_T, terms, in_S, in_
                     in_S[i, j] += combined
                 if flow == 0:
                     continue
-                count, _ = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+                count, _ = _terms_of_three(i, j, l, scores, charts, terms)
                 whole = R[own, l] - np.log(flow)
                 for t in range(count):
                     if terms[t] - whole > NEGLIGIBLE:
@@ -220,12 +253,13 @@ def _draw(terms, count, whole, uniform):
 
 
 @njit(cache=True, nogil=True)
-def draw(S, A, B, arc, last, C2, R, T, terms, hybrid, uniforms, heads, parts):
+def draw(scores, last, charts, terms, hybrid, uniforms, heads, parts):
     """Draw a derivation: fills heads (n + 1,) and the first parts, whose number is returned.
 
-    ``uniforms``, float64 (6 N,), are numbers from [0, 1).
+    ``uniforms``, float64 (6 N,), are numbers from [0, 1); for the rest see `fill`.
     """
-    N = S.shape[0]
+    C2, R, T = charts
+    N = C2.shape[0]
     stack = np.empty((2 * N, 4), np.int64)  # items (i, j, l, is it an R?), j = 0 for an item of two
     stack[0] = (0, 0, N - 1, 0)
     size, used, count = 1, 0, 0
@@ -235,7 +269,7 @@ def draw(S, A, B, arc, last, C2, R, T, terms, hybrid, uniforms, heads, parts):
         if j == 0:
             if l == i + 1:
                 continue
-            number, _ = _terms_of_two(i, l, A, B, arc, last, T, terms)
+            number, _ = _terms_of_two(i, l, scores, last, T, terms)
             t = _draw(terms, number, C2[i, l], uniforms[used])
             move, gone, left = (RA if t % 2 == 0 else LA), i + 1 + t // 2, False
         else:
@@ -245,7 +279,7 @@ def draw(S, A, B, arc, last, C2, R, T, terms, hybrid, uniforms, heads, parts):
                 if uniforms[used - 1] >= np.exp(R[own, l] - T[own, l]):
                     size, count = follow(i, j, l, -1, 0, False, hybrid, stack, size, heads, parts, count)
                     continue
-            number, _ = _terms_of_three(i, j, l, S, A, B, arc, C2, R, T, terms)
+            number, _ = _terms_of_three(i, j, l, scores, charts, terms)
             t = _draw(terms, number, R[own, l], uniforms[used])
             _, _, _, move, left, _, gone = _way_of_three(i, j, l, t)
         used += 1
@@ -261,6 +295,12 @@ def log_sums_bytes(n: int) -> int:
     return 8 * 4 * (n + 2) * ((n + 2) * (n + 1) // 2 + n + 2)
 
 
+def _items(size: int, number: float) -> ItemNumbers:
+    """Charts that hold one number everywhere."""
+    of_pairs = (size * (size - 1) // 2, size)
+    return ItemNumbers(*(np.full(shape, number) for shape in ((size, size), of_pairs, of_pairs)))
+
+
 class LogSums(Sums):
     """The charts of one sentence, for scores of mh4-two or mh4-hybrid."""
 
@@ -269,26 +309,22 @@ class LogSums(Sums):
         self._hybrid = len(scores) > 7
         by_s1_s0 = scores[1:7] if self._hybrid else np.zeros((6, size, size))
         arc, last = open_arcs(arc_bonus, single_root)
-        two = np.full((size, size), -np.inf)
-        three = np.full((2, size * (size - 1) // 2, size), -np.inf)
-        self._known = (scores[0], by_s1_s0, scores[-6:], arc, last, two, three[0], three[1])
-        self._terms = np.empty((ABOVE + BELOW) * size)
-        fill(*self._known, self._terms)
-        self.log_partition = float(two[0, -1])
+        scores_of = PartNumbers(scores[0], by_s1_s0, scores[-6:], arc)
+        self._known = scores_of, last, _items(size, -np.inf), np.empty((ABOVE + BELOW) * size)
+        fill(*self._known)
+        self.log_partition = float(self._known[2].C2[0, -1])
         if self.log_partition == -np.inf:
             raise InfeasibleError(f"no MH4 derivation of these {size - 2} words is allowed")
 
     def marginals(self) -> PartMarginals:
-        size = len(self._known[0])
-        two = np.zeros((size, size))
-        three = np.zeros((2, size * (size - 1) // 2, size))
+        size = len(self._known[1])
         parts, arcs = np.zeros((13, size, size)), np.zeros((size, size))
-        flow_down(*self._known, two, three[0], three[1], self._terms, parts[0], parts[1:7], parts[7:], arcs)
+        flow_down(*self._known, _items(size, 0.0), PartNumbers(parts[0], parts[1:7], parts[7:], arcs))
         return PartMarginals(self.log_partition, parts if self._hybrid else parts[[0, *range(7, 13)]], arcs)
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        n = len(self._known[0]) - 2
+        n = len(self._known[1]) - 2
         for _ in range(count):
             heads, parts = np.full(n + 1, -1, np.int32), np.empty((3 * n, 3), np.int32)
-            number = draw(*self._known, self._terms, self._hybrid, rng.random(6 * (n + 2)), heads, parts)
+            number = draw(*self._known, self._hybrid, rng.random(6 * (n + 2)), heads, parts)
             yield heads, parts[:number]

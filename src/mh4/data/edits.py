@@ -111,7 +111,7 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
             first, last = index(start), index(stop)
         except (TypeError, ValueError):
             raise TypeError(
-                f"a multiword token must be its first word, its last word and its form, not {quote(repr(token))}"
+                f"expected a multiword token as (first word, last word, form); got {quote(repr(token))}"
             ) from None
         if not end < first <= last <= n:
             raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")

@@ -98,7 +98,7 @@ class ColumnReader:
         of_upos = np.arange(len(columns.upos))[:, None] == columns.classes.analyses.upos
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
-        self._seen = columns.occurrences()
+        self._seen = columns.occurrences
         of_form = weights.form_weight
         spread = weights.form_smoothing * columns.totals / max(columns.totals.sum(), 1)
         self._unseen = torch.from_numpy(of_form * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)

@@ -253,6 +253,7 @@ class Columns:
     def _rule_index(self) -> dict[LemmaRule, int]:
         return {rule: index for index, rule in enumerate(self.rules)}
 
+    @cached_property
     def occurrences(self) -> Occurrences:
         """How often forms had their analyses."""
         pairs = np.fromiter(chain.from_iterable(self.seen.values()), np.int64).reshape(-1, 2)
@@ -263,7 +264,7 @@ class Columns:
     @cached_property
     def totals(self) -> np.ndarray:
         """How often words of the lexicon had each analysis, float32 (K,)."""
-        _, _, analyses, counts = self.occurrences()
+        _, _, analyses, counts = self.occurrences
         return np.bincount(analyses, counts, len(self.analyses)).astype(np.float32)
 
     def relation_probabilities(self, relations: Sequence[str], smoothing: float) -> np.ndarray:

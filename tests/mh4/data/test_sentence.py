@@ -491,7 +491,7 @@ def test_columns_that_would_break_the_file_are_refused(options, message):
 )
 def test_multiword_tokens_are_two_places_and_a_form(token):
     """``True-2`` would be written, and could not be read."""
-    with pytest.raises(TypeError, match="a multiword token must be its first word, its last word and its form, not"):
+    with pytest.raises(TypeError, match=r"expected a multiword token as \(first word, last word, form\); got"):
         Sentence(["a", "b"], multiword_tokens=[token])
     with pytest.raises(TypeError, match="the form of 1-2 is '5', not a string"):
         Sentence(["a", "b"], multiword_tokens=[(1, 2, 5)])

@@ -225,7 +225,7 @@ def test_xpos_of_too_many_characters_is_the_commonest_one_that_goes_with_the_oth
 
 def test_how_often_forms_had_their_analyses():
     columns = Columns.from_sentences([*SENTENCES, *SENTENCES])
-    seen = columns.occurrences()
+    seen = columns.occurrences
     singular, genitive = (
         columns.analyses.index(("NOUN", "N", feats))
         for feats in ("Number=Sing", "Case=Gen|Number[psor]=Sing|NumType=Card")
