@@ -13,45 +13,51 @@ WAYS = 12  # that end in the same third or fourth head, at most
 
 
 @njit(nogil=True, forceinline=True)
-def _offer(value, move, gone, left, every, least, count, values, ways):
-    """Note a way: all that are worth ``least``, if ``every``, else the first best; their number and the new least."""
+def _offer(value, move, gone, left, every, found, values, ways):
+    """Note a way: all that are worth the least, if ``every``, else the first best, whose value becomes the least.
+
+    ``found`` is the number of ways, the least, and the way: the first best stays in registers, without a branch.
+    """
+    count, least = found[0], found[1]
     if every:
-        if value < least or value == NEG:
-            return count, least
+        if value >= least and value != NEG:
+            values[count] = value
+            ways[count, 0], ways[count, 1], ways[count, 2] = move, gone, left
+            found = count + 1, least, move, gone, left
     elif value > least:
-        count, least = 0, value
-    else:
-        return count, least
-    values[count] = value
-    ways[count, 0], ways[count, 1], ways[count, 2] = move, gone, left
-    return count + 1, least
+        found = 1, value, move, gone, left
+    return found
 
 
 @njit(nogil=True, forceinline=True)
 def ways_of_two(i, l, charts, every, least, values, ways):
-    """How [i, l] was made out of some [i, j, l]: the number of ways, each a move and the head j that it removed."""
+    """How [i, l] was made out of some [i, j, l]; returns what `_offer` found.
+
+    Each way is a move and the head j that it removed.
+    """
     A, B, C3 = charts.A, charts.B, charts.C3
     ra_row = row_of_root_move(A, i, l)
-    count = 0
+    found = 0, least, -1, 0, 0
     for j in range(i + 1, l):
         item = item3(C3, i, j, l)
         ra = item + reduce(A, B, RA, ra_row, j, l)
         la = item + reduce(A, B, LA, i, j, l)
-        count, least = _offer(ra, RA, j, 0, every, least, count, values, ways)
-        count, least = _offer(la, LA, j, 0, every, least, count, values, ways)
-    return count
+        found = _offer(ra, RA, j, 0, every, found, values, ways)
+        found = _offer(la, LA, j, 0, every, found, values, ways)
+    return found
 
 
 @njit(nogil=True, forceinline=True)
 def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
-    """How [i, j, l] was made: the number of ways.
+    """How [i, j, l] was made; returns what `_offer` found.
 
-    Each is a move, the head it removed, and whether the four heads before it were [i, s1, s0] + [s0, l], else
+    Each way is a move, the head it removed, and whether the four heads before it were [i, s1, s0] + [s0, l], else
     [i, s1] + [s1, s0, l]; or the move −1 if it was made of [i, j] + [j, l].
     """
     A, B, arc, C2, E, C3 = charts.A, charts.B, charts.arc, charts.C2, charts.E, charts.C3
     e = panel_item(E, j, i)
-    count, least = _offer(e + C2[l, j], -1, 0, 0, every, least, 0, values, ways)
+    found = 0, least, -1, 0, 0
+    found = _offer(e + C2[l, j], -1, 0, 0, every, found, values, ways)
     for k in range(j + 1, l):
         v_left = item3(C3, i, j, k) + (shift[j, k] + C2[l, k])
         v_right = e + item3(C3, j, k, l)
@@ -60,10 +66,10 @@ def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
         la = reduce(A, B, LA, j, k, l)
         for left in range(2):
             v = (v_left if left else v_right) if every else max(v_left, v_right)
-            side = left if every else v_left >= v_right
-            count, least = _offer(v + ra2, RA2, k, side, every, least, count, values, ways)
-            count, least = _offer(v + ra, RA, k, side, every, least, count, values, ways)
-            count, least = _offer(v + la, LA, k, side, every, least, count, values, ways)
+            side = left if every else int(v_left >= v_right)
+            found = _offer(v + ra2, RA2, k, side, every, found, values, ways)
+            found = _offer(v + ra, RA, k, side, every, found, values, ways)
+            found = _offer(v + la, LA, k, side, every, found, values, ways)
             if not every:
                 break
     for y in range(i + 1, j):
@@ -74,13 +80,13 @@ def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
         la2 = reduce(A, B, LA2, y, j, l) + arc[l, y]
         for left in range(2):
             v = (v_left if left else v_right) if every else max(v_left, v_right)
-            side = left if every else v_left >= v_right
-            count, least = _offer(v + ra1, RA1, y, side, every, least, count, values, ways)
-            count, least = _offer(v + la1, LA1, y, side, every, least, count, values, ways)
-            count, least = _offer(v + la2, LA2, y, side, every, least, count, values, ways)
+            side = left if every else int(v_left >= v_right)
+            found = _offer(v + ra1, RA1, y, side, every, found, values, ways)
+            found = _offer(v + la1, LA1, y, side, every, found, values, ways)
+            found = _offer(v + la2, LA2, y, side, every, found, values, ways)
             if not every:
                 break
-    return count
+    return found
 
 
 @njit(nogil=True, forceinline=True)
@@ -89,7 +95,7 @@ def walk_back(shift, charts, hybrid, heads, parts):
     end = charts.A.shape[0] - 1
     stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
     stack[0] = (0, 0, end)
-    values, ways = np.empty(1, np.float32), np.empty((1, 3), np.int64)
+    values, ways = np.empty(0, np.float32), np.empty((0, 3), np.int64)  # one way needs no memory
     size = 1
     count = 0
     while size > 0:
@@ -98,11 +104,10 @@ def walk_back(shift, charts, hybrid, heads, parts):
         if j == 0 and l == i + 1:
             continue
         if j == 0:
-            found = ways_of_two(i, l, charts, False, NEG, values, ways)
+            found, _, move, gone, left = ways_of_two(i, l, charts, False, NEG, values, ways)
         else:
-            found = ways_of_three(i, j, l, shift, charts, False, NEG, values, ways)
+            found, _, move, gone, left = ways_of_three(i, j, l, shift, charts, False, NEG, values, ways)
         if found == 0:
             return -1
-        move, gone, left = ways[0, 0], ways[0, 1], ways[0, 2] > 0
-        size, count = follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count)
+        size, count = follow(i, j, l, move, gone, left > 0, hybrid, stack, size, heads, parts, count)
     return count

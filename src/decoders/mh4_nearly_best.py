@@ -85,9 +85,9 @@ def find_edges(scores, hybrid, memory, bound, collect, numbers, items, edges, we
             value = charts.C2[l, i] if j == 0 else item3(charts.C3, i, j, l)
             least = NEG if collect else value - (bound - losses[parent])
             if j == 0:
-                found = ways_of_two(i, l, charts, True, least, values, ways)
+                found = ways_of_two(i, l, charts, True, least, values, ways)[0]
             else:
-                found = ways_of_three(i, j, l, scores[0], charts, True, least, values, ways)
+                found = ways_of_three(i, j, l, scores[0], charts, True, least, values, ways)[0]
             for way in range(found):
                 loss = losses[parent] + max(value - values[way], np.float32(0))
                 move, gone, left = ways[way, 0], ways[way, 1], ways[way, 2]

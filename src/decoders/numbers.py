@@ -54,17 +54,15 @@ def derivation_score(scores, arc_bonus, heads, parts, count, is_high):
 
 
 @njit(nogil=True)
-def _check(values, bound):
-    """Whether no number is NaN or between −inf and −bound, and whether one is above `LARGE`.
+def _fit(values, bound):
+    """Whether every number is −inf or within the bound.
 
-    No branch (NaN compares false) and bounds of the numbers' own type, so that the loop vectorises.
+    No branch (NaN compares false) and a bound of the numbers' own type, so that the loop vectorises.
     """
-    forbidden, large = np.float32(-np.inf), np.float32(LARGE)
-    flat, fine, high = values.reshape(-1), True, False
+    forbidden, flat, fine = np.float32(-np.inf), values.reshape(-1), True
     for at in range(flat.size):
-        fine &= (flat[at] > -bound) | (flat[at] == forbidden)
-        high |= flat[at] > large
-    return fine, high
+        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
+    return fine
 
 
 @njit(cache=True, nogil=True)
@@ -73,13 +71,12 @@ def check_numbers(scores, arc_bonus):
 
     Returns whether one of them is above `LARGE`.
     """
-    bound = np.float32(LARGEST_SUM / scores.shape[1])
-    fine, high = _check(scores, bound)
-    fine_bonus, high_bonus = _check(arc_bonus, bound)
-    is_high = high or high_bonus
-    if not (fine and fine_bonus) or (is_high and max(scores.max(), arc_bonus.max()) >= bound):
+    large, bound = np.float32(LARGE), np.float32(LARGEST_SUM / scores.shape[1])
+    if _fit(scores, large) and _fit(arc_bonus, large):
+        return False
+    if not (_fit(scores, bound) and _fit(arc_bonus, bound)):
         raise ValueError("scores or arc_bonus hold NaN, +inf or numbers too large to be summed; forbid parts with −inf")
-    return is_high
+    return scores.max() > large or arc_bonus.max() > large
 
 
 def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
