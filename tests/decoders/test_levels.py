@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from mh4.decoders import decoder_names, get_decoder
 from mh4.decoders.levels import levels_of
+from mh4.decoders.numbers import LARGEST_SUM, check_numbers
+from mh4.decoders.shared import LARGE
 
 masks = st.sampled_from([-1e6, -1e9, -1e12, -1e30])
 kinds = st.sampled_from(["instead", "added", "on arcs", "of two sizes", "positive", "of both signs"])
@@ -93,3 +95,15 @@ def test_levels_add_up():
     assert (np.abs(rest[rest > -np.inf]) < 100).all()
     np.testing.assert_allclose(sum(levels) + rest, values)
     assert len(levels_of(noise, 10)) == 1
+
+
+@pytest.mark.parametrize("place", [(0, 0, 1, 2), (1, 0, 1, 2)], ids=["scores", "arc_bonus"])
+def test_numbers_above_the_limit_are_noticed(place):
+    numbers = np.zeros((2, 1, 5, 5), np.float32)
+    for value, is_high in ((LARGE, False), (LARGE + 1, True), (-1e9, False), (-np.inf, False), (1e30, True)):
+        numbers[place] = value
+        assert check_numbers(numbers[0], numbers[1, 0]) == is_high
+    for value in (LARGEST_SUM / 5, -LARGEST_SUM / 5, np.inf, np.nan):
+        numbers[place] = value
+        with pytest.raises(ValueError, match="too large to be summed"):
+            check_numbers(numbers[0], numbers[1, 0])
