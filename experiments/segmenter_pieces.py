@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -24,14 +23,14 @@ from transformers import AutoModel
 
 from mh4.data.conllu import read_conllu
 from mh4.data.files import atomic_output
-from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT
+from mh4.models.atoms import FEATURES_OF_FORMAT
 from mh4.models.layers import Linear
 from mh4.models.randomness import Initial, Random, Randomness
 from mh4.models.segmenter import SegmenterNetwork, _Summed
 from mh4.parsers.multiword import MultiwordTokens
-from mh4.parsers.segmenter import CUT_PLACES, CUT_RUNS, HASHES, AtomReader, Ends, SegmenterSettings
-from mh4.training.segmentation import GoldText, cut_runs, gold_text
-from mh4.training.segmenter import _ODDS, RECIPE, Examples, _f1, _fit
+from mh4.parsers.segmenter import SegmenterSettings
+from mh4.training.segmentation import gold_text
+from mh4.training.segmenter import RECIPE, Examples, _fit, best_odds, make_reader
 
 WAYS = ("none", "table", "layers")
 LAYERS, LONGEST = 4, 500
@@ -86,33 +85,10 @@ class Network(SegmenterNetwork):
         return self.output(torch.cat([states, self.bilstm.dropout(x)], dim=1)), [f(states) for f in self.columns]
 
 
-def best_scores(odds: np.ndarray, after: np.ndarray, stops: np.ndarray, gold: GoldText) -> dict[str, float]:
-    """F1 with the best odds on tokens, and then on sentences."""
-    settings = SegmenterSettings(max(FEATURES_OF_FORMAT), 0.0, 0.0, gold.spaces_in_words, [], MultiwordTokens.learn([]))
-
-    def scores(token: float, sentence: float) -> tuple[float, float]:
-        ends = Ends.of(odds, after, replace(settings, token_odds=token, sentence_odds=sentence))
-        sentences = _f1(gold.stops[gold.ends_sentence], stops[ends.sentences])
-        return _f1(gold.stops, stops[ends.tokens]), sentences
-
-    token = max(_ODDS, key=lambda one: scores(one, 0.0)[0])
-    sentence = max(_ODDS, key=lambda one: scores(token, one)[1])
-    return dict(zip(("tokens", "sentences"), (100 * x for x in scores(token, sentence)), strict=True))
-
-
 def measure(train: Path, dev: Path, encoder: Path, way: str, seed: int) -> dict[str, float]:
     """Train a segmenter, and score it."""
     gold, held_out = (gold_text(list(read_conllu(path))) for path in (train, dev))
-    lone_scripts, cuts = cut_runs(gold)
-    arrays = {
-        CUT_RUNS: np.array(list(cuts), np.uint64).view(np.int64),
-        CUT_PLACES: np.array(list(cuts.values()), np.int64),
-        HASHES: np.zeros(0, np.int64),
-    }
-    _, hashes = AtomReader(lone_scripts, arrays, len(FEATURES)).atoms(gold.paragraphs)
-    features, counts = np.unique(hashes, return_counts=True)
-    arrays[HASHES] = features[counts >= RECIPE.min_count].view(np.int64)
-    reader = AtomReader(lone_scripts, arrays, len(FEATURES))
+    reader, _, _ = make_reader(gold, RECIPE)
     examples, dev_examples = Examples.of(reader, gold), Examples.of(reader, held_out)
     atoms, dev_atoms = reader(gold.paragraphs)[0], reader(held_out.paragraphs)[0]
     pieces = Pieces(encoder, way) if way != "none" else lambda _, stops: torch.zeros(len(stops), 1)
@@ -129,7 +105,9 @@ def measure(train: Path, dev: Path, encoder: Path, way: str, seed: int) -> dict[
     ids = network.show(dev_vectors, dev_examples.ids)
     with torch.inference_mode():
         odds = network(torch.from_numpy(ids), torch.from_numpy(dev_examples.counts))[0].numpy()
-    return best_scores(odds, dev_atoms.after, dev_atoms.stops, held_out)
+    settings = SegmenterSettings(max(FEATURES_OF_FORMAT), 0.0, 0.0, gold.spaces_in_words, (), MultiwordTokens.learn([]))
+    *_, tokens, sentences = best_odds(dev_atoms, odds, settings, held_out)
+    return {"tokens": 100 * tokens, "sentences": 100 * sentences}
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from mh4.data.sentence import Sentence
-from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT
+from mh4.models.atoms import FEATURES, FEATURES_OF_FORMAT, Atoms
 from mh4.models.randomness import Initial, Random, Randomness
 from mh4.models.segmenter import SegmenterNetwork
 from mh4.models.weight_average import WeightAverage
@@ -116,16 +116,7 @@ def train_segmenter(
     recipe = recipe or RECIPE
     start = time.monotonic()
     gold = gold_text(train)
-    lone_scripts, cuts = cut_runs(gold)
-    arrays = {
-        CUT_RUNS: np.array(list(cuts), np.uint64).view(np.int64),
-        CUT_PLACES: np.array(list(cuts.values()), np.int64),
-        HASHES: np.zeros(0, np.int64),
-    }
-    _, hashes = AtomReader(lone_scripts, arrays, len(FEATURES)).atoms(gold.paragraphs)
-    features, counts = np.unique(hashes, return_counts=True)
-    arrays[HASHES] = features[counts >= recipe.min_count].view(np.int64)
-    reader = AtomReader(lone_scripts, arrays, len(FEATURES))
+    reader, lone_scripts, arrays = make_reader(gold, recipe)
     examples = Examples.of(reader, gold)
     randomness = Randomness(seed)
     with Initial(randomness):
@@ -145,6 +136,20 @@ def train_segmenter(
     seconds = time.monotonic() - start
     log.info("segmenter: dev tokens %.2f, sentences %.2f, after %.0f s", 100 * tokens, 100 * sentences, seconds)
     return segmenter
+
+
+def make_reader(gold: GoldText, recipe: Recipe) -> tuple[AtomReader, tuple[int, ...], dict[str, np.ndarray]]:
+    """What reads text as training on gold text needs it, with the lone scripts and arrays that it is made of."""
+    lone_scripts, cuts = cut_runs(gold)
+    arrays = {
+        CUT_RUNS: np.array(list(cuts), np.uint64).view(np.int64),
+        CUT_PLACES: np.array(list(cuts.values()), np.int64),
+        HASHES: np.zeros(0, np.int64),
+    }
+    _, hashes = AtomReader(lone_scripts, arrays, len(FEATURES)).atoms(gold.paragraphs)
+    features, counts = np.unique(hashes, return_counts=True)
+    arrays[HASHES] = features[counts >= recipe.min_count].view(np.int64)
+    return AtomReader(lone_scripts, arrays, len(FEATURES)), lone_scripts, arrays
 
 
 def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np.random.Generator) -> None:
@@ -228,11 +233,17 @@ def _loss(
 
 def _with_best_odds(segmenter: NeuralSegmenter, gold: GoldText) -> tuple[NeuralSegmenter, float, float]:
     """The segmenter with the odds that are best on gold text, and F1 of tokens and of sentences there."""
-    atoms, odds = segmenter.log_odds(gold.paragraphs)
+    token, sentence, tokens, sentences = best_odds(*segmenter.log_odds(gold.paragraphs), segmenter.settings, gold)
+    return segmenter.with_odds(token, sentence), tokens, sentences
+
+
+def best_odds(
+    atoms: Atoms, odds: np.ndarray, settings: SegmenterSettings, gold: GoldText
+) -> tuple[float, float, float, float]:
+    """Odds from which on tokens and sentences end best in gold text, and F1 of both; ``odds`` are float32 (A, 3)."""
 
     def scores(token: float, sentence: float) -> tuple[float, float]:
-        settings = replace(segmenter.settings, token_odds=token, sentence_odds=sentence)
-        ends = Ends.of(odds, atoms.after, settings)
+        ends = Ends.of(odds, atoms.after, replace(settings, token_odds=token, sentence_odds=sentence))
         return (
             _f1(gold.stops, atoms.stops[ends.tokens]),
             _f1(gold.stops[gold.ends_sentence], atoms.stops[ends.sentences]),
@@ -240,7 +251,7 @@ def _with_best_odds(segmenter: NeuralSegmenter, gold: GoldText) -> tuple[NeuralS
 
     token = max(_ODDS, key=lambda one: (scores(one, 0.0)[0], -abs(one)))
     sentence = max(_ODDS, key=lambda one: (scores(token, one)[1], -abs(one)))
-    return segmenter.with_odds(token, sentence), *scores(token, sentence)
+    return token, sentence, *scores(token, sentence)
 
 
 def _f1(gold: np.ndarray, found: np.ndarray) -> float:
