@@ -8,10 +8,24 @@ import torch
 from numba import njit, prange
 from torch import Tensor
 
-from mh4.decoders.lanes import splat
+from mh4.decoders.lanes import broadcast, load, multiply_add, splat, store
 
 from .devices import compiled_threads
-from .products import COLUMNS, ROWS, W, add_tile, multiply_rows, multiply_transposed_rows, store_tile
+from .products import (
+    COLUMNS,
+    ROWS,
+    TALL,
+    WIDE_REGISTERS,
+    W,
+    add_tall_tile,
+    add_tile,
+    multiply_rows,
+    multiply_transposed_rows,
+    rows_from,
+    store_tile,
+)
+
+POSITIONS = 256  # whose products with a matrix are made in one go
 
 
 @njit(nogil=True)
@@ -23,34 +37,91 @@ def _turn(vectors, turned):
 
 
 @njit(nogil=True)
-def _score(item, vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    """All scores of one channel in one sentence, which ``item`` numbers; see `_score_all`."""
-    sentence, channel = divmod(np.int64(item), len(matrices))  # parallel loops count without a sign
-    size, inner = scores.shape[2], matrices.shape[1]
-    first, last = sentence * size, size - 1
-    multiply_rows(
-        vectors, row_role[channel] * inner, matrices[channel], bias, products, channel * inner, first, first + size
-    )
-    columns, out = turned[sentence, column_role[channel]], scores[sentence, channel]
-    zero = splat(np.float32(0), W)
-    block = np.empty((ROWS, COLUMNS), np.float32)
+def _multiply_last(turned, row, matrix, products, column, first, size):
+    """The last column of the product of a sentence's vectors, ``turned``, and a matrix, in the order of `add_tile`."""
+    last = matrix.shape[1] - 1
+    block = np.empty(COLUMNS, np.float32)
     for at in range(0, size, COLUMNS):
-        for r in range(0, size, ROWS):
-            rows = r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
-            theirs = first + rows[0], first + rows[1], first + rows[2], first + rows[3]
-            tile = (zero, zero, zero, zero, zero, zero, zero, zero)
-            tile = add_tile(products, theirs, channel * inner, columns, at, inner, tile)
-            if at + COLUMNS <= size:
-                store_tile(out, rows, at, tile)
-                continue
-            store_tile(block, (0, 1, 2, 3), 0, tile)
-            for k in range(min(ROWS, size - r)):
-                for j in range(at, size):
-                    out[r + k, j] = block[k, j - at]
+        x = y = splat(np.float32(0), W)
+        for k in range(len(matrix)):
+            s = broadcast(matrix, (k, last), W)
+            x = multiply_add(load(turned, (row, k, at), W), s, x)
+            y = multiply_add(load(turned, (row, k, at + W), W), s, y)
+        store(block, 0, x)
+        store(block, W, y)
+        for i in range(at, min(at + COLUMNS, size)):
+            products[first + i, column + last] = block[i - at]
+
+
+@njit(nogil=True)
+def _multiply_columns(products, column, first, turned, scores):
+    """All scores of one channel in one sentence, from its rows of ``products``."""
+    size, inner = len(scores), len(turned)
+    last = first + size - 1
+    zero = splat(np.float32(0), W)
+    tile = (zero, zero, zero, zero, zero, zero, zero, zero)
+    block = np.empty((TALL, COLUMNS), np.float32)
+    for at in range(0, size, COLUMNS):
+        for r in range(0, size, TALL):
+            rows = rows_from(first + r, last)
+            if WIDE_REGISTERS and r + ROWS < size:
+                both = rows, rows_from(first + r + ROWS, last)
+                upper, lower = add_tall_tile(products, both, column, turned, at, inner, (tile, tile))
+                store_tile(block, (ROWS, ROWS + 1, ROWS + 2, ROWS + 3), 0, lower)
+            else:
+                upper = add_tile(products, rows, column, turned, at, inner, tile)
+            store_tile(block, (0, 1, 2, 3), 0, upper)
+            for k in range(min(TALL, size - r)):
+                for j in range(at, min(at + COLUMNS, size)):
+                    scores[r + k, j] = block[k, j - at]
+
+
+@njit(nogil=True)
+def _score(channel, vectors, turned, matrix, bias, row_role, column_role, products, column, scores):
+    """All scores of one channel in G sentences; for what is not here see `_score_in_parallel`.
+
+    Parameters
+    ----------
+    vectors : (G · N, R · D)
+    matrix : (D, D)
+    row_role, column_role : int
+    products : (G · N, ·), D columns of which are filled, from ``column`` on
+    scores : (G, C, N, N), of which one channel is filled
+    """
+    inner, size = len(matrix), scores.shape[2]
+    width = inner - (inner % COLUMNS == 1)  # without the column of the constant, which would need a tile of its own
+    multiply_rows(vectors, row_role * inner, matrix, width, bias, products, column, 0, len(vectors))
+    for sentence in range(len(scores)):
+        first = sentence * size
+        if width < inner:
+            _multiply_last(turned[sentence], row_role, matrix, products, column, first, size)
+        _multiply_columns(products, column, first, turned[sentence, column_role], scores[sentence, channel])
 
 
 @njit(cache=True, nogil=True)
 def _score_all(vectors, turned, matrices, bias, row_role, column_role, products, scores):
+    """`_score_in_parallel`, some sentences after the other, so that what is needed again stays in the cache.
+
+    ``turned`` need not hold more than these, and ``products`` not more than one channel of them.
+    """
+    batch, _, size = scores.shape[:3]
+    inner, together = matrices.shape[1], len(turned)
+    keeps = products.size == batch * size * len(matrices) * inner
+    for start in range(0, batch, together):
+        stop = min(start + together, batch)
+        for b in range(start, stop):
+            for role in range(turned.shape[1]):
+                _turn(vectors[b, :, role], turned[b - start, role])
+        rows = vectors[start:stop].reshape(((stop - start) * size, -1))
+        own = products[start * size : stop * size] if keeps else products
+        for channel in range(len(matrices)):
+            roles = row_role[channel], column_role[channel]
+            column = channel * inner if keeps else 0
+            _score(channel, rows, turned, matrices[channel], bias, *roles, own, column, scores[start:stop])
+
+
+@njit(cache=True, nogil=True, parallel=True)
+def _score_in_parallel(vectors, turned, matrices, bias, row_role, column_role, products, scores):
     """All scores of a batch; D is the size of a vector.
 
     Parameters
@@ -63,44 +134,54 @@ def _score_all(vectors, turned, matrices, bias, row_role, column_role, products,
     products : (B · N, C · D), filled
     scores : (B, C, N, N), filled
     """
-    batch, roles = turned.shape[:2]
-    for b in range(batch):
-        for role in range(roles):
-            _turn(vectors[b, :, role], turned[b, role])
-    rows = vectors.reshape((scores.shape[0] * scores.shape[2], -1))
-    for item in range(batch * len(matrices)):
-        _score(item, rows, turned, matrices, bias, row_role, column_role, products, scores)
-
-
-@njit(cache=True, nogil=True, parallel=True)
-def _score_all_in_parallel(vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    batch, roles = turned.shape[:2]
+    batch, channels, size = scores.shape[:3]
+    roles, inner = turned.shape[1], matrices.shape[1]
     for item in prange(batch * roles):
-        b, role = divmod(np.int64(item), roles)
+        b, role = divmod(np.int64(item), roles)  # parallel loops count without a sign
         _turn(vectors[b, :, role], turned[b, role])
-    rows = vectors.reshape((scores.shape[0] * scores.shape[2], -1))
-    for item in prange(batch * len(matrices)):
-        _score(item, rows, turned, matrices, bias, row_role, column_role, products, scores)
+    together = max(1, POSITIONS // size)
+    groups = (batch + together - 1) // together
+    for item in prange(groups * channels):
+        group, channel = divmod(np.int64(item), channels)
+        start, stop = group * together, min((group + 1) * together, batch)
+        _score(
+            channel,
+            vectors[start:stop].reshape(((stop - start) * size, -1)),
+            turned[start:stop],
+            matrices[channel],
+            bias,
+            row_role[channel],
+            column_role[channel],
+            products[start * size : stop * size],
+            channel * inner,
+            scores[start:stop],
+        )
 
 
-def score_all(vectors: Tensor, matrices: Tensor, row_role: Tensor, column_role: Tensor) -> tuple[Tensor, Tensor]:
-    """Products and scores of all positions and channels (see `ChannelScorer`), without gradient, on the CPU."""
+def score_all(
+    vectors: Tensor, matrices: Tensor, row_role: Tensor, column_role: Tensor, keep_products: bool = True
+) -> tuple[Tensor, Tensor]:
+    """Products, unless they are not kept, and scores of all positions and channels, without gradient, on the CPU.
+
+    See `ChannelScorer.products_and_scores`.
+    """
     batch, size, roles, width = vectors.shape
-    padded = -(-size // COLUMNS) * COLUMNS
-    products = vectors.new_empty(batch, size, len(matrices), width)
-    scores = vectors.new_empty(batch, len(matrices), size, size)
-    arrays = (
-        vectors.contiguous().numpy(),
-        np.zeros((batch, roles, width, padded), np.float32),
-        matrices.detach().numpy(),
-        np.zeros(width, np.float32),
-        row_role.numpy(),
-        column_role.numpy(),
-        products.view(batch * size, -1).numpy(),
-        scores.numpy(),
-    )
+    channels = len(matrices)
     with compiled_threads() as threads:
-        (_score_all_in_parallel if threads > 1 else _score_all)(*arrays)
+        together = batch if threads > 1 else min(batch, max(1, POSITIONS // size))
+        shape = (batch, size, channels, width) if keep_products or threads > 1 else (together, size, 1, width)
+        products = vectors.new_empty(shape)
+        scores = vectors.new_empty(batch, channels, size, size)
+        (_score_in_parallel if threads > 1 else _score_all)(
+            vectors.contiguous().numpy(),
+            np.zeros((together, roles, width, -(-size // COLUMNS) * COLUMNS), np.float32),
+            matrices.detach().numpy(),
+            np.zeros(width, np.float32),
+            row_role.numpy(),
+            column_role.numpy(),
+            products.view(shape[0] * size, -1).numpy(),
+            scores.numpy(),
+        )
     return products, scores
 
 

@@ -4,13 +4,14 @@ from typing import NamedTuple, Self
 
 import numpy as np
 import torch
+from numba import njit
 from torch import Tensor, nn
 from torch.nn.functional import linear
 
 from .devices import send_together
 from .dropout import Dropout
 from .products import WIDE_REGISTERS, Product
-from .recurrence import Recurrence, Sequences
+from .recurrence import COMPILED, Recurrence, Sequences, tanh
 from .rows import Rearranged, take_rows
 
 SMALL = 0.15  # learned vectors start uniform in ±SMALL, as in the published model
@@ -182,6 +183,20 @@ def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     return linear(x, weight, bias)
 
 
+@njit(cache=True, **COMPILED)
+def _tanh(values):
+    for i in range(len(values)):
+        values[i] = tanh(values[i])
+
+
+def activated(x: Tensor) -> Tensor:
+    """``tanh(x)``; x may be overwritten. Without gradient, on the CPU, compiled: MKL takes 13 times as long on AMD."""
+    if x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_grad_enabled() or not x.is_contiguous():
+        return torch.tanh(x)
+    _tanh(x.view(-1).numpy())
+    return x
+
+
 class MLP(nn.Module):
     """Linear, tanh, dropout: the one hidden layer in front of every scorer of the published model."""
 
@@ -192,7 +207,7 @@ class MLP(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(…, input_size) → (…, hidden_size)."""
-        return self.dropout(torch.tanh(self.linear(x)))
+        return self.dropout(activated(self.linear(x)))
 
 
 class Classifier(nn.Module):

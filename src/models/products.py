@@ -17,8 +17,9 @@ from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, s
 from .devices import compiled_threads
 
 W = REGISTER
-ROWS, COLUMNS = 4, 2 * W  # of a tile: enough vectors that the multipliers never wait for a sum
+ROWS, COLUMNS = 4, 2 * W  # of a tile: enough vectors that the multipliers hardly wait for a sum
 WIDE_REGISTERS = REGISTER == 16
+TALL = 2 * ROWS if WIDE_REGISTERS else ROWS  # rows of a tall tile, which does not wait; it needs 32 registers
 THREADED = 500_000  # multiplications that are worth a second thread
 LARGE = 1_500_000  # numbers of a matrix whose rows our loops would read again and again from slow memory
 
@@ -39,6 +40,32 @@ def add_tile(a, rows, a_column, b, b_column, inner, tile):
         s = broadcast(a, (r3, a_column + k), W)
         p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
     return p0, q0, p1, q1, p2, q2, p3, q3
+
+
+@njit(nogil=True)
+def add_tall_tile(a, rows, a_column, b, b_column, inner, tiles):
+    """`add_tile` for twice as many rows, with two tiles; each sum has the same order."""
+    (r0, r1, r2, r3), (r4, r5, r6, r7) = rows
+    (p0, q0, p1, q1, p2, q2, p3, q3), (p4, q4, p5, q5, p6, q6, p7, q7) = tiles
+    for k in range(inner):
+        x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
+        s = broadcast(a, (r0, a_column + k), W)
+        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
+        s = broadcast(a, (r1, a_column + k), W)
+        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
+        s = broadcast(a, (r2, a_column + k), W)
+        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
+        s = broadcast(a, (r3, a_column + k), W)
+        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
+        s = broadcast(a, (r4, a_column + k), W)
+        p4, q4 = multiply_add(s, x, p4), multiply_add(s, y, q4)
+        s = broadcast(a, (r5, a_column + k), W)
+        p5, q5 = multiply_add(s, x, p5), multiply_add(s, y, q5)
+        s = broadcast(a, (r6, a_column + k), W)
+        p6, q6 = multiply_add(s, x, p6), multiply_add(s, y, q6)
+        s = broadcast(a, (r7, a_column + k), W)
+        p7, q7 = multiply_add(s, x, p7), multiply_add(s, y, q7)
+    return (p0, q0, p1, q1, p2, q2, p3, q3), (p4, q4, p5, q5, p6, q6, p7, q7)
 
 
 @njit(nogil=True)
@@ -90,25 +117,72 @@ def store_tile(out, rows, column, tile):
 
 
 @njit(nogil=True)
-def multiply_rows(a, a_column, b, bias, out, out_column, start, stop):
+def rows_from(r, last):
+    """The numbers of a tile's rows, the first being r; ``last`` again behind the last one."""
+    return r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
+
+
+@njit(nogil=True)
+def _picked(numbers, rows):
+    r0, r1, r2, r3 = rows
+    return numbers[r0], numbers[r1], numbers[r2], numbers[r3]
+
+
+@njit(nogil=True)
+def multiply_rows(a, a_column, b, width, bias, out, out_column, start, stop):
     """Rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles at the edges overlap: they compute the same again.
 
     Parameters
     ----------
     a : (M, ·), of which K columns count, from ``a_column`` on
-    b : (K, N), N at least `COLUMNS`
-    bias : (N,)
-    out : (M, ·), N columns of which are filled, from ``out_column`` on
+    b : (K, ·), of which the first ``width`` columns count, `COLUMNS` at least
+    bias : (``width`` or more,)
+    out : (M, ·), ``width`` columns of which are filled, from ``out_column`` on
     """
-    inner, width = b.shape
-    last = stop - 1
+    inner, last = len(b), stop - 1
     for at in range(0, width, COLUMNS):
         column = min(at, width - COLUMNS)
         x, y = load(bias, column, W), load(bias, column + W, W)
-        for r in range(start, stop, ROWS):
-            rows = r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
-            tile = add_tile(a, rows, a_column, b, column, inner, (x, y, x, y, x, y, x, y))
-            store_tile(out, rows, out_column + column, tile)
+        tile = (x, y, x, y, x, y, x, y)
+        for r in range(start, stop, TALL):
+            rows, lower = rows_from(r, last), rows_from(r + ROWS, last)
+            if WIDE_REGISTERS and r + ROWS < stop:
+                first, second = add_tall_tile(a, (rows, lower), a_column, b, column, inner, (tile, tile))
+                store_tile(out, lower, out_column + column, second)
+            else:
+                first = add_tile(a, rows, a_column, b, column, inner, tile)
+            store_tile(out, rows, out_column + column, first)
+
+
+@njit(nogil=True)
+def add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
+    """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
+    inner, width = b.shape
+    tiled = width - width % COLUMNS
+    last = count - 1
+    for at in range(0, tiled, COLUMNS):
+        column = out_column + at
+        for r in range(0, count, TALL):
+            rows = rows_from(r, last)
+            of_a, of_out = _picked(a_rows, rows), _picked(out_rows, rows)
+            tile = load_tile(out, of_out, column)
+            if WIDE_REGISTERS and r + ROWS < count:
+                rows = rows_from(r + ROWS, last)
+                lower = _picked(out_rows, rows)
+                tiles = tile, load_tile(out, lower, column)
+                tile, below = add_tall_tile(a, (of_a, _picked(a_rows, rows)), a_column, b, at, inner, tiles)
+                store_tile(out, lower, column, below)
+            else:
+                tile = add_tile(a, of_a, a_column, b, at, inner, tile)
+            store_tile(out, of_out, column, tile)
+    if tiled < width:
+        for r in range(count):
+            x = a[a_rows[r], a_column : a_column + inner]
+            p = out[out_rows[r], out_column + tiled : out_column + width]
+            for k in range(inner):
+                y = b[k, tiled:]
+                for j in range(width - tiled):
+                    p[j] += x[k] * y[j]
 
 
 @njit(nogil=True)
@@ -135,7 +209,7 @@ def multiply_transposed_rows(a, a_column, b, b_column, out, start, stop):
 
 @njit(cache=True, nogil=True)
 def _multiply(a, b, bias, out):
-    multiply_rows(a, 0, b, bias, out, 0, 0, len(out))
+    multiply_rows(a, 0, b, b.shape[1], bias, out, 0, 0, len(out))
 
 
 @njit(cache=True, nogil=True)
@@ -146,7 +220,7 @@ def _multiply_transposed(a, a_column, b, b_column, out):
 @njit(cache=True, nogil=True, parallel=True)
 def _multiply_in_parallel(a, b, bias, out, threads):
     for t in prange(threads):
-        multiply_rows(a, 0, b, bias, out, 0, *_share(len(out), t, threads))
+        multiply_rows(a, 0, b, b.shape[1], bias, out, 0, *_share(len(out), t, threads))
 
 
 @njit(cache=True, nogil=True, parallel=True)
@@ -158,8 +232,8 @@ def _multiply_transposed_in_parallel(a, a_column, b, b_column, out, threads):
 @njit(nogil=True)
 def _share(rows, thread, threads):
     """Rows of one thread, whole tiles."""
-    tiles = (rows + ROWS - 1) // ROWS
-    return min(rows, tiles * thread // threads * ROWS), min(rows, tiles * (thread + 1) // threads * ROWS)
+    tiles = (rows + TALL - 1) // TALL
+    return min(rows, tiles * thread // threads * TALL), min(rows, tiles * (thread + 1) // threads * TALL)
 
 
 def multiply(a: Tensor, b: Tensor, bias: Tensor | None = None) -> Tensor:

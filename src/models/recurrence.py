@@ -18,7 +18,7 @@ from torch import Tensor
 from mh4.decoders.lanes import intrinsic
 
 from .devices import compiled_threads
-from .products import COLUMNS, ROWS, add_tile, load_tile, multiply, multiply_transposed, store_tile
+from .products import add_products, multiply, multiply_transposed
 
 # As fast as fastmath, but sums stay in order: `sigmoid` rounds by adding and taking away a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
@@ -74,29 +74,6 @@ def tanh(x):
     return _TWO * sigmoid(_TWO * x) - _ONE
 
 
-@njit(**COMPILED)
-def _add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
-    """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
-    inner, width = b.shape
-    tiled = width - width % COLUMNS
-    last = count - 1
-    for column in range(0, tiled, COLUMNS):
-        for r0 in range(0, count, ROWS):
-            r1, r2, r3 = min(r0 + 1, last), min(r0 + 2, last), min(r0 + 3, last)
-            rows = out_rows[r0], out_rows[r1], out_rows[r2], out_rows[r3]
-            tile = load_tile(out, rows, out_column + column)
-            tile = add_tile(a, (a_rows[r0], a_rows[r1], a_rows[r2], a_rows[r3]), a_column, b, column, inner, tile)
-            store_tile(out, rows, out_column + column, tile)
-    if tiled < width:
-        for r in range(count):
-            x = a[a_rows[r], a_column : a_column + inner]
-            p = out[out_rows[r], out_column + tiled : out_column + width]
-            for k in range(inner):
-                y = b[k, tiled:]
-                for j in range(width - tiled):
-                    p[j] += x[k] * y[j]
-
-
 @njit(cache=True, **COMPILED)
 def _run(back, sequences, weight, gates, cells, states):
     """One direction over all sequences; ``weight`` is (H, 4H).
@@ -118,7 +95,7 @@ def _run(back, sequences, weight, gates, cells, states):
             rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
             before[r] = rows[r] + (1 if back else -1)
         if t > 0:
-            _add_products(states, before, column, weight, gates, rows, gate_column, active)
+            add_products(states, before, column, weight, gates, rows, gate_column, active)
         for r in range(active):
             all_gates = gates[rows[r], gate_column : gate_column + 4 * H]
             i, f, g, o = all_gates[:H], all_gates[H : 2 * H], all_gates[2 * H : 3 * H], all_gates[3 * H :]
@@ -187,7 +164,7 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
                 from_cell[k] = d_cell * f[k]
                 from_state[k] = np.float32(0.0)
         if t > 0:
-            _add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
+            add_products(gate_gradient, rows, gate_column, weight, later_state, own, 0, active)
 
 
 @njit(cache=True, parallel=True, **COMPILED)

@@ -1,6 +1,6 @@
 """One biaffine form a channel: context vectors in, a stack of square score matrices out."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 import torch
@@ -68,7 +68,10 @@ class ChannelScorer(nn.Module):
 
     def forward(self, vectors: Tensor) -> Tensor:
         """All scores (B, C, N, N) from `role_vectors`."""
-        scores = self.products_and_scores(vectors)[1]
+        if self._compiles(vectors):
+            scores = score_all(vectors, self.matrices, self.row_role, self.column_role, keep_products=False)[1]
+        else:
+            scores = torch.cat([own for _, own in self._by_roles(vectors)], dim=1)
         return scores if self.members == 1 else scores.unflatten(1, (self.members, -1)).mean(1)
 
     def products_and_scores(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
@@ -76,18 +79,23 @@ class ChannelScorer(nn.Module):
 
         Several members have channels of their own, those of the first one first.
         """
-        compiled = vectors.device.type == "cpu" and WIDE_REGISTERS and vectors.shape[3] >= COLUMNS
-        if compiled and not torch.is_grad_enabled():
+        if self._compiles(vectors):
             return score_all(vectors, self.matrices, self.row_role, self.column_role)
-        width = vectors.shape[3]
-        products, scores = [], []
+        products, scores = zip(*self._by_roles(vectors), strict=True)
+        return torch.cat(products, dim=2), torch.cat(scores, dim=1)
+
+    @staticmethod
+    def _compiles(vectors: Tensor) -> bool:
+        on_cpu = vectors.device.type == "cpu" and not torch.is_grad_enabled()
+        return on_cpu and WIDE_REGISTERS and vectors.shape[3] >= COLUMNS
+
+    def _by_roles(self, vectors: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
+        """`products_and_scores` of the channels that have the same roles, for all roles in order."""
         for (row, column), (first, last) in self.groups:
             matrices = self.matrices[first : last + 1].transpose(0, 1).flatten(1)
-            left = (vectors[:, :, row] @ matrices).unflatten(2, (-1, width))
+            left = (vectors[:, :, row] @ matrices).unflatten(2, (-1, vectors.shape[3]))
             right = vectors[:, :, column].transpose(1, 2)
-            products.append(left)
-            scores.append((left.flatten(1, 2) @ right).unflatten(1, left.shape[1:3]).transpose(1, 2))
-        return torch.cat(products, dim=2), torch.cat(scores, dim=1)
+            yield left, (left.flatten(1, 2) @ right).unflatten(1, left.shape[1:3]).transpose(1, 2)
 
     def score_parts(self, vectors: Tensor, products: Tensor, sentences: Tensor, parts: Tensor) -> Tensor:
         """Scores (P,) of single parts: ``forward(vectors)[sentences, *parts.T]``, up to rounding.

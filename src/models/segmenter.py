@@ -17,10 +17,8 @@ import torch
 from numba import njit
 from torch import Tensor, nn
 
-from mh4.decoders.lanes import splat
-
 from .layers import BiLSTM, Linear, room
-from .products import COLUMNS, ROWS, W, add_tile, store_tile
+from .products import COLUMNS, add_products
 from .recurrence import COMPILED, Sequences, sigmoid, tanh
 
 TOKEN_END, SENTENCE_END, SEVERAL_WORDS = range(3)  # columns of what comes out
@@ -116,20 +114,6 @@ class SegmenterNetwork(nn.Module):
         }
 
 
-@njit(nogil=True)
-def _multiply(a, a_rows, b, c, c_rows, d, out, count):
-    """The first ``count`` rows of ``out``: rows of a times b, plus rows of c times d."""
-    zero = splat(np.float32(0), W)
-    last = count - 1
-    for column in range(0, out.shape[1], COLUMNS):
-        for r in range(0, count, ROWS):
-            r1, r2, r3 = min(r + 1, last), min(r + 2, last), min(r + 3, last)
-            tile = zero, zero, zero, zero, zero, zero, zero, zero
-            tile = add_tile(a, (a_rows[r], a_rows[r1], a_rows[r2], a_rows[r3]), 0, b, column, len(b), tile)
-            tile = add_tile(c, (c_rows[r], c_rows[r1], c_rows[r2], c_rows[r3]), 0, d, column, len(d), tile)
-            store_tile(out, (r, r1, r2, r3), column, tile)
-
-
 @njit(cache=True, **COMPILED)
 def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
     """One direction of an LSTM over windows side by side, the longest first, into its half of ``states`` (A, 2H)."""
@@ -145,7 +129,9 @@ def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
             active -= 1
         for r in range(active):
             rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
-        _multiply(x, rows, input_weight, last, own, recurrent_weight, gates, active)
+        gates[:active] = np.float32(0)
+        add_products(x, rows, 0, input_weight, gates, own, 0, active)
+        add_products(last, own, 0, recurrent_weight, gates, own, 0, active)
         for r in range(active):
             i, f = gates[r, :hidden], gates[r, hidden : 2 * hidden]
             g, o = gates[r, 2 * hidden : 3 * hidden], gates[r, 3 * hidden :]
@@ -170,8 +156,9 @@ def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
             _run(back, first, lengths, below, input_weight[back], recurrent_weight[back], bias[back], states)
         below = states
     width = below.shape[1]
-    padded, own = np.empty((count, COLUMNS), np.float32), np.arange(count)
-    _multiply(below, own, output_weight[:width], x, own, output_weight[width:], padded, count)
+    padded, own = np.zeros((count, COLUMNS), np.float32), np.arange(count)
+    add_products(below, own, 0, output_weight[:width], padded, own, 0, count)
+    add_products(x, own, 0, output_weight[width:], padded, own, 0, count)
     for a in range(count):
         for k in range(out.shape[1]):
             out[a, k] = padded[a, k] + output_bias[k]

@@ -13,7 +13,7 @@ from .bilstm_config import BiLSTMConfig
 from .checked import as_json, checked
 from .devices import HOST, send, send_together
 from .encoder import FileError, HostBatch, OnReading, Words
-from .layers import SMALL, BiLSTM, Linear, room
+from .layers import SMALL, BiLSTM, Linear, activated, room
 from .randomness import Random
 from .rows import take_rows
 from .word_memory import WordMemory
@@ -177,4 +177,4 @@ class WordEncoder(WordSource[WordIds, WordBatch], Random):
             unknown = self._rand(characters.shape) < self.character_unknown[characters]
             characters = characters.masked_fill(unknown, UNKNOWN)
         _, last = self.character_lstm(self.characters(send(characters, batch.device)), lengths)
-        return torch.tanh(self.from_characters(last).float())
+        return activated(self.from_characters(last).float())

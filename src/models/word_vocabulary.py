@@ -21,6 +21,7 @@ UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
 LONGEST = 1000  # characters of a word that are spelt; of longer ones, half of these at either end
 _FIRST_CHARACTER = END + 1
+_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 15  # characters of a form, and forms, whose ids are remembered
 _DIGIT = re.compile(r"\d")
 
 K = TypeVar("K")
@@ -84,17 +85,33 @@ class WordVocabulary:
         """The same for characters (K,); 0 for the two that enclose a word."""
         return _unknown(self.characters, strength, _FIRST_CHARACTER)
 
+    @cached_property
+    def _seen(self) -> dict[str, tuple[int, np.ndarray]]:
+        """What was looked up for forms before; threads share it."""
+        return {}
+
     def ids(self, forms: Sequence[str]) -> WordIds:
         """What a `WordEncoder` sees of the words of a sentence."""
-        words, characters, unknown = self._word_index.get, self._character_index.get, repeat(UNKNOWN)
-        half = LONGEST // 2
-        spelt = [form if len(form) <= LONGEST else form[:half] + form[-half:] for form in forms]
+        seen = self._seen.get
+        found = [seen(form) or self._look_up(form) for form in forms]
+        characters = [own for _, own in found]
         return WordIds(
             forms,
-            np.array([words(normalise(form), UNKNOWN) for form in forms]),
-            np.array([index for form in spelt for index in (BEGIN, *map(characters, form, unknown), END)]),
-            np.array([len(form) + 2 for form in spelt]),
+            np.array([word for word, _ in found]),
+            np.concatenate(characters),
+            np.array([len(own) for own in characters]),
         )
+
+    def _look_up(self, form: str) -> tuple[int, np.ndarray]:
+        """The index of a word and its characters."""
+        spelt = form if len(form) <= LONGEST else form[: LONGEST // 2] + form[-LONGEST // 2 :]
+        characters = map(self._character_index.get, spelt, repeat(UNKNOWN))
+        found = self._word_index.get(normalise(form), UNKNOWN), np.array([BEGIN, *characters, END])
+        if len(form) <= _LONGEST_KEPT:  # longer ones hardly come again
+            if len(self._seen) >= _MOST_KEPT:
+                self._seen.clear()
+            self._seen[form] = found
+        return found
 
 
 def _unknown(counts: Mapping[str, int], strength: float, first: int) -> Tensor:

@@ -10,7 +10,7 @@ import torch
 from torch import nn
 from torch.nn.utils.rnn import pack_sequence, unpack_sequence
 
-from mh4.models.layers import BiLSTM, Packed, packed_lstm, packed_order
+from mh4.models.layers import BiLSTM, Packed, activated, packed_lstm, packed_order
 from mh4.models.recurrence import Recurrence, Sequences
 
 LENGTHS = torch.tensor([6, 1, 4, 6, 2])
@@ -115,3 +115,16 @@ def test_one_mask_a_sequence():
     assert (seen[0] == seen[0][:, :1]).all()
     assert (seen[0] == 0).any()
     assert not (seen[0][0, 0] == seen[0][1, 0]).all()
+
+
+def test_activations_are_the_hyperbolic_tangent():
+    x = torch.cat([torch.linspace(-12, 12, 999), torch.tensor([0.0, -1e4, 1e4])]).view(3, 2, -1)
+    wanted = torch.tanh(x.double())
+    with torch.no_grad():
+        for own in (x.clone(), x.transpose(0, 2).contiguous().transpose(0, 2)):
+            torch.testing.assert_close(activated(own).double(), wanted, atol=5e-7, rtol=0)
+    learnt = x.clone().requires_grad_()
+    found = activated(learnt)
+    found.sum().backward()
+    torch.testing.assert_close(learnt.grad.double(), 1 - wanted**2, atol=1e-6, rtol=0)
+    torch.testing.assert_close(learnt.detach(), x)  # what is learnt from is not overwritten

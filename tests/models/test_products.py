@@ -6,14 +6,17 @@ import torch
 
 from mh4.models import products
 from mh4.models.layers import Linear, with_our_products
-from mh4.models.products import COLUMNS, multiply, multiply_transposed
+from mh4.models.products import COLUMNS, add_products, multiply, multiply_transposed
 
-# Rows, inner, columns: no row, fewer than a tile, whole tiles, tiles that overlap, enough for a second thread.
+# Rows, inner, columns: no row, fewer than a tile, whole tiles, tall ones that are full and not, tiles that overlap,
+# enough for a second thread.
 SHAPES = [
     (0, 3, COLUMNS),
     (1, 1, COLUMNS),
     (3, 5, COLUMNS - 1),
     (4, 2, 3 * COLUMNS),
+    (8, 6, COLUMNS),
+    (21, 4, COLUMNS + 3),
     (7, 33, COLUMNS + 1),
     (130, 70, 2 * COLUMNS + 5),
 ]
@@ -40,6 +43,18 @@ def test_multiply(rows, inner, columns):
     product = a.double().numpy() @ b.double().numpy()
     close(multiply(a, b), product)
     close(multiply(a, b, bias), product + bias.numpy())
+
+
+@pytest.mark.parametrize("columns", [COLUMNS, 2 * COLUMNS + 5])
+@pytest.mark.parametrize("count", [0, 1, 4, 5, 8, 13, 20])
+def test_products_are_added_to_some_rows(count, columns):
+    generator = np.random.default_rng(count)
+    a, b, out = (matrix(*shape, 9).numpy() for shape in ((23, 7), (5, columns), (24, columns + 3)))
+    a_rows, out_rows = generator.integers(0, 23, 20), generator.permutation(24)[:20]
+    wanted = out.astype(float)
+    wanted[out_rows[:count], 2 : columns + 2] += a[a_rows[:count], 1:6].astype(float) @ b
+    add_products(a, a_rows, 1, b, out, out_rows, 2, count)
+    np.testing.assert_allclose(out, wanted, atol=1e-5, rtol=1e-5)
 
 
 @pytest.mark.usefixtures("_threads", "_wide_registers")

@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from mh4.decoders import decoder_names, get_decoder
+from mh4.models.biaffine import POSITIONS
 from mh4.models.products import COLUMNS
 from mh4.models.scorer import ChannelScorer
 
@@ -32,14 +33,17 @@ def test_scores_follow_the_formula(name):
 @pytest.mark.usefixtures("_threads")
 @pytest.mark.parametrize("name", ["mst", "mh4-hybrid"])
 @pytest.mark.parametrize("length", [1, 9, COLUMNS - 2, COLUMNS + 7])
-def test_scores_without_gradient_are_those_with_it(name, length):
-    """Without one they are compiled, on processors that it pays on."""
+@pytest.mark.parametrize("hidden", [COLUMNS, COLUMNS + 1])  # the constant alone beside whole tiles, or not
+def test_scores_without_gradient_are_those_with_it(name, length, hidden):
+    """Without one they are compiled, on processors that it pays on, and some sentences at a time."""
     torch.manual_seed(4)
-    scorer = ChannelScorer(6, get_decoder(name).roles, hidden=COLUMNS + 1, dropout=0.0)
-    vectors = scorer.role_vectors(torch.randn(3, length + 1, 6), torch.tensor([length, 1, length]))
+    scorer = ChannelScorer(6, get_decoder(name).roles, hidden, dropout=0.0)
+    lengths = torch.tensor([length, 1, length, *[length] * (2 * POSITIONS // (length + 2))])
+    vectors = scorer.role_vectors(torch.randn(len(lengths), length + 1, 6), lengths)
     products, scores = scorer.products_and_scores(vectors)
     with torch.no_grad():
         own_products, own_scores = scorer.products_and_scores(vectors)
+        torch.testing.assert_close(scorer(vectors), own_scores, atol=0, rtol=0)
     torch.testing.assert_close(own_products, products, atol=1e-4, rtol=1e-4)
     torch.testing.assert_close(own_scores, scores, atol=1e-4, rtol=1e-4)
 

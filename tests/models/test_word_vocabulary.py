@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mh4.models import word_vocabulary
 from mh4.models.word_encoder import WordBatch
 from mh4.models.word_vocabulary import BEGIN, END, LONGEST, UNKNOWN, WordVocabulary, normalise
 
@@ -35,6 +36,23 @@ def test_of_a_very_long_word_the_ends_are_spelt(vocabulary):
     first, second, third = np.split(seen.characters, seen.character_lengths.cumsum()[:-1])
     np.testing.assert_array_equal(first, second)
     assert (len(first), len(third)) == (LONGEST + 2, 5)
+
+
+def test_ids_are_the_same_when_forms_come_again(vocabulary, monkeypatch):
+    forms = ["the", "The", "thé", "dog", "t" * 40, "the", "h", *(f"the{i}" for i in range(20))]
+    monkeypatch.setattr(word_vocabulary, "_MOST_KEPT", 7)  # so that what is remembered is forgotten on the way
+    first, *others = (vocabulary.ids(forms) for _ in range(3))
+    alphabet = {character: i for i, character in enumerate(vocabulary.characters, start=END + 1)}
+    assert first.words.tolist() == [
+        list(vocabulary.words).index(normalise(f)) + 1 if normalise(f) in vocabulary.words else UNKNOWN for f in forms
+    ]
+    spelt = [[BEGIN, *(alphabet.get(c, UNKNOWN) for c in form), END] for form in forms]
+    assert first.characters.tolist() == [c for word in spelt for c in word]
+    assert first.character_lengths.tolist() == list(map(len, spelt))
+    for other in others:
+        for one, own in zip(first, other, strict=True):
+            assert list(one) == list(own)
+    assert len(vocabulary._seen) <= 7
 
 
 def test_batch(vocabulary):

@@ -14,6 +14,8 @@ from .spaces import NO_SPACE
 from .values import COLUMNS, FORM, HEAD, MISC, UNKNOWN_HINT, surely_sound, value_problem
 
 Others = tuple[tuple[int, str], ...]
+_SOUND: dict[int, set[str]] = {}  # values that have been written into each column, which need no second look
+_LONGEST_KEPT, _MOST_KEPT = 64, 1 << 16  # characters of such a value, and how many there are
 _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
 
 
@@ -41,17 +43,23 @@ def replace_column(fields: list[str], column: int, given: Sequence[object]) -> N
     if isinstance(given, str) or len(given) != n:
         raise ValueError(f"{COLUMNS[column]} needs one value for each of {n} words")
     values = [value if isinstance(value, str) else written(value, column) for value in given]
-    old = fields[column::STRIDE]
-    ends = [""] * n
+    known = _SOUND.setdefault(column, set())
+    if not known.issuperset(values):
+        old = fields[column::STRIDE]
+        if column == MISC:
+            old = [field.partition("\n")[0].removesuffix("\r") for field in old]
+        new = set(values).difference(known, old)
+        if not surely_sound([*new], column):
+            for value in new:
+                _check(value, column, COLUMNS[column])
+        if len(known) + len(new) > _MOST_KEPT:
+            known.clear()
+        known.update(value for value in new if len(value) <= _LONGEST_KEPT)
     if column == MISC:
-        parts = [field.partition("\n") for field in old]
-        old = [misc.removesuffix("\r") for misc, _, _ in parts]
+        parts = [field.partition("\n") for field in fields[column::STRIDE]]
         ends = ["\r" * misc.endswith("\r") + line_end + next_id for misc, line_end, next_id in parts]
-    new = set(values).difference(old)
-    if not surely_sound([*new], column):
-        for value in new:
-            _check(value, column, COLUMNS[column])
-    fields[column::STRIDE] = map(str.__add__, values, ends)
+        values = list(map(str.__add__, values, ends))
+    fields[column::STRIDE] = values
 
 
 def _check(value: object, column: int, name: str) -> None:

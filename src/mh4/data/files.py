@@ -47,6 +47,7 @@ _COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
     rb"\xfd7zXZ\x00": lzma.LZMAFile,
     rb"BZh[1-9][1\x17]": bz2.BZ2File,
 }
+_BUFFER = 1 << 18  # bytes that are written at once
 _START = 8  # bytes that tell what a file is
 _PACKING: dict[str, Callable[[BinaryIO], object]] = {
     ".gz": lambda stream: gzip.GzipFile(fileobj=stream, mode="wb", mtime=0),  # equal content is equal bytes
@@ -330,6 +331,6 @@ def _open(path: str | Path, flags: int) -> int:
 
 def _output_stream(path: str | Path, open_descriptor: Callable[[], int]) -> BinaryIO:
     try:
-        return os.fdopen(open_descriptor(), "wb")
+        return os.fdopen(open_descriptor(), "wb", _BUFFER)
     except OSError as error:
         raise DataError(f"{path}: cannot be written: {failure_reason(error)}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from itertools import repeat
 from typing import NamedTuple
 
 import numpy as np
@@ -15,11 +16,10 @@ from mh4.models.annotator import Annotator, ColumnScores
 from mh4.models.devices import HostCopy, send
 
 from .agreement import best_together
+from .column_choice import PREDICTED, choose_analyses, choose_rules
 from .column_weights import DEFAULT, ColumnWeights
 from .columns import UNKNOWN, Columns
 from .request import TAGS, Request
-
-_PREDICTED = -1  # stands for a UPOS that is not given
 
 
 class Chosen(NamedTuple):
@@ -132,50 +132,98 @@ class ColumnReader:
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = "upos" in self.annotates
         given = [
-            _PREDICTED if predicted and (overwrite or tag == UNKNOWN) else index.get(tag, unknown)
+            PREDICTED if predicted and (overwrite or tag == UNKNOWN) else index.get(tag, unknown)
             for sentence in sentences
             for tag in sentence.upos
         ]
-        upos = send(torch.tensor(given, dtype=torch.int64), self.device)
+        forms = [form for sentence in sentences for form in sentence.forms]
+        rule_rows = np.full(len(forms), -1)
+        if scores.lemmas is not None:
+            new = np.flatnonzero([form not in self._known_forms for form in forms])
+            rule_rows[new] = np.arange(len(new))
+        choose = self._choose_compiled if self.device.type == "cpu" else self._choose
+        on_its_way = HostCopy(*choose(scores, np.array(given), forms, rule_rows, relations))
+        return ColumnChoices(np.cumsum([0, *map(len, sentences)]), rule_rows, on_its_way)
+
+    def _choose(
+        self, scores: ColumnScores, given: np.ndarray, forms: list[str], rule_rows: np.ndarray, relations: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """The tensors of `Chosen`."""
+        upos = send(torch.from_numpy(given), self.device)
         if scores.analyses is None:
             candidates, candidate_scores = torch.zeros_like(upos)[:, None], _zeros(upos, 1)
         else:
             total = scores.analyses.clone()
-            self._add_opinions(total, sentences)
+            self._add_opinions(total, self._numbers(forms))
             if relations is not None:
                 total += self._of_relations[relations]
-            if predicted:
-                likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
-                upos = torch.where(upos == _PREDICTED, likeliest, upos)
+            likeliest = (total.softmax(1) @ self._of_upos.T).argmax(1)
+            upos = torch.where(upos == PREDICTED, likeliest, upos)
             total += self._commonest_first
             total.masked_fill_(self._forbidden[upos], float("-inf"))
             candidate_scores, candidates = total.topk(min(self.weights.candidate_analyses, total.shape[1]), 1)
-        rule_rows = np.full(len(given), -1)
         if scores.lemmas is None:
             best_rule, rules, rule_scores = torch.zeros_like(upos), upos.new_empty(0, 0), _zeros(upos[:0], 0)
         else:
-            forms = [form for sentence in sentences for form in sentence.forms]
             too_short = send(torch.tensor([len(form) for form in forms]), self.device)[:, None] <= self._cut
             all_rules = scores.lemmas.masked_fill(too_short, float("-inf"))
             best_rule = all_rules.argmax(1)
-            new = np.flatnonzero([form not in self._known_forms for form in forms])
-            rule_rows[new] = np.arange(len(new))
-            of_new = all_rules[send(torch.from_numpy(new), self.device)]
+            of_new = all_rules[send(torch.from_numpy(np.flatnonzero(rule_rows >= 0)), self.device)]
             rule_scores, rules = of_new.topk(min(self.weights.candidate_rules, of_new.shape[1]), 1)
-        classes = torch.stack([upos, candidates[:, 0], best_rule], 1)
-        copy = HostCopy(
-            classes.to(torch.int32),
+        return (
+            torch.stack([upos, candidates[:, 0], best_rule], 1).to(torch.int32),
             candidates.to(torch.int32),
             candidate_scores.to(torch.float32),
             rules.to(torch.int32),
             rule_scores.to(torch.float32),
         )
-        return ColumnChoices(np.cumsum([0, *map(len, sentences)]), rule_rows, copy)
 
-    def _add_opinions(self, total: Tensor, sentences: Sequence[Sentence]) -> None:
+    def _choose_compiled(
+        self, scores: ColumnScores, given: np.ndarray, forms: list[str], rule_rows: np.ndarray, relations: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """What `_choose` does, on the CPU."""
+        classes = np.zeros((len(forms), 3), np.int32)
+        analyses, rules = np.zeros((len(forms), 1), np.int32), np.zeros((0, 0), np.int32)
+        analysis_scores, rule_scores = np.zeros(analyses.shape, np.float32), np.zeros(rules.shape, np.float32)
+        if scores.analyses is not None:
+            count = min(self.weights.candidate_analyses, scores.analyses.shape[1])
+            analyses = np.empty((len(forms), count), np.int32)
+            analysis_scores = np.empty(analyses.shape, np.float32)
+            of_relations = self._of_relations.numpy()
+            choose_analyses(
+                scores.analyses.detach().float().contiguous().numpy(),
+                self._numbers(forms),
+                (self._seen.starts, self._seen.analyses, self._seen_gains),
+                self._unseen.numpy(),
+                np.full(len(forms), len(of_relations) - 1) if relations is None else relations.numpy(),
+                of_relations,
+                self._commonest_first.numpy(),
+                self.columns.classes.analyses.upos,
+                given,
+                analyses,
+                analysis_scores,
+            )
+        if scores.lemmas is not None:
+            shape = np.count_nonzero(rule_rows >= 0), min(self.weights.candidate_rules, scores.lemmas.shape[1])
+            rules, rule_scores = np.empty(shape, np.int32), np.empty(shape, np.float32)
+            choose_rules(
+                scores.lemmas.detach().float().contiguous().numpy(),
+                np.array(list(map(len, forms))),
+                self._cut.numpy(),
+                rule_rows,
+                classes[:, 2],
+                rules,
+                rule_scores,
+            )
+        classes[:, 0], classes[:, 1] = given, analyses[:, 0]
+        return tuple(map(torch.from_numpy, (classes, analyses, analysis_scores, rules, rule_scores)))
+
+    def _numbers(self, forms: list[str]) -> np.ndarray:
+        """int64: the numbers of forms in training, −1 for new ones."""
+        return np.array(list(map(self._seen.numbers.get, forms, repeat(-1))))
+
+    def _add_opinions(self, total: Tensor, forms: np.ndarray) -> None:
         """Add what the analyses of forms in training say to the scores of analyses, (M, K)."""
-        number = self._seen.numbers.get
-        forms = np.array([number(form, -1) for sentence in sentences for form in sentence.forms])
         words = np.flatnonzero(forms >= 0)
         if len(words):
             places, rows = self._seen.places(forms[words])

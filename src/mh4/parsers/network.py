@@ -41,7 +41,7 @@ from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
 from .runtime import Runtime
 
-BATCH_COST = 1_500  # of a prediction batch: words, or what the encoder counts
+BATCH_COST = 3_000  # of a prediction batch: words, or what the encoder counts
 BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
 PADDED_CELLS = 20_000  # of them beside shorter sentences: more take a CPU longer than another batch does
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from mh4.data import edits
 from mh4.data.annotation import Annotation
 from mh4.data.document import Document
 from mh4.data.errors import DataError
@@ -484,6 +485,17 @@ def test_mixed_line_ends_stay_where_a_column_is_replaced():
 def test_columns_that_would_break_the_file_are_refused(options, message):
     with pytest.raises(ValueError, match=message):
         Sentence.from_words(["a", "b"]).replace(**options)
+
+
+def test_a_value_that_was_written_once_is_checked_in_other_columns(monkeypatch):
+    monkeypatch.setattr(edits, "_MOST_KEPT", 3)
+    words = Sentence.from_words(["a", "b"])
+    for forms in (["a b", "c"], ["d", "e"], ["a b", "f"]):
+        assert words.replace(forms=forms).replace(lemmas=forms).lemmas == tuple(forms)
+        with pytest.raises(ValueError, match="UPOS may not be 'a b', which holds white space"):
+            words.replace(upos=["a b", forms[1]])
+    with pytest.raises(ValueError, match="LEMMA may not be ' '"):
+        words.replace(lemmas=[" ", "b"])
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ from mh4.parsers.base import Count
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.model_files import CONFIG, VOCABULARY, WEIGHTS
-from mh4.parsers.network import prediction_batches
+from mh4.parsers.network import BATCH_COST, prediction_batches
 from mh4.parsers.request import Request
 
 
@@ -121,7 +121,7 @@ def test_prediction_batches_cover_everything_once():
     batches = list(prediction_batches(lengths, lengths, 20_000))
     assert sorted(i for batch in batches for i in batch) == list(range(len(lengths)))
     for batch in batches:
-        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= 1500
+        assert len(batch) == 1 or len(batch) * max(lengths[i] for i in batch) <= BATCH_COST
 
 
 def test_root_relation_belongs_to_the_root(parser, dev):

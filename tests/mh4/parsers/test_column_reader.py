@@ -69,6 +69,37 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
     assert len(total) == 9
 
 
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("relations", [True, False])
+def test_on_the_cpu_the_same_is_chosen_as_on_a_gpu(seed, relations):
+    """What no analysis or rule stands at has the score −inf, and any number."""
+    draw = np.random.default_rng(seed)
+    forms, tags = ["dogs", "s", "see", "tables", "of"], ["NOUN", "VERB", "ADP"]
+    columns = forms, forms, tags, ["X", "Y", "Z"], ["_", "Case=Nom", "Case=Gen"]
+    words = [" ".join(map(draw.choice, columns)) for _ in range(40)]
+    reader = reader_of(*(sentence(*words[i : i + 4]) for i in range(0, 40, 4)))
+    texts = [
+        Sentence([*draw.choice([*forms, "new", "x"], n)], upos=[*draw.choice([*tags, "X", "_"], n)]) for n in (3, 5, 1)
+    ]
+    analyses, rules = (
+        torch.from_numpy(draw.normal(0, 3, (9, count)).astype(np.float32))
+        for count in (len(reader.columns.analyses), len(reader.columns.rules))
+    )
+    of_words = torch.from_numpy(draw.integers(0, len(RELATIONS) + 1, 9)) if relations else None
+    for overwrite in (True, False):
+        found = []
+        for choose in (reader._choose, reader._choose_compiled):
+            reader._choose_compiled = choose
+            found.append(reader.choose(ColumnScores(analyses, rules), texts, overwrite, of_words).chosen)
+            del reader._choose_compiled
+        (classes, *theirs), (own_classes, *ours) = found
+        np.testing.assert_array_equal(own_classes, classes)
+        for places, scores, own_places, own_scores in ((*theirs[:2], *ours[:2]), (*theirs[2:], *ours[2:])):
+            np.testing.assert_array_equal(own_scores, scores)
+            there = np.isfinite(scores)
+            np.testing.assert_array_equal(own_places[there], places[there])
+
+
 @pytest.mark.parametrize(("form", "fits"), [("s", False), ("xs", True)])
 def test_a_rule_that_would_leave_nothing_is_not_taken(form, fits):
     reader = reader_of(sentence("dogs dog NOUN N _", "of of ADP P _"))
