@@ -161,17 +161,12 @@ def train(
         A file of word vectors, which stay as they are and join the learnt ones: text, plain or packed; word2vec's
         binary format (.bin); a fastText model (.bin; extra ``mh4[vectors]``). The model keeps the first
         ``vectors_keep`` of them, and those of words in the treebanks.
-    seed : int
-        Equal seeds give equal models on one device.
-    epochs : int, optional
-        Stop after this many passes over the treebank at the latest.
-    device, threads
-        As for `load`; threads are for the network, too.
+    seed, epochs : int
+        Equal seeds give equal models on one device; training ends after this many passes over the treebank at most.
+    device, threads, errors
+        As for `load`, threads for the network, too; what to do with invalid sentences (see `Errors`).
     resume, overwrite : bool
-        Continue from the last evaluation, as if there had been no interruption; or start again in a folder that holds
-        a model.
-    errors : {"raise", "skip"} or callable
-        What to do with invalid sentences; see `Errors`. The log counts those left out.
+        Continue from the last evaluation, as if nothing had interrupted it; or start again in a folder with a model.
     segmenter : bool
         Also train a segmenter for raw text, before the network. Perceptrons have none, since they need tags.
     on_step, on_evaluation : callable, optional
@@ -184,27 +179,13 @@ def train(
     ------
     DataError
         Bad treebanks, or a folder that does not fit ``resume`` and ``overwrite``.
-    ValueError
-        As for `configure`.
-    TypeError
-        A treebank is not a path.
+    ValueError, TypeError
+        As for `configure`; a treebank is not a path.
     """
     what: dict[str, Any] = {"decoder": decoder, "system": system, "oracle": oracle, "scorer": scorer}
     built_on: dict[str, Any] = {"preset": preset, "encoder": encoder, "vectors": vectors}
     config = configure(**what, **built_on, seed=seed, epochs=epochs, settings=settings)
-    job = TrainingJob(
-        train,
-        dev,
-        output,
-        config,
-        device=device,
-        threads=threads,
-        resume=resume,
-        overwrite=overwrite,
-        errors=errors,
-        segmenter=segmenter,
-        on_step=on_step,
-        on_evaluation=on_evaluation,
-    )
-    run_training(job)
+    where: dict[str, Any] = {"device": device, "threads": threads, "resume": resume, "overwrite": overwrite}
+    told: dict[str, Any] = {"errors": errors, "on_step": on_step, "on_evaluation": on_evaluation}
+    run_training(TrainingJob(train, dev, output, config, segmenter=segmenter, **where, **told))
     return load(output, device=device, threads=threads)

@@ -32,6 +32,7 @@ from mh4.data.confidence_columns import Output
 from mh4.data.errors import DataError, ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.folders import FilePair, pair_files
+from mh4.data.segmenter import Segmenter
 from mh4.data.shards import WINDOW_WORDS, Shard, cut_shards, read_shard
 from mh4.machine import available_threads, require, undisturbed
 from mh4.parsers.base import Count, Parser
@@ -253,7 +254,6 @@ def parse_files(
         The connection to the cluster is lost, or the disk is full.
     """
     require("distributed", "cluster")
-    count = Count(0, 0)
     request, runtime = Request(**options), Runtime(device, threads or 1, search)
     check_format(form, request)
     pairs = check_files(inputs, output_folder, form)
@@ -268,32 +268,45 @@ def parse_files(
     Path(output_folder).mkdir(parents=True, exist_ok=True)
     parts = Path(tempfile.mkdtemp(prefix=".mh4-parts-", dir=Path(output_folder).absolute()))
     report = Errors.of(errors)
+    where = str(found.path.absolute())
+    job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
+    try:
+        tasks = _tasks([pair.source for pair in pairs], _cutter(form, segmenter, report), shard_words, parts)
+        with connect(address, threads) as client, closing(_in_order(client, job, tasks)) as finished:
+            return _assemble([pair.target for pair in pairs], finished, report, on_progress)
+    finally:
+        _remove(parts)
+
+
+def _cutter(form: str, segmenter: Segmenter | None, report: Errors) -> Callable[[str | Path, Path], str | Path]:
+    """What makes an input a CoNLL-U file, at a place for a new one."""
 
     def cut(source: str | Path, part: Path) -> str | Path:
-        """The CoNLL-U file of an input."""
-        if form == "conllu":
-            return source
         with atomic_output(part) as stream:
             for sentence in read_file(source, form, report, segmenter):
                 stream.write(sentence.to_bytes() if sentence else b"")
         return part
 
-    where = str(found.path.absolute())
-    job = _Job(secrets.token_hex(8), where, runtime, request, min_confidence, report.skips)
-    try:
-        tasks = _tasks([pair.source for pair in pairs], cut, shard_words, parts)
-        with connect(address, threads) as client, closing(_in_order(client, job, tasks)) as finished:
-            for _, target in pairs:
-                target.parent.mkdir(parents=True, exist_ok=True)
-                with atomic_output(target) as stream:
-                    for part, result in iter(finished.__next__, None):
-                        _append(part, result.size, stream)
-                        for error in result.skipped:
-                            report(error)
-                        count = Count(count.sentences + result.sentences, count.words + result.words)
-                        on_progress(count)
-    finally:
-        _remove(parts)
+    return cut if form != "conllu" else lambda source, part: source
+
+
+def _assemble(
+    targets: Iterable[Path],
+    finished: Iterator[tuple[Path, ShardResult] | None],
+    report: Errors,
+    on_progress: Callable[[Count], None],
+) -> Count:
+    """Write each target from its parts, which come in order, with None behind those of a target."""
+    count = Count(0, 0)
+    for target in targets:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with atomic_output(target) as stream:
+            for part, result in iter(finished.__next__, None):
+                _append(part, result.size, stream)
+                for error in result.skipped:
+                    report(error)
+                count = Count(count.sentences + result.sentences, count.words + result.words)
+                on_progress(count)
     return count
 
 
