@@ -37,8 +37,8 @@ class Recipe:
     ----------
     size, hidden, layers, dropout
         See `SegmenterNetwork`.
-    min_count
-        How often training must have a feature, for it to have a vector of its own.
+    min_count, min_pair_count
+        How often training must have a feature, and how often two atoms side by side, for a vector of their own.
     unknown, all_unknown
         Probabilities that a feature, and that all features of an atom that name its letters, are taken for unknown.
     column_weight
@@ -57,7 +57,8 @@ class Recipe:
     hidden: int = 96
     layers: int = 1
     dropout: float = 0.33
-    min_count: int = 2
+    min_count: int = 3
+    min_pair_count: int = 2
     unknown: float = 0.1
     all_unknown: float = 0.15
     column_weight: float = 0.3
@@ -74,6 +75,7 @@ class Recipe:
 RECIPE = Recipe()
 # Those that name the letters of an atom.
 _LETTERS = [FEATURES.index(name) for name in ("lowered", "exact", "with_previous", "with_next", "unit")]
+_PAIRS = [FEATURES.index(name) for name in ("with_previous", "with_next")]
 _GENTLE = (0.9, 0.99)  # decay of Adam's averages
 _MAX_NORM = 1.0
 
@@ -147,8 +149,10 @@ def make_reader(gold: GoldText, recipe: Recipe) -> tuple[AtomReader, tuple[int, 
         HASHES: np.zeros(0, np.int64),
     }
     _, hashes = AtomReader(lone_scripts, arrays, len(FEATURES)).atoms(gold.paragraphs)
-    features, counts = np.unique(hashes, return_counts=True)
-    arrays[HASHES] = features[counts >= recipe.min_count].view(np.int64)
+    features, places, counts = np.unique(hashes, return_index=True, return_counts=True)
+    is_pair = np.isin(places % len(FEATURES), _PAIRS)
+    needed = np.where(is_pair, recipe.min_pair_count, recipe.min_count)
+    arrays[HASHES] = features[counts >= needed].view(np.int64)
     return AtomReader(lone_scripts, arrays, len(FEATURES)), lone_scripts, arrays
 
 

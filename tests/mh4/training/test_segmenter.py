@@ -11,10 +11,10 @@ from small import small_config, train
 import mh4
 from mh4.data.document import Document
 from mh4.data.text import text_of
-from mh4.models.atoms import script_of
+from mh4.models.atoms import FEATURES, script_of
 from mh4.training import segmenter as training
 from mh4.training.segmentation import cut_runs, gold_text
-from mh4.training.segmenter import Recipe, train_segmenter
+from mh4.training.segmenter import Recipe, make_reader, train_segmenter
 
 QUICK = Recipe(size=16, hidden=8, epochs=8, dropout=0.0, learning_rate=0.02)
 
@@ -158,6 +158,21 @@ def test_long_paragraphs_keep_their_places():
     text = gold(*(sentence(*words[i : i + 10]) for i in range(0, len(words), 10)), sentence("x", comments=["# newdoc"]))
     assert len(text.paragraphs) == 2
     assert spans(text) == [*words, "x"]
+
+
+def test_single_features_have_to_be_commoner_than_pairs():
+    """ "x" comes three times, "y" twice; "a x" as a pair twice, "x b" three times."""
+    text = gold(sentence("a", "x", "b"), sentence("a", "x", "b"), sentence("x", "b", "y"), sentence("y", "c"))
+
+    def known(recipe):
+        reader, *_ = make_reader(text, recipe)
+        _, ids = reader(["a x b", "c y c"])
+        names = {"lowered": [1, 2, 4], "with_previous": [1, 2, 4]}
+        return {name: (ids[rows, FEATURES.index(name)] >= len(FEATURES)).tolist() for name, rows in names.items()}
+
+    assert known(Recipe()) == {"lowered": [True, True, False], "with_previous": [True, True, False]}
+    assert known(Recipe(min_count=4)) == {"lowered": [False, False, False], "with_previous": [True, True, False]}
+    assert known(Recipe(min_pair_count=3)) == {"lowered": [True, True, False], "with_previous": [False, True, False]}
 
 
 def test_columns_are_learnt_along():
