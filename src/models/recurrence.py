@@ -41,15 +41,16 @@ class Sequences(NamedTuple):
 
 
 @intrinsic
-def _power_of_two(typing_context, rounded):
-    """2 to the power of the integer in the lowest bits of a float that `_ROUNDING` has been added to."""
+def power_of_two(typing_context, rounded):
+    """2 to the power of the integer in the lowest bits of a float, to which 1.5 · 2²³ was added (float64: 2⁵²)."""
+    bits, bias, fraction = (32, 127, 23) if rounded == types.float32 else (64, 1023, 52)
 
     def generate(context, builder, signature, arguments):
-        integer = ir.IntType(32)
-        exponent = builder.add(builder.bitcast(arguments[0], integer), ir.Constant(integer, 127))
-        return builder.bitcast(builder.shl(exponent, ir.Constant(integer, 23)), ir.FloatType())
+        integer, number = ir.IntType(bits), ir.FloatType() if bits == 32 else ir.DoubleType()
+        exponent = builder.add(builder.bitcast(arguments[0], integer), ir.Constant(integer, bias))
+        return builder.bitcast(builder.shl(exponent, ir.Constant(integer, fraction)), number)
 
-    return types.float32(types.float32), generate
+    return rounded(rounded), generate
 
 
 @njit(inline="always", **COMPILED)
@@ -65,7 +66,7 @@ def sigmoid(x):
     p = p * f + np.float32(2.4022651e-1)
     p = p * f + np.float32(6.9314718e-1)
     p = p * f + _ONE
-    return _ONE / (_ONE + p * _power_of_two(rounded))
+    return _ONE / (_ONE + p * power_of_two(rounded))
 
 
 @njit(inline="always", **COMPILED)

@@ -122,7 +122,7 @@ def test_activations_are_the_hyperbolic_tangent():
     wanted = torch.tanh(x.double())
     with torch.no_grad():
         for own in (x.clone(), x.transpose(0, 2).contiguous().transpose(0, 2)):
-            torch.testing.assert_close(activated(own).double(), wanted, atol=5e-7, rtol=0)
+            torch.testing.assert_close(activated(own).double(), wanted, atol=6e-8, rtol=0)
     learnt = x.clone().requires_grad_()
     found = activated(learnt)
     found.sum().backward()
