@@ -25,64 +25,53 @@ LARGE = 1_500_000  # numbers of a matrix whose rows our loops would read again a
 
 
 @njit(nogil=True)
-def add_tile(a, rows, a_column, b, b_column, inner, tile):
-    """``tile`` plus four rows of a, from ``a_column`` on, times two vectors of columns of b."""
-    r0, r1, r2, r3 = rows
+def _add_step(a, cells, x, y, tile):
+    """``tile`` plus four cells of a, each times two vectors."""
+    c0, c1, c2, c3 = cells
     p0, q0, p1, q1, p2, q2, p3, q3 = tile
-    for k in range(inner):
-        x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
-        s = broadcast(a, (r0, a_column + k), W)
-        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
-        s = broadcast(a, (r1, a_column + k), W)
-        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
-        s = broadcast(a, (r2, a_column + k), W)
-        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
-        s = broadcast(a, (r3, a_column + k), W)
-        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
+    s = broadcast(a, c0, W)
+    p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
+    s = broadcast(a, c1, W)
+    p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
+    s = broadcast(a, c2, W)
+    p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
+    s = broadcast(a, c3, W)
+    p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
     return p0, q0, p1, q1, p2, q2, p3, q3
 
 
 @njit(nogil=True)
-def add_tall_tile(a, rows, a_column, b, b_column, inner, tiles):
-    """`add_tile` for twice as many rows, with two tiles; each sum has the same order."""
-    (r0, r1, r2, r3), (r4, r5, r6, r7) = rows
-    (p0, q0, p1, q1, p2, q2, p3, q3), (p4, q4, p5, q5, p6, q6, p7, q7) = tiles
+def add_tile(a, rows, a_column, b, b_column, inner, tile):
+    """``tile`` plus four rows of a, from ``a_column`` on, times two vectors of columns of b."""
+    r0, r1, r2, r3 = rows
     for k in range(inner):
         x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
-        s = broadcast(a, (r0, a_column + k), W)
-        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
-        s = broadcast(a, (r1, a_column + k), W)
-        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
-        s = broadcast(a, (r2, a_column + k), W)
-        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
-        s = broadcast(a, (r3, a_column + k), W)
-        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
-        s = broadcast(a, (r4, a_column + k), W)
-        p4, q4 = multiply_add(s, x, p4), multiply_add(s, y, q4)
-        s = broadcast(a, (r5, a_column + k), W)
-        p5, q5 = multiply_add(s, x, p5), multiply_add(s, y, q5)
-        s = broadcast(a, (r6, a_column + k), W)
-        p6, q6 = multiply_add(s, x, p6), multiply_add(s, y, q6)
-        s = broadcast(a, (r7, a_column + k), W)
-        p7, q7 = multiply_add(s, x, p7), multiply_add(s, y, q7)
-    return (p0, q0, p1, q1, p2, q2, p3, q3), (p4, q4, p5, q5, p6, q6, p7, q7)
+        c = a_column + k
+        tile = _add_step(a, ((r0, c), (r1, c), (r2, c), (r3, c)), x, y, tile)
+    return tile
+
+
+@njit(nogil=True)
+def add_tall_tile(a, rows, a_column, b, b_column, inner, tiles):
+    """`add_tile` for two tiles and the four rows of each, in one pass over b; each sum has the same order."""
+    (r0, r1, r2, r3), (r4, r5, r6, r7) = rows
+    upper, lower = tiles
+    for k in range(inner):
+        x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
+        c = a_column + k
+        upper = _add_step(a, ((r0, c), (r1, c), (r2, c), (r3, c)), x, y, upper)
+        lower = _add_step(a, ((r4, c), (r5, c), (r6, c), (r7, c)), x, y, lower)
+    return upper, lower
 
 
 @njit(nogil=True)
 def _add_transposed_tile(a, a_column, b, b_column, tile):
     """``tile`` plus four columns of a, as rows, times two vectors of columns of b."""
-    p0, q0, p1, q1, p2, q2, p3, q3 = tile
     for k in range(a.shape[0]):
         x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
-        s = broadcast(a, (k, a_column), W)
-        p0, q0 = multiply_add(s, x, p0), multiply_add(s, y, q0)
-        s = broadcast(a, (k, a_column + 1), W)
-        p1, q1 = multiply_add(s, x, p1), multiply_add(s, y, q1)
-        s = broadcast(a, (k, a_column + 2), W)
-        p2, q2 = multiply_add(s, x, p2), multiply_add(s, y, q2)
-        s = broadcast(a, (k, a_column + 3), W)
-        p3, q3 = multiply_add(s, x, p3), multiply_add(s, y, q3)
-    return p0, q0, p1, q1, p2, q2, p3, q3
+        cells = (k, a_column), (k, a_column + 1), (k, a_column + 2), (k, a_column + 3)
+        tile = _add_step(a, cells, x, y, tile)
+    return tile
 
 
 @njit(nogil=True)
