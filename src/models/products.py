@@ -143,7 +143,7 @@ def multiply_rows(a, a_column, b, width, bias, out, out_column, start, stop):
             store_tile(out, rows, out_column + column, first)
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath={"contract"})  # behind the tiles, too, products are added in one rounding
 def add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
     """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
     inner, width = b.shape
