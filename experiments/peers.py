@@ -1,13 +1,17 @@
 """Beside what people would pick instead: parsers trained on the same files, on the same machine, from nothing else.
 
-    pip install -e '.[spacy,text]'
+    pip install -e '.[spacy,text]' stanza==1.15.0 supar==1.1.4
     python experiments/peers.py UD/2.0/hu --peers mh4 udpipe spacy --work runs/peers
+    python experiments/peers.py UD/2.0/hu --peers supar --minutes 60 --work runs/peers
 
-Every parser predicts all columns for gold words. ``mh4`` has its default preset, ``udpipe`` is UDPipe 1 with its
-default options, ``spacy`` its default configuration for the language on a CPU, without vectors. Each trains and parses
-in a process of its own on one thread; what has a result is not measured again. Results are in
-``experiments/results/peers``: F1 on dev, which is also the file by which training stops, CPU seconds of training, words
-per CPU second of parsing without loading, and the largest memory of both processes in MiB.
+Every parser predicts all columns for gold words, but SuPar trees alone. ``mh4`` has its default preset, ``udpipe`` is
+UDPipe 1 with its default options, ``spacy`` its default configuration for the language on a CPU, ``supar`` the biaffine
+parser of words and characters with its repository's configuration, ``stanza`` a tagger, a lemmatizer and a parser with
+their default options; all of them without vectors. Each trains and parses in a process of its own on one thread; what
+has a result is not measured again. ``--minutes`` stops each training program of spaCy, SuPar and Stanza after that much
+CPU time; its best model so far is measured. Results are in ``experiments/results/peers``: F1 on dev, which is also the
+file by which training stops, CPU seconds of training, words per CPU second of parsing without loading, and the largest
+memory of both processes in MiB.
 """
 
 from __future__ import annotations
@@ -16,7 +20,9 @@ import argparse
 import json
 import os
 import re
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -41,16 +47,31 @@ from mh4.trees.evaluation import evaluate
 FOLDER = Path(__file__).parent / "results" / "peers"
 COLUMNS = ("UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS")
 WARM = 20  # sentences parsed before time is taken
+STOPPED = "stopped"  # a file in the folder of a model whose training reached its time limit
+SUPAR_SETTINGS = (
+    "[Optimizer]\nlr = 2e-3\nmu = .9\nnu = .9\neps = 1e-12\nweight_decay = 0\ndecay = .75\ndecay_steps = 5000\n"
+)
 
 Parse = Callable[[Sequence[Sentence]], Sequence[Sentence]]
 
 
-def _run(*command: str | Path) -> None:
-    subprocess.run([sys.executable, "-m", *map(str, command)], check=True, stdout=sys.stderr)
+def _run(*command: str | Path) -> bool:
+    """Whether a module that was run was stopped at its limit of CPU time."""
+    code = subprocess.run([sys.executable, "-m", *map(str, command)], check=False, stdout=sys.stderr).returncode
+    if code not in (0, -signal.SIGXCPU):
+        raise SystemExit(f"{command[0]} failed with exit status {code}")
+    return code != 0
 
 
-def train_mh4(train: Path, dev: Path, folder: Path, options: str) -> None:
-    _run("mh4", "train", train, "--dev", dev, "-o", folder, "--threads", "1", "--no-segmenter", *options.split())
+def _gold_words(path: Path, target: Path) -> Path:
+    """A copy without multiword tokens and empty nodes, which other parsers merge with words, or fail at."""
+    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+    target.write_text("".join(one for one in lines if not re.match(r"\d+[-.]", one)), encoding="utf-8")
+    return target
+
+
+def train_mh4(train: Path, dev: Path, folder: Path, options: str) -> bool:
+    return _run("mh4", "train", train, "--dev", dev, "-o", folder, "--threads", "1", "--no-segmenter", *options.split())
 
 
 def parse_mh4(folder: Path) -> Parse:
@@ -58,9 +79,10 @@ def parse_mh4(folder: Path) -> Parse:
     return lambda sentences: list(parser.parse(sentences))
 
 
-def train_of_udpipe(train: Path, dev: Path, folder: Path, options: str) -> None:
+def train_of_udpipe(train: Path, dev: Path, folder: Path, options: str) -> bool:
     folder.mkdir(parents=True)
     (folder / "model.udpipe").write_bytes(train_udpipe(train, dev, "none", options, options))
+    return False
 
 
 def parse_udpipe(folder: Path) -> Parse:
@@ -74,18 +96,15 @@ def parse_udpipe(folder: Path) -> Parse:
     return parse
 
 
-def train_spacy(train: Path, dev: Path, folder: Path, options: str) -> None:
+def train_spacy(train: Path, dev: Path, folder: Path, options: str) -> bool:
     folder.mkdir(parents=True)
     config, pipes = folder / "config.cfg", "tagger,morphologizer,trainable_lemmatizer,parser"
     _run("spacy", "init", "config", config, "--lang", _spacy_language(train), "--pipeline", pipes)
     for path, name in ((train, "train"), (dev, "dev")):
-        words = folder / f"{name}.conllu"
-        # Gold words alone: spaCy's converter would merge multiword tokens, and fails at empty nodes.
-        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-        words.write_text("".join(one for one in lines if not re.match(r"\d+[-.]", one)), encoding="utf-8")
+        words = _gold_words(path, folder / f"{name}.conllu")
         _run("spacy", "convert", words, folder, "--converter", "conllu", "--n-sents", "10")
     paths = [f"--paths.{name}={folder / name}.spacy" for name in ("train", "dev")]
-    _run("spacy", "train", config, "--output", folder / "model", *paths, *options.split())
+    return _run("spacy", "train", config, "--output", folder / "model", *paths, *options.split())
 
 
 def _spacy_language(train: Path) -> str:
@@ -113,32 +132,105 @@ def parse_spacy(folder: Path) -> Parse:
 
 
 def _whole(doc: Any) -> Sentence:
-    """A sentence of a document that is one; further roots below the first one's word, as all others must be scored."""
-    heads = [0 if token.head is token or token.head == token else token.head.i + 1 for token in doc]
-    first = heads.index(0) + 1
-    return Sentence(
+    return _with_one_root(
         [token.text for token in doc],
+        [0 if token.head is token or token.head == token else token.head.i + 1 for token in doc],
+        [token.dep_ or "dep" for token in doc],
         upos=[token.pos_ or None for token in doc],
         xpos=[token.tag_ or None for token in doc],
         feats=[str(token.morph) or None for token in doc],
         lemmas=[token.lemma_ or None for token in doc],
-        heads=[first if head == 0 and i + 1 != first else head for i, head in enumerate(heads)],
-        relations=["root" if i + 1 == first else token.dep_ or "dep" for i, token in enumerate(doc)],
     )
 
 
-class Peer(NamedTuple):
-    """How a parser is trained and loaded, and the package that it comes with."""
+def _with_one_root(
+    forms: Sequence[str], heads: Sequence[int], relations: Sequence[str], **columns: Sequence[str | None]
+) -> Sentence:
+    """A sentence in which further roots are below the first one's word, as all words must be scored."""
+    first = heads.index(0) + 1
+    return Sentence(
+        forms,
+        heads=[first if head == 0 and i + 1 != first else head for i, head in enumerate(heads)],
+        relations=["root" if i + 1 == first else relation for i, relation in enumerate(relations)],
+        **columns,
+    )
 
-    train: Callable[[Path, Path, Path, str], None]
+
+def train_supar(train: Path, dev: Path, folder: Path, options: str) -> bool:
+    folder.mkdir(parents=True)
+    settings, first = folder / "supar.ini", folder / "first.conllu"
+    settings.write_text(SUPAR_SETTINGS)
+    paths = [_gold_words(path, folder / f"{name}.conllu") for path, name in ((train, "train"), (dev, "dev"))]
+    # It scores its test file in every epoch, too.
+    first.write_text(paths[1].read_text(encoding="utf-8").split("\n\n")[0] + "\n\n", encoding="utf-8")
+    files = zip(("--train", "--dev", "--test"), (*paths, first), strict=True)
+    words = ("--feat", "char", "--embed", "", "--punct")
+    command = ("train", "--build", "--path", folder / "model", "--conf", settings, "--threads", "1", *words)
+    return _run("supar.cmds.biaffine_dep", *command, *(part for pair in files for part in pair), *options.split())
+
+
+def parse_supar(folder: Path) -> Parse:
+    parser = require("supar", "supar").Parser.load(str(folder / "model"))
+
+    def parse(sentences: Sequence[Sentence]) -> list[Sentence]:
+        words, found = folder / "words.conllu", folder / "found.conllu"
+        write_conllu([Sentence(one.forms) for one in sentences], words)
+        parser.predict(str(words), pred=str(found), tree=True, verbose=False)
+        return [_with_one_root(one.forms, one.heads.tolist(), one.relations) for one in read_conllu(found)]
+
+    return parse
+
+
+STANZA = {"pos": "tagger", "lemma": "lemmatizer", "depparse": "parser"}  # processors, and what trains them
+
+
+def train_stanza(train: Path, dev: Path, folder: Path, options: str) -> bool:
+    folder.mkdir(parents=True)
+    paths = [_gold_words(path, folder / f"{name}.conllu") for path, name in ((train, "train"), (dev, "dev"))]
+    files = ("--train_file", paths[0], "--eval_file", paths[1], "--shorthand", "xx_words", "--cpu")
+    stopped = []
+    for processor, module in STANZA.items():
+        own = () if processor == "lemma" else ("--lang", "xx", "--no_pretrain", *options.split())
+        target = ("--save_dir", folder, "--save_name", f"{processor}.pt")
+        stopped.append(_run(f"stanza.models.{module}", *files, *target, *own))
+    return any(stopped)
+
+
+def parse_stanza(folder: Path) -> Parse:
+    models = {f"{processor}_model_path": str(folder / f"{processor}.pt") for processor in STANZA}
+    (folder / "resources.json").write_text('{"xx": {}}')  # a catalogue of what can be downloaded, which it insists on
+    pipeline = require("stanza", "stanza").Pipeline(
+        "xx",
+        dir=str(folder),
+        processors=f"tokenize,{','.join(STANZA)}",
+        tokenize_pretokenized=True,
+        allow_unknown_language=True,
+        download_method=None,
+        use_gpu=False,
+        **models,
+    )
+
+    def parse(sentences: Sequence[Sentence]) -> Document:
+        return Document.from_conllu(f"{pipeline([list(one.forms) for one in sentences]):C}\n\n")
+
+    return parse
+
+
+class Peer(NamedTuple):
+    """How a parser is trained (returns whether time was over) and loaded, its package, and the columns it predicts."""
+
+    train: Callable[[Path, Path, Path, str], bool]
     load: Callable[[Path], Parse]
     package: str
+    columns: tuple[str, ...] = COLUMNS
 
 
 PEERS = {
     "mh4": Peer(train_mh4, parse_mh4, "mh4"),
     "udpipe": Peer(train_of_udpipe, parse_udpipe, "ufal.udpipe"),
     "spacy": Peer(train_spacy, parse_spacy, "spacy"),
+    "supar": Peer(train_supar, parse_supar, "supar", ("UAS", "LAS")),
+    "stanza": Peer(train_stanza, parse_stanza, "stanza"),
 }
 
 
@@ -155,7 +247,10 @@ def parse_file(peer: str, folder: Path, words: Path, output: Path) -> None:
 
 def _measured(*arguments: str | Path) -> tuple[float, float]:
     """CPU seconds and the largest memory, in MiB, of this script as a worker, with the processes that it waits for."""
-    one = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+    # SuPar's model, which was trained here, is a pickle.
+    one = dict.fromkeys(
+        ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1"
+    )
     process = subprocess.Popen([sys.executable, __file__, "--worker", *map(str, arguments)], env=os.environ | one)
     _, status, usage = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
@@ -164,14 +259,16 @@ def _measured(*arguments: str | Path) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(peer: str, train: Path, dev: Path, work: Path, options: str) -> dict[str, Any]:
+def measure(
+    peer: str, train: Path, dev: Path, work: Path, options: str, minutes: float | None = None
+) -> dict[str, Any]:
     """Train in a folder of its own, anew if an earlier training was interrupted; parse dev, and score it."""
     folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
     work.mkdir(parents=True, exist_ok=True)
     kept = work / f"{peer}-training.json"
     if not kept.exists():
         shutil.rmtree(folder, ignore_errors=True)
-        numbers = _measured(peer, "train", train, dev, folder, options)
+        numbers = _measured(peer, "train", train, dev, folder, options, "" if minutes is None else str(minutes))
         kept.write_text(json.dumps(numbers))
     seconds, memory = json.loads(kept.read_text())
     gold = list(read_conllu(dev, trees="required"))
@@ -180,7 +277,10 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str) -> dict
     scores = evaluate(gold, read_conllu(found)).scores
     return {
         "version": version(PEERS[peer].package),
-        "dev": {column: round(100 * scores[column].f1, 2) for column in COLUMNS},
+        "dev": {
+            column: round(100 * scores[column].f1, 2) if column in PEERS[peer].columns else None for column in COLUMNS
+        },
+        "stopped": (folder / STOPPED).exists(),
         "training cpu seconds": round(seconds),
         "words per CPU second": round(json.loads(found.with_suffix(".json").read_text())),
         "MiB": {"training": round(memory), "parsing": round(parsing_memory)},
@@ -190,8 +290,12 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str) -> dict
 def work_as(peer: str, task: str, *arguments: str) -> None:
     """What a process of `_measured` does."""
     if task == "train":
-        train, dev, folder, options = arguments
-        PEERS[peer].train(Path(train), Path(dev), Path(folder), options)
+        train, dev, folder, options, minutes = arguments
+        if minutes:
+            seconds = round(60 * float(minutes))
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))  # of each program it starts
+        if PEERS[peer].train(Path(train), Path(dev), Path(folder), options):
+            (Path(folder) / STOPPED).touch()
     else:
         parse_file(peer, *map(Path, arguments))
 
@@ -205,6 +309,7 @@ def main() -> None:
     parser.add_argument("treebank", type=Path, help="folder with train and dev files")
     parser.add_argument("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     parser.add_argument("--options", default="", help="for the training of the one peer that is named")
+    parser.add_argument("--minutes", type=float, help="of CPU time, after which each training program is stopped")
     parser.add_argument("--work", type=Path, default=Path("runs/peers"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     arguments = parser.parse_args()
@@ -215,9 +320,13 @@ def main() -> None:
     for peer in arguments.peers:
         path = arguments.results / f"{arguments.treebank.name}-{peer}.json"
         settings = {"treebank": arguments.treebank.name, "peer": peer, "options": arguments.options}
+        if arguments.minutes is not None:
+            settings["minutes"] = arguments.minutes
         result = read_kept(path, settings)
         if result is None:
-            found = measure(peer, train, dev, arguments.work / arguments.treebank.name, arguments.options)
+            found = measure(
+                peer, train, dev, arguments.work / arguments.treebank.name, arguments.options, arguments.minutes
+            )
             known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
             result = {**settings, **found, "commit": describe_commit(), **known}
             write_result(path, result)

@@ -12,7 +12,15 @@ QUICK = {
     "mh4": "--preset fast --epochs 1 --decoder mst --set hidden=16 --set evaluation_steps=3 --set max_steps=3",
     "udpipe": "iterations=2;run=1",
     "spacy": "--training.max_steps=3 --training.eval_frequency=3",
+    "supar": "",
+    "stanza": "--max_steps 4 --eval_interval 2 --hidden_dim 40",
 }
+MINUTES = {"supar": ["--minutes", "1"]}  # the number of its epochs is no option
+
+
+def run_peers(monkeypatch, *arguments):
+    monkeypatch.setattr("sys.argv", ["peers.py", *map(str, arguments)])
+    peers.main()
 
 
 @pytest.fixture(scope="module")
@@ -31,27 +39,44 @@ def share(found, gold, column):
     return 100 * sum(pairs) / len(pairs)
 
 
-@pytest.mark.parametrize("peer", ["udpipe", *(pytest.param(peer, marks=pytest.mark.slow) for peer in ("mh4", "spacy"))])
+@pytest.mark.parametrize(
+    "peer",
+    ["udpipe", *(pytest.param(peer, marks=pytest.mark.slow) for peer in ("mh4", "spacy", "supar", "stanza"))],
+)
 def test_a_peer_is_trained_and_scored(peer, treebank, tmp_path, monkeypatch, capfd):
-    if peer == "spacy":
-        pytest.importorskip("spacy")
-    arguments = ["--peers", peer, f"--options={QUICK[peer]}", "--work", tmp_path / "work", "--results", tmp_path / "r"]
-    monkeypatch.setattr("sys.argv", ["peers.py", *map(str, (treebank, *arguments))])
-    peers.main()
+    if peer in ("spacy", "supar", "stanza"):
+        pytest.importorskip(peer)
+    own = [f"--options={QUICK[peer]}", *MINUTES.get(peer, [])]
+    arguments = treebank, "--peers", peer, *own, "--work", tmp_path / "work", "--results", tmp_path / "r"
+    run_peers(monkeypatch, *arguments)
     result = json.loads((tmp_path / "r" / f"sample-{peer}.json").read_text())
     assert result["dev"].keys() == set(peers.COLUMNS)
+    assert result["stopped"] == (peer in MINUTES)
     assert result["words per CPU second"] > 0
     assert result["training cpu seconds"] > 0
     assert min(result["MiB"].values()) > 20
     paths = tmp_path / f"work/sample/{peer}.conllu", treebank / "sample-dev.conllu"
     found, gold = (list(read_conllu(path)) for path in paths)
     assert [one.forms for one in found] == [one.forms for one in gold]
-    assert result["dev"]["UPOS"] == pytest.approx(share(found, gold, "upos"), abs=0.01)
+    upos = pytest.approx(share(found, gold, "upos"), abs=0.01) if peer != "supar" else None
+    assert result["dev"]["UPOS"] == upos
     assert result["dev"]["UAS"] == pytest.approx(share(found, gold, "heads"), abs=0.01)
 
     monkeypatch.setattr(peers, "measure", None)  # what is measured is not measured again
-    peers.main()
+    run_peers(monkeypatch, *arguments)
     assert capfd.readouterr().out.count(f"{peer} {result['dev']['UPOS']}") == 2
+
+
+@pytest.mark.slow
+def test_a_training_is_stopped_in_time_and_its_best_model_scored(treebank, tmp_path, monkeypatch):
+    endless = "--preset fast --decoder mst --set hidden=16 --set evaluation_steps=3 --set max_steps=1000000"
+    options = f"--options={endless} --set patience=1000000", "--minutes", "0.5"
+    run_peers(monkeypatch, treebank, "--peers", "mh4", *options, "--work", tmp_path, "--results", tmp_path)
+    result = json.loads((tmp_path / "sample-mh4.json").read_text())
+    assert result["stopped"]
+    assert result["minutes"] == 0.5
+    assert 25 < result["training cpu seconds"] < 50
+    assert result["dev"]["UPOS"] > 0
 
 
 def test_a_failed_training_ends_the_run(treebank, tmp_path, monkeypatch):
