@@ -10,7 +10,6 @@ take best steps except for a share of arbitrary ones that lead to a tree. The pa
 """
 
 import argparse
-import json
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
@@ -18,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from deterministic.training import Settings
+from figures import write_numbers
 from rich.console import Console
 from rich.table import Table
 from straying_configurations import straying_configurations
@@ -157,9 +157,7 @@ def main() -> None:
         }
         for name, policies in results.items()
     }
-    target = options.output.with_name(f"{options.output.name}.json")
-    target.write_text(json.dumps(written, indent=1) + "\n", encoding="utf-8")
-    console.print(str(target))
+    console.print(str(write_numbers(written, options.output, seed=options.seed, stray=options.stray)))
 
 
 if __name__ == "__main__":
