@@ -50,9 +50,9 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
         read_gold(part_path(folder, part), errors) for part in ("train", scored_part(folder)["scored"])
     )
     config = PerceptronConfig("covington", oracle, iterations=options.iterations, seed=seed)
-    start = time.thread_time()
+    start = time.process_time()
     parser = fit(config, train)
-    seconds = time.thread_time() - start
+    seconds = time.process_time() - start
     right: dict[str, list[int]] = {metric: [] for metric in METRICS}
     for gold, predicted in zip(evaluation, parser.predict(evaluation), strict=True):
         head_right = gold.heads == predicted.heads
