@@ -63,11 +63,13 @@ def _run(*command: str | Path) -> bool:
     return code != 0
 
 
-def _gold_words(path: Path, target: Path) -> Path:
-    """A copy without multiword tokens and empty nodes, which other parsers merge with words, or fail at."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    target.write_text("".join(one for one in lines if not re.match(r"\d+[-.]", one)), encoding="utf-8")
-    return target
+def _gold_words(train: Path, dev: Path, folder: Path) -> tuple[Path, Path]:
+    """Copies without multiword tokens and empty nodes, which other parsers merge with words, or fail at."""
+    targets = folder / "train.conllu", folder / "dev.conllu"
+    for path, target in zip((train, dev), targets, strict=True):
+        lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
+        target.write_text("".join(one for one in lines if not re.match(r"\d+[-.]", one)), encoding="utf-8")
+    return targets
 
 
 def train_mh4(train: Path, dev: Path, folder: Path, options: str) -> bool:
@@ -100,8 +102,7 @@ def train_spacy(train: Path, dev: Path, folder: Path, options: str) -> bool:
     folder.mkdir(parents=True)
     config, pipes = folder / "config.cfg", "tagger,morphologizer,trainable_lemmatizer,parser"
     _run("spacy", "init", "config", config, "--lang", _spacy_language(train), "--pipeline", pipes)
-    for path, name in ((train, "train"), (dev, "dev")):
-        words = _gold_words(path, folder / f"{name}.conllu")
+    for words in _gold_words(train, dev, folder):
         _run("spacy", "convert", words, folder, "--converter", "conllu", "--n-sents", "10")
     paths = [f"--paths.{name}={folder / name}.spacy" for name in ("train", "dev")]
     return _run("spacy", "train", config, "--output", folder / "model", *paths, *options.split())
@@ -160,7 +161,7 @@ def train_supar(train: Path, dev: Path, folder: Path, options: str) -> bool:
     folder.mkdir(parents=True)
     settings, first = folder / "supar.ini", folder / "first.conllu"
     settings.write_text(SUPAR_SETTINGS)
-    paths = [_gold_words(path, folder / f"{name}.conllu") for path, name in ((train, "train"), (dev, "dev"))]
+    paths = _gold_words(train, dev, folder)
     # It scores its test file in every epoch, too.
     first.write_text(paths[1].read_text(encoding="utf-8").split("\n\n")[0] + "\n\n", encoding="utf-8")
     files = zip(("--train", "--dev", "--test"), (*paths, first), strict=True)
@@ -186,7 +187,7 @@ STANZA = {"pos": "tagger", "lemma": "lemmatizer", "depparse": "parser"}  # proce
 
 def train_stanza(train: Path, dev: Path, folder: Path, options: str) -> bool:
     folder.mkdir(parents=True)
-    paths = [_gold_words(path, folder / f"{name}.conllu") for path, name in ((train, "train"), (dev, "dev"))]
+    paths = _gold_words(train, dev, folder)
     files = ("--train_file", paths[0], "--eval_file", paths[1], "--shorthand", "xx_words", "--cpu")
     stopped = []
     for processor, module in STANZA.items():
@@ -259,9 +260,7 @@ def _measured(*arguments: str | Path) -> tuple[float, float]:
     return usage.ru_utime + usage.ru_stime, usage.ru_maxrss / 1024
 
 
-def measure(
-    peer: str, train: Path, dev: Path, work: Path, options: str, minutes: float | None = None
-) -> dict[str, Any]:
+def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes: float | None) -> dict[str, Any]:
     """Train in a folder of its own, anew if an earlier training was interrupted; parse dev, and score it."""
     folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
     work.mkdir(parents=True, exist_ok=True)
@@ -319,9 +318,12 @@ def main() -> None:
     train, dev = (part_path(arguments.treebank, part) for part in ("train", "dev"))
     for peer in arguments.peers:
         path = arguments.results / f"{arguments.treebank.name}-{peer}.json"
-        settings = {"treebank": arguments.treebank.name, "peer": peer, "options": arguments.options}
-        if arguments.minutes is not None:
-            settings["minutes"] = arguments.minutes
+        settings = {
+            "treebank": arguments.treebank.name,
+            "peer": peer,
+            "options": arguments.options,
+            "minutes": arguments.minutes,
+        }
         result = read_kept(path, settings)
         if result is None:
             found = measure(

@@ -79,12 +79,15 @@ def test_a_training_is_stopped_in_time_and_its_best_model_scored(treebank, tmp_p
     assert result["dev"]["UPOS"] > 0
 
 
+def test_a_result_with_another_time_limit_is_not_taken(treebank, tmp_path, monkeypatch):
+    kept = {"treebank": "sample", "peer": "udpipe", "options": "", "minutes": 1.0}
+    (tmp_path / "sample-udpipe.json").write_text(json.dumps(kept))
+    with pytest.raises(SystemExit, match="made with other settings"):
+        run_peers(monkeypatch, treebank, "--peers", "udpipe", "--results", tmp_path)
+
+
 def test_a_failed_training_ends_the_run(treebank, tmp_path, monkeypatch):
-    monkeypatch.setattr(
-        "sys.argv",
-        ["peers.py", str(treebank), "--peers", "udpipe", "--options", "iterations=x", "--work", str(tmp_path)],
-    )
     monkeypatch.setattr(peers, "FOLDER", tmp_path)
     with pytest.raises(SystemExit, match="train of udpipe failed"):
-        peers.main()
+        run_peers(monkeypatch, treebank, "--peers", "udpipe", "--options", "iterations=x", "--work", tmp_path)
     assert not list(tmp_path.glob("*.json"))
