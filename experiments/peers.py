@@ -264,12 +264,13 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
     """Train in a folder of its own, anew if an earlier training was interrupted; parse dev, and score it."""
     folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
     work.mkdir(parents=True, exist_ok=True)
-    kept = work / f"{peer}-training.json"
-    if not kept.exists():
+    kept, settings = work / f"{peer}-training.json", {"options": options, "minutes": minutes}
+    costs = read_kept(kept, settings)
+    if costs is None:
         shutil.rmtree(folder, ignore_errors=True)
-        numbers = _measured(peer, "train", train, dev, folder, options, "" if minutes is None else str(minutes))
-        kept.write_text(json.dumps(numbers))
-    seconds, memory = json.loads(kept.read_text())
+        seconds, memory = _measured(peer, "train", train, dev, folder, options, "" if minutes is None else str(minutes))
+        costs = {**settings, "seconds": seconds, "MiB": memory}
+        write_result(kept, costs)
     gold = list(read_conllu(dev, trees="required"))
     write_conllu(words_alone(gold), words)
     _, parsing_memory = _measured(peer, "parse", folder, words, found)
@@ -280,9 +281,9 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
             column: round(100 * scores[column].f1, 2) if column in PEERS[peer].columns else None for column in COLUMNS
         },
         "stopped": (folder / STOPPED).exists(),
-        "training cpu seconds": round(seconds),
+        "training cpu seconds": round(costs["seconds"]),
         "words per CPU second": round(json.loads(found.with_suffix(".json").read_text())),
-        "MiB": {"training": round(memory), "parsing": round(parsing_memory)},
+        "MiB": {"training": round(costs["MiB"]), "parsing": round(parsing_memory)},
     }
 
 

@@ -79,11 +79,13 @@ def test_a_training_is_stopped_in_time_and_its_best_model_scored(treebank, tmp_p
     assert result["dev"]["UPOS"] > 0
 
 
-def test_a_result_with_another_time_limit_is_not_taken(treebank, tmp_path, monkeypatch):
-    kept = {"treebank": "sample", "peer": "udpipe", "options": "", "minutes": 1.0}
-    (tmp_path / "sample-udpipe.json").write_text(json.dumps(kept))
-    with pytest.raises(SystemExit, match="made with other settings"):
-        run_peers(monkeypatch, treebank, "--peers", "udpipe", "--results", tmp_path)
+@pytest.mark.parametrize("kept", ["sample-udpipe.json", "sample/udpipe-training.json"])
+def test_what_was_made_with_another_time_limit_is_not_taken(kept, treebank, tmp_path, monkeypatch):
+    (tmp_path / "sample").mkdir()
+    other = {"treebank": "sample", "peer": "udpipe", "options": "", "minutes": 1.0, "seconds": 1.0, "MiB": 1.0}
+    (tmp_path / kept).write_text(json.dumps(other))
+    with pytest.raises(SystemExit, match=rf"{kept}: was made with other settings"):
+        run_peers(monkeypatch, treebank, "--peers", "udpipe", "--work", tmp_path, "--results", tmp_path)
 
 
 def test_a_failed_training_ends_the_run(treebank, tmp_path, monkeypatch):
