@@ -1,4 +1,4 @@
-"""How many attachments a parser has to choose from, decision by decision."""
+"""How many attachments a parser has to choose from, decision by decision, and how many transitions are correct."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import numpy as np
 from numba import njit
 
 from mh4.data.sentence import Sentence
-from mh4.parsers.perceptron.loops import Actions, best_action, new_room, score_contexts
+from mh4.oracles.costs import DYNAMIC
+from mh4.parsers.perceptron.loops import Actions, best_action, best_optimal_action, new_room, score_contexts
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.weights import from_lists
-from mh4.parsers.systems import apply, get_system, initialize, list_candidates
+from mh4.parsers.systems import apply, find_costs, get_system, initialize, list_candidates, prepare
 from mh4.transitions.arrays.state import ARGUMENT, DEPENDENT, NONE, TRANSITION
 
 
@@ -71,3 +72,43 @@ def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -
     text = parser.vocabulary.text(sentences)
     counts = _count(system.kernels, from_lists(*parser.lists), templates, actions, text, room)
     return (np.diff(text.offsets) - 1)[counts[:, 0]], counts[:, 1].copy()
+
+
+@njit(cache=True, nogil=True)
+def _count_correct(system, weights, templates, actions, text, gold, room):
+    """Take correct transitions only, those with the best scores; how many decisions, and how many with two of them."""
+    decisions = ambiguous = 0
+    for s in range(text.offsets.shape[0] - 1):
+        base = text.offsets[s]
+        heads, relations = gold.heads[base : text.offsets[s + 1]], gold.relations[base : text.offsets[s + 1]]
+        initialize(system, room.state, heads.shape[0] - 1)
+        prepare(system, room.state, DYNAMIC, heads)
+        while True:
+            count, contexts = list_candidates(system, room.state, room.candidates)
+            if count == 0:
+                break
+            score_contexts(weights, templates, text.words, base, contexts, room)
+            find_costs(system, room.state, DYNAMIC, heads, room.candidates, count)
+            best, relation, least = best_optimal_action(actions, room, count, heads, relations)
+            decisions += 1
+            ambiguous += (room.candidates.costs[:count] == least).sum() > 1
+            row = room.candidates.rows[best]
+            apply(system, room.state, row[TRANSITION], row[ARGUMENT], relation)
+    return decisions, ambiguous
+
+
+def share_of_ambiguous(parser: PerceptronParser, sentences: Sequence[Sentence]) -> float:
+    """The share of decisions with two correct transitions, in computations of gold trees, which have to be projective.
+
+    Sartorio et al. (2013), section 4.2. Of the correct transitions the parser takes the one that it likes best, as in
+    training. Steps that are not decided on do not count.
+    """
+    system = get_system(parser.config.system)
+    templates = system.compiled_templates()
+    actions = Actions.of(system, parser.vocabulary.places.allowed(parser.vocabulary.relations))
+    room = new_room(system, templates, actions, max(map(len, sentences)))
+    gold = parser.vocabulary.gold(sentences, [sentence.padded_heads for sentence in sentences])
+    text = parser.vocabulary.text(sentences)
+    weights = from_lists(*parser.lists)
+    decisions, ambiguous = _count_correct(system.kernels, weights, templates, actions, text, gold, room)
+    return ambiguous / decisions

@@ -1,8 +1,9 @@
-"""Contexts are counted, and arcs among them."""
+"""Contexts are counted, arcs among them, and decisions with two correct transitions."""
 
-from candidate_counts import count_attachments
+from candidate_counts import count_attachments, share_of_ambiguous
 
 from mh4.data.conllu import read_conllu
+from mh4.data.sentence import Sentence
 from mh4.parsers.config import PerceptronConfig
 from mh4.training.perceptron import fit
 
@@ -17,3 +18,10 @@ def test_attachments_of_lr_spine_parsing(small_treebanks):
     assert lengths.max() == max(map(len, sentences))
     assert sum(map(len, sentences)) <= len(counts) <= sum(map(len, sentences)) + shifts
     assert counts.mean() > 1
+
+
+def test_two_correct_transitions():
+    """1 ← 2 → 3: the first arc can wait until 2 has its other child. Either way, nothing else has an alternative."""
+    sentence = Sentence(["a", "b", "c"], upos=["X"] * 3, heads=[2, 0, 2], relations=["l", "root", "r"])
+    parser = fit(PerceptronConfig("lr-spine", "dynamic", iterations=1), [sentence])
+    assert share_of_ambiguous(parser, [sentence]) in (1 / 3, 1 / 4)

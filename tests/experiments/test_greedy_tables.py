@@ -1,6 +1,7 @@
 """Covington's and the LR-spine parser's tables: from runs on a tiny treebank, and from made-up results."""
 
 import json
+import re
 import sys
 
 import covington_dynamic
@@ -10,6 +11,8 @@ import numpy as np
 import pytest
 
 from mh4.data.sample import read_sample
+from mh4.parsers.systems import GREEDY_SYSTEMS
+from mh4.training.perceptron import fit
 
 
 @pytest.fixture(scope="module")
@@ -35,7 +38,7 @@ def call(monkeypatch, capsys):
 
 def cells(output, name):
     """The row of a printed table."""
-    (line,) = [line for line in output.splitlines() if line.strip().startswith(name)]
+    (line,) = [line for line in output.splitlines() if re.match(rf"\s*{re.escape(name)}\s+[-+]?\d", line)]
     return line.strip()[len(name) :].split()
 
 
@@ -87,15 +90,43 @@ def test_lr_spine_runs_once_and_prints(treebank, tmp_path, call):
     assert result["scored"] == "dev"
     assert result["gamma_train"]["decisions"] > 0
     assert result["parsing_words_per_second"] > 0
+    assert 0 < result["two_correct"] < 1
     assert cells(output, "this work - arc-standard + spine") == ["+0.89", "+0.93", "+2.11"], "the paper's only"
     other = json.loads((tmp_path / "lr-spine-ulvari-arc-eager-seed1.json").read_text())
     gains = [f"{result[metric] - other[metric]:+.2f}" for metric in ("uas", "las", "uem")]
-    assert cells(output, "this work - arc-eager") == [*gains, "+1.15", "+1.33", "+2.36"]
+    assert cells(output, "this work - arc-eager") == [*gains, *gains, "+1.15", "+1.33", "+2.36"]
     times = [path.stat().st_mtime_ns for path in tmp_path.iterdir()]
     call(lr_spine_table2, *arguments)
     assert [path.stat().st_mtime_ns for path in tmp_path.iterdir()] == times
     with pytest.raises(SystemExit, match="made with other settings"):
         call(lr_spine_table2, treebank, "-o", tmp_path, "--iterations", 2, "--table")
+
+
+def test_rows_beside_those_of_the_paper(treebank, tmp_path, call, monkeypatch):
+    """Each is trained with what its name says; afterwards, systems have their own templates again."""
+    own = {name: system.templates for name, system in GREEDY_SYSTEMS.items()}
+    trained = {}
+
+    def recording(config, *arguments, **options):
+        trained[config.system, config.exploration, GREEDY_SYSTEMS[config.system].templates] = config.oracle
+        return fit(config, *arguments, **options)
+
+    monkeypatch.setattr(lr_spine_table2, "fit", recording)
+    rows = ("this work + exploration", "this work without s3", "arc-eager + merged templates")
+    table, _ = call(lr_spine_table2, treebank, "-o", tmp_path, "--rows", *rows, "--iterations", 1).split("gamma of")
+    assert {name: system.templates for name, system in GREEDY_SYSTEMS.items()} == own
+    without_s3 = tuple(template for template in own["lr-spine"] if "s3" not in template)
+    merged = next(templates for system, _, templates in trained if system == "arc-eager")
+    assert trained == {
+        ("lr-spine", 0.9, own["lr-spine"]): "dynamic",
+        ("lr-spine", 0.0, without_s3): "dynamic",
+        ("arc-eager", 0.0, merged): "static",
+    }
+    assert set(merged) > set(own["arc-eager"])
+    assert {"s1.w", "s1.p s0.p n0.p", "n0.p s0h.p s0h2.p"} <= set(merged)
+    for row in rows:
+        result = json.loads((tmp_path / f"lr-spine-ulvari-{row.replace(' ', '')}-seed1.json").read_text())
+        assert " ".join(cells(table, row)).startswith(f"{result['uas']:.2f} {result['las']:.2f} {result['uem']:.2f}")
 
 
 def test_exact_training_runs_once_and_prints(treebank, tmp_path, call):

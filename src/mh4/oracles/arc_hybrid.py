@@ -147,7 +147,7 @@ def loss(configuration: Configuration, gold: np.ndarray) -> int:
     return configuration.n - reachable
 
 
-def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bool = False) -> OptimalStep:
+def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bool = False) -> OptimalStep[str]:
     """The transitions of a configuration with the score of the best tree that each can still lead to.
 
     The gold tree has to be projective and, with ``single_root`` (see `ArcHybrid`), to have one word below the root.

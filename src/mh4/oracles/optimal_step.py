@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Generic, NamedTuple
 
 import numpy as np
 
-from mh4.transitions.transition_system import ConfigurationWithArcs
+from mh4.transitions.transition_system import ConfigurationWithArcs, T
 
 UNREACHABLE = -(2**30)
 """In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
@@ -18,7 +18,7 @@ def best_transitions(scores: np.ndarray) -> np.ndarray:
     return (scores == scores.max(axis=1, keepdims=True)) & (scores > UNREACHABLE)
 
 
-class OptimalStep(NamedTuple):
+class OptimalStep(NamedTuple, Generic[T]):
     """The transitions of a configuration with the score of the best tree that each can still lead to.
 
     Attributes
@@ -26,33 +26,35 @@ class OptimalStep(NamedTuple):
     scores : dict
         For each transition of the system, in its order: the largest number of gold arcs of any tree that can be reached
         after it, arcs built already included. None where the transition does not apply or no tree can be reached.
-    best : tuple of str
+        LR-spine parsing, where arcs have an argument, has the transitions that apply.
+    best : tuple
         The transitions with the largest score, in the system's order; empty if no transition leads to a tree.
     n : int
         Words of the sentence.
     """
 
-    scores: dict[str, int | None]
-    best: tuple[str, ...]
+    scores: dict[T, int | None]
+    best: tuple[T, ...]
     n: int
 
-    @classmethod
-    def from_array(cls, transitions: Sequence[str], scores: np.ndarray, n: int) -> OptimalStep:
+    @staticmethod
+    def from_array(transitions: Sequence[str], scores: np.ndarray, n: int) -> OptimalStep[str]:
         """From one int32 score per transition, `UNREACHABLE` where there is none."""
         values = [score if score >= 0 else None for score in scores.tolist()]
         largest = max(scores.tolist())
         best = tuple(t for t, value in zip(transitions, values, strict=True) if value == largest)
-        return cls(dict(zip(transitions, values, strict=True)), best, n)
+        return OptimalStep(dict(zip(transitions, values, strict=True)), best, n)
 
-    @classmethod
+    @staticmethod
     def with_arcs_made(
-        cls, transitions: Sequence[str], scores: np.ndarray, configuration: ConfigurationWithArcs, gold: np.ndarray
-    ) -> OptimalStep:
+        transitions: Sequence[str], scores: np.ndarray, configuration: ConfigurationWithArcs, gold: np.ndarray
+    ) -> OptimalStep[str]:
         """From the gold arcs that can still be had; those of the configuration are added."""
         if len(gold) != configuration.n + 1:
             raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
         made = configuration.gold_arcs(gold)
-        return cls.from_array(transitions, np.where(scores > UNREACHABLE, scores + made, scores), configuration.n)
+        reached = np.where(scores > UNREACHABLE, scores + made, scores)
+        return OptimalStep.from_array(transitions, reached, configuration.n)
 
     @property
     def score(self) -> int | None:

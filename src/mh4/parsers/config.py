@@ -195,8 +195,7 @@ class OracleSettings:
         projective parsers on trees as annotated, the others on the closest projective ones.
     exploration_start, exploration : int, float
         With a dynamic, exact or approximate oracle, follow wrong predictions with this probability after this many
-        epochs; before, and
-        otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
+        epochs; before, and otherwise, follow the optimal transition with the highest score (Goldberg & Nivre 2012).
     """
 
     system: str = "arc-hybrid"
@@ -218,8 +217,7 @@ class OracleSettings:
 
     def exploration_at(self, epoch: int) -> float:
         """Probability of following a wrong prediction in an epoch, counted from 0."""
-        system = get_system(self.system)
-        explores = self.oracle in EXPLORING and system.explores and epoch >= self.exploration_start
+        explores = self.oracle in EXPLORING and epoch >= self.exploration_start
         return self.exploration if explores else 0.0
 
 

@@ -14,12 +14,12 @@ from numba import njit
 from numba.extending import overload
 
 from mh4.oracles import arc_hybrid as arc_hybrid_oracle
-from mh4.oracles import lr_spine as lr_spine_oracle
 from mh4.oracles import mh4 as mh4_oracle
 from mh4.oracles.arc_eager import costs as arc_eager_oracle
 from mh4.oracles.arc_standard import costs as arc_standard_oracle
 from mh4.oracles.costs import ALL_PAIRS, DYNAMIC, EXACT, ON_ORIGINAL_TREES, ORACLE_NAMES, STATIC, note_children
 from mh4.oracles.covington import costs as covington_oracle
+from mh4.oracles.lr_spine import costs as lr_spine_oracle
 from mh4.transitions.arrays import arc_eager, arc_hybrid, arc_standard, covington, lr_spine, mh4
 from mh4.transitions.arrays.state import reset
 from mh4.transitions.registry import TRANSITION_SYSTEMS, system_name
@@ -67,9 +67,6 @@ class GreedySystem:
     trees: str = "projective"  # that can be built, others being replaced for training; or "mh4", "all"
     single_root: bool = True  # whether only trees with exactly one word below the root can be built
     oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])  # those that the system has
-    # Whether the dynamic oracle knows about configurations from which the gold tree is out of reach, so that training
-    # may follow wrong predictions.
-    explores: bool = True
 
     def __post_init__(self) -> None:
         if not self.transitions:
@@ -113,7 +110,6 @@ GREEDY_SYSTEMS = {
             lr_spine.TOKENS,
             template_sets.MERGED,
             positions=("s3", "s2", "s1", "q1"),
-            explores=False,
         ),
         GreedySystem(
             Covington(),
@@ -142,7 +138,6 @@ GREEDY_SYSTEMS = {
             positions=("s1", "s0", "b0"),
             trees="mh4",
             oracles=(ORACLE_NAMES[STATIC],),
-            explores=False,
         ),
     )
 }

@@ -1,10 +1,10 @@
-"""Correct transitions against brute force over all computations; the canonical computation on a whole treebank."""
+"""Correct transitions and scores against brute force over all computations; the canonical one on a whole treebank."""
 
 from functools import cache
 
 import numpy as np
 import pytest
-from computations import all_trees, configurations, random_projective_tree, random_tree
+from computations import all_trees, best_scores, configurations, random_projective_tree, random_tree
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -12,7 +12,7 @@ from mh4.data.conllu import read_conllu
 from mh4.data.sample import read_sample
 from mh4.decoders.closest import closest_tree
 from mh4.decoders.trees import is_projective
-from mh4.oracles.lr_spine import correct_transitions, optimal_computation
+from mh4.oracles.lr_spine import correct_transitions, optimal_computation, optimal_step
 from mh4.transitions.lr_spine import SHIFT, Configuration, Element, LRSpine, left_arc, right_arc
 
 SYSTEM = LRSpine()
@@ -53,6 +53,56 @@ def test_longer_sentences(n, seed, stray):
         assert correct == correct_by_listing(configuration, tuple(gold.tolist()))
         choices = correct if correct and rng.random() >= stray else SYSTEM.legal(configuration)
         configuration = SYSTEM.apply(configuration, choices[rng.integers(len(choices))])
+
+
+def scores_by_listing(configuration, golds):
+    """Scores of the legal transitions by gold tree, int (gold trees, n + 1): a dict each."""
+    trees = {t: np.array(list(reachable(SYSTEM.apply(configuration, t)))) for t in SYSTEM.legal(configuration)}
+    best = best_scores(trees, golds)
+    return [{t: int(scores[g]) for t, scores in best.items()} for g in range(len(golds))]
+
+
+@pytest.mark.parametrize("n", range(1, 5))
+def test_scores_are_exact(n):
+    """In every configuration, for every gold tree, projective or not: every seventh one of 4 words."""
+    golds = all_trees(n)[:: 7 if n == 4 else 1]
+    for configuration in configurations(SYSTEM, n):
+        for gold, scores in zip(golds, scores_by_listing(configuration, golds), strict=True):
+            step = optimal_step(configuration, gold)
+            assert step.scores == scores, (configuration, gold)
+            assert step.best == tuple(t for t, score in scores.items() if score == max(scores.values()))
+
+
+@given(n=st.integers(5, 6), seed=st.integers(0, 2**32 - 1))
+def test_scores_are_exact_along_random_walks(n, seed):
+    rng = np.random.default_rng(seed)
+    golds = np.array([random_tree(rng, n), random_projective_tree(rng, n)])
+    configuration = SYSTEM.initial(n)
+    while not SYSTEM.is_final(configuration):
+        for gold, scores in zip(golds, scores_by_listing(configuration, golds), strict=True):
+            assert optimal_step(configuration, gold).scores == scores
+        legal = SYSTEM.legal(configuration)
+        configuration = SYSTEM.apply(configuration, legal[rng.integers(len(legal))])
+
+
+@given(n=st.integers(7, 25), seed=st.integers(0, 2**32 - 1), crossing=st.booleans())
+def test_best_steps_keep_what_they_promise(n, seed, crossing):
+    """From a random configuration on; and no other step gains anything."""
+    rng = np.random.default_rng(seed)
+    gold = random_tree(rng, n) if crossing else random_projective_tree(rng, n)
+    configuration = SYSTEM.initial(n)
+    for _ in range(int(rng.integers(2 * n))):
+        legal = SYSTEM.legal(configuration)
+        configuration = SYSTEM.apply(configuration, legal[rng.integers(len(legal))])
+    score = optimal_step(configuration, gold).score
+    while not SYSTEM.is_final(configuration):
+        step = optimal_step(configuration, gold)
+        assert step.score == score
+        assert None not in step.scores.values()
+        if not crossing and (correct := correct_transitions(configuration, gold)):
+            assert (step.best, step.score) == (correct, n)
+        configuration = SYSTEM.apply(configuration, step.best[rng.integers(len(step.best))])
+    assert (SYSTEM.heads(configuration) == gold)[1:].sum() == score
 
 
 @given(n=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
@@ -121,8 +171,9 @@ def test_it_rebuilds_a_whole_treebank(tmp_path):
 
 @pytest.mark.parametrize(("front", "arcs"), [(10**6, set()), (-1, set()), (3, {(2, 9)}), (3, {(2, -1)}), (2, {(2, 1)})])
 def test_what_is_no_configuration_is_an_error(front, arcs):
-    with pytest.raises(ValueError, match="not a configuration of 3 words"):
-        correct_transitions(Configuration((), front, 3, frozenset(arcs)), np.array([-1, 2, 0, 2]))
+    for function in (correct_transitions, optimal_step):
+        with pytest.raises(ValueError, match="not a configuration of 3 words"):
+            function(Configuration((), front, 3, frozenset(arcs)), np.array([-1, 2, 0, 2]))
 
 
 def test_what_is_no_gold_tree_is_an_error():
@@ -130,7 +181,10 @@ def test_what_is_no_gold_tree_is_an_error():
     for heads, message in (([-1, 3, 4, 0, 3], "need a projective gold tree"), ([-1, 2, 1, 0, 0], "not a tree")):
         with pytest.raises(ValueError, match=message):
             correct_transitions(configuration, np.array(heads))
-    with pytest.raises(ValueError, match="has 4 words, but the gold tree has 2"):
-        correct_transitions(configuration, np.array([-1, 0, 1]))
+    for function in (correct_transitions, optimal_step):
+        with pytest.raises(ValueError, match="has 4 words, but the gold tree has 2"):
+            function(configuration, np.array([-1, 0, 1]))
+    with pytest.raises(ValueError, match="not a tree"):
+        optimal_step(configuration, np.array([-1, 2, 1, 0, 0]))
     with pytest.raises(ValueError, match="not a tree"):
         optimal_computation(np.array([-1, 2, 1]))

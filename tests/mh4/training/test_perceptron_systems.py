@@ -9,7 +9,7 @@ from mh4.data.conllu import read_conllu
 from mh4.parsers.config import PerceptronConfig
 from mh4.parsers.perceptron.parser import PerceptronParser
 from mh4.parsers.perceptron.vocabulary import PerceptronVocabulary
-from mh4.training.perceptron import fit
+from mh4.training.perceptron import PerceptronTrainer, fit
 
 
 @pytest.mark.parametrize("oracle", ["static", "dynamic", "all-pairs"])
@@ -62,7 +62,13 @@ def test_an_lr_spine_parser_learns(oracle, small_treebanks):
     assert right > 0.95 * sum(map(len, sentences))
 
 
-def test_there_is_no_exploration_in_lr_spine_parsing():
-    """Not with any setting: where the gold tree is out of reach, no transition is correct."""
-    config = PerceptronConfig("lr-spine", "dynamic", exploration_start=0, exploration=1.0)
-    assert config.exploration_at(3) == 0.0
+def test_an_lr_spine_parser_learns_from_wrong_predictions(small_treebanks):
+    """By default, from the second epoch on: so other weights, and more of its decisions are wrong."""
+    sentences = list(read_conllu(small_treebanks[0], trees="required"))
+    trainers = [
+        PerceptronTrainer(PerceptronConfig("lr-spine", "dynamic", **settings), sentences)
+        for settings in ({}, {"exploration": 0.0})
+    ]
+    (first, second), (same, other) = ([trainer.train_epoch() for _ in range(2)] for trainer in trainers)
+    assert first == same
+    assert second > other

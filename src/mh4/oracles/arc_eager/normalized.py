@@ -52,7 +52,7 @@ def step_scores_batch(
 
 def optimal_step(
     configuration: Configuration, gold: np.ndarray, algorithm: str | None = None, reduce_correct: bool = True
-) -> OptimalStep:
+) -> OptimalStep[str]:
     """The score of every transition and the best ones, by default in linear time for projective gold trees.
 
     ``reduce_correct``: see `NormalizedArcEager`; for other arguments and errors see `mh4.oracles`.

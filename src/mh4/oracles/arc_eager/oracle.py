@@ -135,7 +135,7 @@ def optimal_step(
     policy: str = "shift-before-reduce",
     algorithm: str | None = None,
     reduce_correct: bool = True,
-) -> OptimalStep:
+) -> OptimalStep[str]:
     """The score of every transition and the best ones; for arguments and errors see `mh4.oracles`.
 
     The algorithm is by default linear for projective gold trees if that suits the policy, and exact for others.

@@ -116,7 +116,7 @@ def optimal_step(
     gold: np.ndarray,
     policy: str = "left-before-right",
     algorithm: str | None = None,
-) -> OptimalStep:
+) -> OptimalStep[str]:
     """The transitions of a configuration with the score of the best tree that each can still lead to."""
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], policy, algorithm)
     return OptimalStep.with_arcs_made(TRANSITIONS, scores[0], configuration, gold)

@@ -132,7 +132,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     return tree
 
 
-def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep:
+def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[str]:
     """The transitions of a configuration with the score of the best tree that each can still lead to."""
     _checked(configuration, gold)
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold])

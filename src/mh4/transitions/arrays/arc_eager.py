@@ -30,7 +30,7 @@ from .state import (
 R, L, N = range(len(LABELS))
 SHIFT, LEFT_ARC, RIGHT_ARC, REDUCE, REDUCE_CORRECT = range(5)
 TRANSITIONS = (*ArcEager.transitions, "reduce_correct")
-TOKENS = ("s0", "n0", "n1", "n2", "s0h", "s0h2", "s0l", "s0l2", "s0r", "s0r2", "n0l", "n0l2")
+TOKENS = ("s0", "n0", "n1", "n2", "s0h", "s0h2", "s0l", "s0l2", "s0r", "s0r2", "n0l", "n0l2", "s1")
 
 
 @njit(cache=True, nogil=True)
@@ -97,6 +97,7 @@ def list_candidates(state, candidates):
     write_dependents(state, top, tokens, 6)
     tokens[10] = dependent_of(state, LEFTMOST, front_word)
     tokens[11] = dependent_of(state, SECOND_LEFT, front_word)
+    tokens[12] = state.stack[depth - 2]
     candidates.groups[0] = 0
     return count, 1
 

@@ -1,5 +1,7 @@
 """LR-spine parsing on arrays against the system and its oracle, which are proven elsewhere."""
 
+from functools import cache
+
 import numpy as np
 from computations import random_tree
 from hypothesis import given
@@ -7,7 +9,8 @@ from hypothesis import strategies as st
 
 from mh4.decoders.closest import closest_tree
 from mh4.oracles.costs import DYNAMIC, STATIC, note_children
-from mh4.oracles.lr_spine import correct_transitions, costs
+from mh4.oracles.lr_spine import correct_transitions
+from mh4.oracles.lr_spine.costs import costs
 from mh4.transitions.arrays import lr_spine
 from mh4.transitions.arrays.state import (
     ARGUMENT,
@@ -112,6 +115,38 @@ def test_the_kernels_do_what_the_system_does(n, seed, stray):
     assert listed(state, room) == ([], [])
     assert state.heads[: n + 1].tolist() == SYSTEM.heads(configuration).tolist()
     assert stray or (state.heads[: n + 1] == gold).all()
+
+
+@cache
+def least_losses(configuration, gold):
+    """The fewest wrong heads after each legal transition, shifts that are not asked for included, of all ways on."""
+    losses = []
+    for transition in SYSTEM.legal(configuration):
+        following = shifted(SYSTEM.apply(configuration, transition))
+        final = SYSTEM.is_final(following)
+        losses.append(int((SYSTEM.heads(following) != gold).sum()) if final else min(least_losses(following, gold)))
+    return losses
+
+
+@given(n=st.integers(3, 7), seed=st.integers(0, 2**32 - 1))
+def test_dynamic_costs_are_exact_where_the_gold_tree_is_out_of_reach(n, seed):
+    """With one word below the root, in random computations."""
+    rng = np.random.default_rng(seed)
+    gold = closest_tree(random_tree(rng, n), "projective", single_root=True)
+    state, room = new_state(n), new_candidates(len(lr_spine.TOKENS), n)
+    reset(state, n)
+    lr_spine.initialize(state)
+    note_children(gold, state.oracle)
+    configuration = shifted(SYSTEM.initial(n))
+    while not SYSTEM.is_final(configuration):
+        legal = SYSTEM.legal(configuration)
+        lr_spine.list_candidates(state, room)
+        costs(state, DYNAMIC, gold, room, len(legal))
+        if not correct_transitions(configuration, gold):
+            assert room.costs[: len(legal)].tolist() == least_losses(configuration, tuple(gold.tolist()))
+        transition = legal[rng.integers(len(legal))]
+        configuration = shifted(SYSTEM.apply(configuration, transition))
+        lr_spine.apply(state, KINDS.index(transition.kind), transition.k, 0)
 
 
 def test_figure_5():

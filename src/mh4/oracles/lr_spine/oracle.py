@@ -1,0 +1,132 @@
+"""Which transitions of LR-spine parsing are correct, what all of them are worth, and an optimal computation.
+
+`correct_transitions` is for projective gold trees that are still in reach (Sartorio et al. 2013, section 4.2) and takes
+O(n). `optimal_step` is for any gold tree and any configuration, in O(n³), which the paper leaves to future work.
+"""
+
+import numpy as np
+from numba import njit
+
+from mh4.decoders.closest import closest_tree
+from mh4.decoders.trees import checked_tree, is_projective
+from mh4.transitions.arrays.lr_spine import LEFT_ARC, RIGHT_ARC, SHIFT, move
+from mh4.transitions.arrays.state import NONE
+from mh4.transitions.lr_spine import KINDS, Configuration, LRSpine, Transition
+
+from ..costs import LAST_CHILD, children_of
+from ..optimal_step import UNREACHABLE, OptimalStep
+from .correct import correct_steps, is_correct
+from .cubic import best_after
+
+
+@njit(cache=True, nogil=True)
+def _elements(heads, front):
+    """The roots in the stack, int32 (k,), and the next nodes of left and of right spines, int32 (n + 1,), or −1."""
+    size = heads.shape[0]
+    leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
+    stack = np.empty(front, np.int32)
+    depth = 0
+    for position in range(front):
+        head = heads[position]
+        if head == NONE:
+            stack[depth] = position
+            depth += 1
+        elif position > head:
+            rightmost[head] = position
+        elif leftmost[head] == NONE:
+            leftmost[head] = position
+    return stack[:depth], leftmost, rightmost
+
+
+@njit(cache=True, nogil=True)
+def _correct_steps(heads, front, gold):
+    """As `correct_steps` for the configuration with the given arcs; no transition is correct if it is not."""
+    last_child = children_of(gold)[LAST_CHILD]
+    stack, leftmost, rightmost = _elements(heads, front)
+    if not is_correct(stack, front, heads, gold, last_child, leftmost, rightmost):
+        return False, 0, 0
+    return correct_steps(stack, front, gold, last_child, leftmost, rightmost)
+
+
+@njit(cache=True, nogil=True)
+def _best_after(heads, front, gold, projective):
+    """As `best_after` for the configuration with the given arcs."""
+    stack, leftmost, rightmost = _elements(heads, front)
+    return best_after(stack, front, heads, gold, projective, leftmost, rightmost)
+
+
+def _heads(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
+    """The heads of the arcs built so far, int32 (n + 1,), if the configuration is one of the gold tree's words."""
+    if configuration.n != len(gold) - 1:
+        raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
+    front = configuration.front
+    if not 0 <= front <= len(gold) or not all(0 <= h < front and 0 < d < front for h, d in configuration.arcs):
+        raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
+    heads = np.full(len(gold), NONE, np.int32)
+    for head, dependent in configuration.arcs:
+        heads[dependent] = head
+    return heads
+
+
+def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple[Transition, ...]:
+    """The transitions after which the gold tree can still be reached (Lemma 1); O(n).
+
+    Two at most, a shift first; none if the configuration is final, or if the gold tree is out of reach already. Of the
+    configuration only its arcs and its front are looked at, which determine the stack. ValueError: see `mh4.oracles`;
+    the gold tree has to be projective.
+    """
+    gold = np.ascontiguousarray(gold, np.int32)
+    if not is_projective(gold):
+        raise ValueError(f"correct transitions need a projective gold tree, see `closest_tree`: {gold.tolist()}")
+    shift, left, right = _correct_steps(_heads(configuration, gold), configuration.front, gold)
+    steps = zip(KINDS, (0, left, right), (shift, left > 0, right > 0), strict=True)
+    return tuple(Transition(kind, k) for kind, k, correct in steps if correct)
+
+
+def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[Transition]:
+    """The legal transitions with the score of the best tree that each can still lead to; O(n³).
+
+    Of the configuration only its arcs and its front are looked at, which determine the stack.
+    """
+    tree = np.ascontiguousarray(checked_tree(gold), np.int32)
+    shift, worth = _best_after(_heads(configuration, tree), configuration.front, tree, is_projective(tree))
+    scores: dict[Transition, int | None] = {}
+    for transition in LRSpine().legal(configuration):
+        score = shift
+        if transition.kind != KINDS[SHIFT]:
+            second, top = configuration.stack[-2:]
+            left = transition.kind == KINDS[LEFT_ARC]
+            head = (top.left if left else second.right)[transition.k - 1]
+            score = worth[0 if left else 1, head]
+        scores[transition] = None if score == UNREACHABLE else int(score)
+    largest = max((score for score in scores.values() if score is not None), default=None)
+    best = tuple(transition for transition, score in scores.items() if score is not None and score == largest)
+    return OptimalStep(scores, best, configuration.n)
+
+
+@njit(cache=True, nogil=True)
+def _canonical_computation(gold):
+    """For each of the 2n + 1 transitions of the computation its kind and k, int32 (2n + 1, 2)."""
+    size = gold.shape[0]
+    last_child = children_of(gold)[LAST_CHILD]
+    leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
+    stack = np.empty(size, np.int32)
+    depth, front = 0, 0
+    computation = np.zeros((2 * size - 1, 2), np.int32)
+    for step in range(2 * size - 1):
+        _, left, right = correct_steps(stack[:depth], front, gold, last_child, leftmost, rightmost)
+        transition, k = (LEFT_ARC, left) if left > 0 else (RIGHT_ARC, right) if right > 0 else (SHIFT, 0)
+        computation[step, 0], computation[step, 1] = transition, k
+        depth, front, head, dependent = move(transition, k, stack, depth, front, leftmost, rightmost)
+        if dependent != NONE:
+            (leftmost if dependent < head else rightmost)[head] = dependent
+    return computation
+
+
+def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[Transition, ...]:
+    """The canonical computation of the closest projective tree: every arc is built as soon as it is correct.
+
+    Sartorio et al. (2013), section 5, on arc-standard with spines.
+    """
+    computation = _canonical_computation(closest_tree(gold, "projective", single_root))
+    return tuple(Transition(KINDS[kind], k) for kind, k in computation.tolist())
