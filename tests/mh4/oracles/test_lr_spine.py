@@ -105,6 +105,14 @@ def test_best_steps_keep_what_they_promise(n, seed, crossing):
     assert (SYSTEM.heads(configuration) == gold)[1:].sum() == score
 
 
+def test_the_next_word_can_be_given_up_to_cover_a_tree():
+    """A chain of gold arcs in the stack, all of them to be kept: 4 below 3 loses one, any other way to go on two."""
+    configuration = Configuration(tuple(Element((i,), (i,)) for i in range(4)), 4, 5)
+    gold = np.array([-1, 5, 1, 2, 5, 0])
+    assert optimal_step(configuration, gold).scores[SHIFT] == 4
+    assert scores_by_listing(configuration, gold[None])[0][SHIFT] == 4
+
+
 @given(n=st.integers(1, 20), seed=st.integers(0, 2**32 - 1))
 def test_correct_transitions_lead_to_the_gold_tree(n, seed):
     """Whichever of them is taken."""
