@@ -16,7 +16,8 @@ are left; relations go with them.
   it.
 
 ``--trees-alone`` trains without the columns that presets predict beside the tree: less time, and a loss that nothing
-else shares the encoder with. ``--report`` writes ``LOSSES.md`` from the results.
+else shares the encoder with. ``--report`` writes ``LOSSES.md`` from the results, with a table of what columns cost
+trees; where it lacks a seed of `balanced` with every column, it takes the run of ``patience.py``, which is the same.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ from typing import Any
 import numpy as np
 from grid_runs import TREES_ALONE
 from kept_results import part_path, read_kept
+from patience import FOLDER as PATIENCE
+from patience import replay
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.api import configure
@@ -153,18 +156,50 @@ def run(
     print(f"{name}: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f}, {progress.seconds:.0f} s", flush=True)
 
 
+def shown(values: list[float], digits: int = 2) -> str:
+    """Mean and standard deviation."""
+    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
+
+
+def read_folder(folder: Path) -> list[dict[str, Any]]:
+    """All results in a folder."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
+
+
+def columns_table(results: list[dict[str, Any]], long_runs: list[dict[str, Any]]) -> list[str]:
+    """Lines of Markdown: what it costs the trees of `mh4-hybrid` that every column is learnt beside them.
+
+    ``long_runs`` are results of `patience`.
+    """
+    scores: dict[str, dict[str, dict[int, tuple[float, float]]]] = {"every column": {}, "trees alone": {}}
+    training = configure(decoder="mh4-hybrid", preset="balanced").training
+    for run in long_runs:
+        end, _ = replay(run, training.patience, training.patience_growth)
+        scores["every column"].setdefault(run["treebank"], {})[run["seed"]] = end.best_uas, end.best_las
+    for result in results:
+        if (result["decoder"], result["known"], result["loss"]) == ("mh4-hybrid", "all", "hinge"):
+            own = scores[result["learns"]].setdefault(result["treebank"], {})
+            own[result["seed"]] = result["dev_uas"], result["dev_las"]
+    rows = []
+    for treebank in sorted(scores["every column"].keys() & scores["trees alone"].keys()):
+        cells, las = [], []
+        for learns in scores:
+            found = list(scores[learns][treebank].values())
+            cells += [str(len(found)), *(shown([pair[i] for pair in found]) for i in (0, 1))]
+            las.append(mean(pair[1] for pair in found))
+        rows.append(f"| {treebank} | {' | '.join(cells)} | {las[0] - las[1]:+.2f} |")
+    head = "treebank | every column: seeds | UAS | LAS | trees alone: seeds | UAS | LAS | LAS gained"
+    return [f"| {head} |", "|---|---:|---|---|---:|---|---|---:|", *rows]
+
+
 def report() -> str:
     """Markdown: a row a cell, with the mean over its seeds."""
     cells = defaultdict(list)
-    for path in sorted(RESULTS.glob("*.json")):
-        result = json.loads(path.read_text(encoding="utf-8"))
+    results = read_folder(RESULTS)
+    for result in results:
         known = result["known"] + (f" ({chooser})" if (chooser := result.get("chooser")) else "")
         cells[result["treebank"], result["decoder"], result["learns"], known, result["loss"]].append(result)
-
-    def shown(values: list[float], digits: int = 2) -> str:
-        deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
-        return f"{mean(values):.{digits}f}{deviation}"
-
     rows = [
         f"| {treebank} | `{decoder}` | {learns} | {known} | {loss} | {len(found)} "
         f"| {shown([r['dev_uas'] for r in found])} | {shown([r['dev_las'] for r in found])} "
@@ -173,20 +208,28 @@ def report() -> str:
     ]
     return "\n".join(
         [
-            "# Losses, and treebanks with only some heads",
+            "# Losses, columns, and treebanks with only some heads",
             "",
             "Preset `balanced`, one thread; UAS and LAS on dev, mean and standard deviation over the seeds that were",
             "run. *Heads*: the heads of the training treebank that are given: all, a random half or quarter, those of",
             "half or a quarter of the sentences, or the quarter that a model is least certain about (and what that",
             "model was trained on). *Trees alone*: without the columns that the preset predicts beside the tree",
-            "(`--trees-alone`), but with tags and, in these runs, morphological features as auxiliary tasks. The runs",
-            "with half of the heads or sentences date from when UPOS, XPOS and FEATS were still learnt separately.",
-            "The machines were busy, so milliseconds per step are not a benchmark. `python experiments/losses.py`",
-            "makes the runs and, with `--report`, this page.",
+            "(`--trees-alone`), but with tags and, in earlier runs, morphological features as auxiliary tasks. The",
+            "runs with half of the heads or sentences date from when UPOS, XPOS and FEATS were still learnt",
+            "separately. The machines were busy, so milliseconds per step are not a benchmark. `python",
+            "experiments/losses.py` makes the runs and, with `--report`, this page.",
             "",
             "| treebank | decoder | learns | heads | loss | seeds | UAS | LAS | steps | ms per step |",
             "|---|---|---|---|---|---:|---:|---:|---:|---:|",
             *rows,
+            "",
+            "## What columns cost trees",
+            "",
+            "`mh4-hybrid` with hinge and all heads: UPOS, XPOS, FEATS and lemmas learnt beside the trees, or trees",
+            "alone. Where a seed of the former was not run here, it is the run of `patience.py`",
+            "([PRESETS.md](PRESETS.md)) with the same settings.",
+            "",
+            *columns_table(results, read_folder(PATIENCE)),
             "",
         ]
     )

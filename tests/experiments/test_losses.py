@@ -77,3 +77,27 @@ def test_the_choosing_model_is_trained_once(treebank, tmp_path, monkeypatch):
     (work / made[1] / losses.CALIBRATION).unlink()
     with pytest.raises(SystemExit, match=r"remove .*quarter-sentences-1\.json to train again"):
         losses.run(treebank, "mst", "crf", "uncertain", 1, work, chooser="quarter-sentences")
+
+
+def test_what_columns_cost():
+    """Means over the seeds that there are; a seed of a long run counts, up to its end, where it was not run again."""
+
+    def result(learns, seed, las, **others):
+        own = {"treebank": "xx", "decoder": "mh4-hybrid", "known": "all", "loss": "hinge", "learns": learns}
+        return {**own, "seed": seed, "dev_uas": las + 5, "dev_las": las, **others}
+
+    results = [
+        *(result("trees alone", seed, las) for seed, las in ((1, 79.0), (2, 80.0))),
+        result("every column", 2, 81.0),
+        *(
+            result("every column", 3, 0.0, **other)
+            for other in ({"known": "half"}, {"loss": "crf"}, {"decoder": "mst"})
+        ),
+        result("trees alone", 1, 70.0, treebank="yy"),
+    ]
+    steps = range(200, 20_000, 200)
+    late = 200 * 60  # long after patience ran out
+    curve = [[step, step, 88.0, 90.0] if step == late else [step, step, 85.0, 80.0] for step in steps]
+    long_run = {"treebank": "xx", "seed": 1, "epoch_steps": 100, "curve": curve}
+    *_, row = losses.columns_table(results, [long_run, {**long_run, "seed": 2}])
+    assert row == "| xx | 2 | 85.50 ± 0.71 | 80.50 ± 0.71 | 2 | 84.50 ± 0.71 | 79.50 ± 0.71 | +1.00 |"

@@ -7,6 +7,10 @@ dependents, and a covered tree may not be joined with a head on the left unless 
 
 An arc between the two topmost trees excludes just the trees without this arc; so what it is worth is the score of the
 best tree that has it, which outside scores give for all such arcs at once. A shift covers the topmost tree.
+
+Most positions make no difference and are left out first: of the trees in the stack all but their roots and the nodes of
+their spines that gold arcs may still come from, and of the remaining input, for a projective gold tree, the words that
+have nothing to do with the stack. In training, some ten positions are left, whatever the length of the sentence.
 """
 
 import numpy as np
