@@ -177,7 +177,14 @@ def test_it_rebuilds_a_whole_treebank(tmp_path):
     assert 0 < changed < len(sentences)
 
 
-@pytest.mark.parametrize(("front", "arcs"), [(10**6, set()), (-1, set()), (3, {(2, 9)}), (3, {(2, -1)}), (2, {(2, 1)})])
+@pytest.mark.parametrize(
+    ("front", "arcs"),
+    [
+        *((10**6, set()), (-1, set()), (3, {(2, 9)}), (3, {(2, -1)}), (2, {(2, 1)})),
+        *((4, {(1, 2), (3, 2)}), (4, {(1, 2), (2, 1)}), (4, {(1, 3)}), (4, {(0, 2)}), (4, {(2, 1), (1, 3)})),
+    ],
+    ids=str,
+)
 def test_what_is_no_configuration_is_an_error(front, arcs):
     for function in (correct_transitions, optimal_step):
         with pytest.raises(ValueError, match="not a configuration of 3 words"):

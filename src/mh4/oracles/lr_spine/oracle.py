@@ -8,13 +8,13 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.closest import closest_tree
-from mh4.decoders.trees import checked_tree, is_projective
+from mh4.decoders.trees import checked_tree, is_projective, is_tree
 from mh4.transitions.arrays.lr_spine import LEFT_ARC, RIGHT_ARC, SHIFT, move
 from mh4.transitions.arrays.state import NONE
-from mh4.transitions.lr_spine import KINDS, Configuration, LRSpine, Transition
+from mh4.transitions.lr_spine import KINDS, Configuration, Transition
 
 from ..costs import LAST_CHILD, children_of
-from ..optimal_step import UNREACHABLE, OptimalStep
+from ..optimal_step import OptimalStep
 from .correct import correct_steps, is_correct
 from .cubic import best_after
 
@@ -48,24 +48,29 @@ def _correct_steps(heads, front, gold):
     return correct_steps(stack, front, gold, last_child, leftmost, rightmost)
 
 
-@njit(cache=True, nogil=True)
-def _best_after(heads, front, gold, projective):
-    """As `best_after` for the configuration with the given arcs."""
-    stack, leftmost, rightmost = _elements(heads, front)
-    return best_after(stack, front, heads, gold, projective, leftmost, rightmost)
+def _are_trees_side_by_side(heads: np.ndarray, front: int) -> bool:
+    """Whether the arcs before ``front``, given as heads, −1 where there is none, make projective trees without gaps."""
+    roots, below_root = 1 + np.flatnonzero(heads[1:front] == NONE), np.flatnonzero(heads == 0)
+    if len(roots) and len(below_root) and below_root[-1] > roots[0]:
+        return False
+    joined = np.where(heads == NONE, 0, heads)
+    joined[0] = NONE
+    return is_tree(joined) and is_projective(joined)
 
 
 def _heads(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The heads of the arcs built so far, int32 (n + 1,), if the configuration is one of the gold tree's words."""
     if configuration.n != len(gold) - 1:
         raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
-    front = configuration.front
-    if not 0 <= front <= len(gold) or not all(0 <= h < front and 0 < d < front for h, d in configuration.arcs):
-        raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
+    front, arcs = configuration.front, {dependent: head for head, dependent in configuration.arcs}
     heads = np.full(len(gold), NONE, np.int32)
-    for head, dependent in configuration.arcs:
-        heads[dependent] = head
-    return heads
+    known = 0 <= front <= len(gold) and all(0 <= head < front and 0 < word < front for word, head in arcs.items())
+    if known and len(arcs) == len(configuration.arcs):
+        for word, head in arcs.items():
+            heads[word] = head
+        if _are_trees_side_by_side(heads, front):
+            return heads
+    raise ValueError(f"not a configuration of {configuration.n} words: {configuration!r}")
 
 
 def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple[Transition, ...]:
@@ -89,19 +94,21 @@ def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[
     Of the configuration only its arcs and its front are looked at, which determine the stack.
     """
     tree = np.ascontiguousarray(checked_tree(gold), np.int32)
-    shift, worth = _best_after(_heads(configuration, tree), configuration.front, tree, is_projective(tree))
-    scores: dict[Transition, int | None] = {}
-    for transition in LRSpine().legal(configuration):
-        score = shift
-        if transition.kind != KINDS[SHIFT]:
-            second, top = configuration.stack[-2:]
-            left = transition.kind == KINDS[LEFT_ARC]
-            head = (top.left if left else second.right)[transition.k - 1]
-            score = worth[0 if left else 1, head]
-        scores[transition] = None if score == UNREACHABLE else int(score)
+    heads = _heads(configuration, tree)
+    stack, leftmost, rightmost = _elements(heads, configuration.front)
+    projective = is_projective(tree)
+    shift, worth = best_after(stack, configuration.front, heads, tree, projective, leftmost, rightmost)
+    scores: dict[Transition, int | None] = {}  # no configuration gets stuck, so there is none without a score
+    if configuration.front <= configuration.n:
+        scores[Transition(KINDS[SHIFT])] = int(shift)
+    if len(stack) > 1:
+        for kind, row, root, children in ((LEFT_ARC, 0, stack[-1], leftmost), (RIGHT_ARC, 1, stack[-2], rightmost)):
+            k, head = 1, root
+            while head != NONE and (kind == RIGHT_ARC or stack[-2] > 0):
+                scores[Transition(KINDS[kind], k)] = int(worth[row, head])
+                k, head = k + 1, children[head]
     largest = max((score for score in scores.values() if score is not None), default=None)
-    best = tuple(transition for transition, score in scores.items() if score is not None and score == largest)
-    return OptimalStep(scores, best, configuration.n)
+    return OptimalStep(scores, tuple(t for t, score in scores.items() if score == largest), configuration.n)
 
 
 @njit(cache=True, nogil=True)
