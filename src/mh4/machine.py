@@ -23,10 +23,13 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parent
 
 
+INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 and the number of the signal
+
+
 class Terminated(SystemExit):
     """The process was asked to end (SIGTERM): as with Ctrl-C, what is half done is cleaned up."""
 
-    code = 143  # as shells have it: 128 and the number of the signal
+    code = 143  # likewise
     asked: type[BaseException] | None = None  # it, or KeyboardInterrupt after Ctrl-C
 
     @classmethod

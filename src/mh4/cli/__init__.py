@@ -22,7 +22,7 @@ import typer
 from mh4 import __version__
 from mh4.data.errors import LONGEST_PATH, DataError, shortened
 from mh4.data.files import STDOUT_NAME, failure_reason
-from mh4.machine import Terminated
+from mh4.machine import INTERRUPTED, Terminated
 
 from .bench.commands import bench_app
 from .calibration import calibrate, uncertain
@@ -130,11 +130,11 @@ def main() -> None:
     _hurry()
     Terminated.asked = None
     signal.signal(signal.SIGTERM, _terminate)
-    signal.signal(signal.SIGINT, _interrupt)
     _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
     try:
+        signal.signal(signal.SIGINT, _interrupt)
         try:
             if "" in sys.argv[1:]:
                 raise ValueError("an argument is empty (an unset shell variable?)")
@@ -146,6 +146,8 @@ def main() -> None:
     except BrokenPipeError:  # the reader of our output went away
         discard(sys.stdout)
         raise SystemExit(1) from None
+    except KeyboardInterrupt:  # before a command begins, which answers to it by itself
+        raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and _is_of_output(error):
             error.filename = STDOUT_NAME
@@ -225,7 +227,7 @@ def _interrupt(_: int, frame: FrameType | None) -> None:
     """Ctrl-C: KeyboardInterrupt, but while modules are imported an end at once, as nothing is half done by then."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
-            os._exit(130)
+            os._exit(INTERRUPTED)
         frame = frame.f_back
     Terminated.asked = KeyboardInterrupt
     raise KeyboardInterrupt

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from mh4.machine import Terminated
+from mh4.machine import INTERRUPTED, Terminated
 
 from .options import (
     DEFAULT_DECODER,
@@ -319,4 +319,4 @@ def _told_what_is_kept() -> Iterator[None]:
     except (KeyboardInterrupt, Terminated) as interruption:
         notes = getattr(interruption, "__notes__", ["training has not begun"])
         say(in_options("; ".join(["mh4: interrupted", *notes])))
-        raise SystemExit(interruption.code if isinstance(interruption, Terminated) else 130) from None
+        raise SystemExit(interruption.code if isinstance(interruption, Terminated) else INTERRUPTED) from None

@@ -166,3 +166,31 @@ def test_ctrl_c_while_modules_are_imported_shows_no_traceback(seconds):
         said = process.stderr.read()
     assert "Traceback" not in said
     assert process.returncode in (-signal.SIGINT, 130, 2, 1)  # 2: it had ended with an error by then
+
+
+def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
+    """When all modules are there, and no command has begun."""
+
+    def interrupted(**_):
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli, "app", interrupted)
+    before = [(number, signal.getsignal(number)) for number in (signal.SIGINT, signal.SIGTERM)]
+    try:
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    finally:
+        for number, handler in before:
+            signal.signal(number, handler)
+        Terminated.asked = None
+    assert ended.value.code == 130
+
+
+def test_ctrl_c_at_exit_shows_no_traceback(tmp_path):
+    """While Python's own functions at exit run."""
+    program = "import atexit, signal; from mh4.__main__ import main; atexit.register(signal.raise_signal, 2); main()"
+    process = subprocess.run(
+        [sys.executable, "-c", program, "parse", tmp_path / "none", "no-file"], capture_output=True, text=True
+    )
+    assert process.returncode == -signal.SIGINT
+    assert "Traceback" not in process.stderr
