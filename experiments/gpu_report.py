@@ -64,10 +64,11 @@ def _parsing(result: dict[str, Any]) -> str:
 
 
 def _accuracy(result: dict[str, Any]) -> str:
-    return "; ".join(
+    rows = [
         f"{name} {row['dev_uas']:.2f} UAS, {row['dev_las']:.2f} LAS on dev in {row['minutes']:.1f} minutes"
         for name, row in result["runs"].items()
-    )
+    ]
+    return "; ".join(rows + [f"{name} not measured" for name in result["unfinished"]])
 
 
 def _jobs(result: dict[str, Any]) -> str:

@@ -5,8 +5,9 @@ What travels lies in pinned memory of the host, which PyTorch keeps and gives ou
 
 import itertools
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from threading import Lock, local
 
 import numba
@@ -151,6 +152,45 @@ def deterministic(device: torch.device) -> Iterator[None]:
         yield
     finally:
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
+
+
+class _FullPrecision:
+    """`with` it, LSTMs on a GPU multiply in float32; by default cuDNN rounds what it multiplies to 10 bits (TF32).
+
+    So rounded, gradients differ from the CPU's by up to a thousandth of the largest. The setting is of all threads:
+    the first one to enter makes it, the last one to leave takes it back.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._inside = 0
+        self._restore: Callable[[], None] = lambda: None
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._inside += 1
+            if self._inside == 1:
+                self._restore = _forbid_tf32()
+
+    def __exit__(self, *_: object) -> None:
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._restore()
+
+
+def _forbid_tf32() -> Callable[[], None]:
+    """Forbid it in cuDNN; returns what allows it again, if it was allowed."""
+    cudnn = torch.backends.cudnn
+    try:
+        name, before, full = "allow_tf32", cudnn.allow_tf32, False
+    except RuntimeError:  # a program that uses the newer name must not be asked by the older one
+        cudnn, name, before, full = cudnn.rnn, "fp32_precision", cudnn.rnn.fp32_precision, "ieee"
+    setattr(cudnn, name, full)
+    return partial(setattr, cudnn, name, before)
+
+
+full_precision = _FullPrecision()
 
 
 @contextmanager

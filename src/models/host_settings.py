@@ -4,16 +4,19 @@ from contextlib import AbstractContextManager, ExitStack
 
 import torch
 
-from .devices import HOST
+from .devices import HOST, full_precision
 
 
 def settings_put_aside(learns: bool = False) -> AbstractContextManager[object]:
     """Inside, nothing is cast automatically, and tensors are made on the host unless a device is named.
 
-    If what is inside ``learns``, it has gradients, too. All of it is of this thread alone. What types tensors have by
-    default is set for all threads: that is left alone, and no tensor of floating-point numbers is made without a type.
+    If what is inside ``learns``, it has gradients, too. All of this is of this thread alone, but for the precision of
+    LSTMs on a GPU, see `full_precision`. What types tensors have by default is set for all threads: that is left alone,
+    and no tensor of floating-point numbers is made without a type.
     """
     stack = ExitStack()
+    if torch.cuda.is_available():
+        stack.enter_context(full_precision)
     for device in ("cpu", "cuda"):
         if torch.is_autocast_enabled(device):
             stack.enter_context(torch.autocast(device, enabled=False))

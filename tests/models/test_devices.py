@@ -3,11 +3,13 @@
 import re
 import subprocess
 import sys
+import threading
 
 import pytest
+import torch
 from paths import ROOT
 
-from mh4.models.devices import choose_device
+from mh4.models.devices import choose_device, full_precision
 
 
 def test_devices():
@@ -61,3 +63,26 @@ def test_functions_of_mkl_are_called_first_by_one_thread():
     used = {name for name in LEFT_TO_MKL if re.search(rf"torch\.{name}\(|[^p]\.{name}\(\)", sources)}
     assert {"exp", "tanh"} <= used <= called
     assert {"exp", "log1p"} <= called  # inside of losses
+
+
+def test_full_precision_lasts_until_the_last_thread_leaves():
+    """The setting is of all threads: the first one to leave must not allow TF32 to the other."""
+    cudnn = torch.backends.cudnn
+    inside, left = threading.Event(), threading.Event()
+    seen = []
+
+    def second():
+        with full_precision:
+            inside.set()
+            assert left.wait(10)
+            seen.append(cudnn.allow_tf32)
+
+    thread = threading.Thread(target=second)
+    with full_precision:
+        thread.start()
+        assert inside.wait(10)
+        seen.append(cudnn.allow_tf32)
+    left.set()
+    thread.join()
+    assert seen == [False, False]
+    assert cudnn.allow_tf32

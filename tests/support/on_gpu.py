@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import torch
 from small import SMALL_ENCODER, SMALL_SCORERS, changed, small_config, small_greedy_config
+from torch import Tensor
 
+from mh4.models.host_settings import settings_put_aside
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, GreedyConfig, NetworkParserConfig, TransitionConfig, make_config
 from mh4.parsers.definition import Definition
@@ -60,6 +64,28 @@ def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, 
     train, dev = (read_gold(path) for path in treebanks)
     parser = new_parser(Definition.learn(config, train), device)
     return Trainer(parser, train, dev, folder)
+
+
+def loss_and_gradients(
+    device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path, sentences: Sequence[int] = ()
+) -> tuple[float, dict[str, Tensor]]:
+    """Of one batch, the first one unless its ``sentences`` are named, under the settings of training."""
+    with settings_put_aside(learns=True):
+        trainer = trainer_on(device, config, treebanks, folder)
+        network = trainer.parser.network.train()
+        loss = trainer.batch_loss(trainer.collate(sentences or trainer.batches(0)[0]), 0)
+        loss.backward()
+        return loss.item(), {name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None}
+
+
+def assert_close(ours: tuple[float, dict[str, Tensor]], theirs: tuple[float, dict[str, Tensor]], tolerance: float):
+    """Losses and gradients are the same to within a share of the loss and of a parameter's largest gradient."""
+    assert theirs[0] > 1.0
+    assert abs(ours[0] - theirs[0]) <= tolerance * theirs[0]
+    assert ours[1].keys() == theirs[1].keys()
+    for parameter, gradient in theirs[1].items():
+        size = max(1.0, gradient.abs().max().item())
+        torch.testing.assert_close(ours[1][parameter], gradient, rtol=0, atol=tolerance * size, msg=parameter)
 
 
 def chart_parser(folder: Path, device: str) -> NetworkParser:

@@ -4,8 +4,9 @@
         ...                       # device="cuda" works
         gpu.waits                 # what would have made the host wait for a GPU, and where
 
-It shows forgotten transfers, arrays made of tensors that are on the device, code that asks which device it is on, and
-every place where a real GPU would be waited for. It shows nothing of speed, nor of what a GPU rounds otherwise.
+It shows forgotten transfers, arrays made of tensors that are on the device, code that asks which device it is on, every
+place where a real GPU would be waited for, and LSTMs that multiply in less than float32, as cuDNN's do unless told
+otherwise. It shows nothing of speed, nor of what else a GPU rounds otherwise.
 """
 
 from __future__ import annotations
@@ -88,6 +89,13 @@ def _copied(tensor: Tensor, places: _Places, to_device: bool) -> Tensor:
     return places.add(copy) if to_device else copy
 
 
+def _as_multiplied(tensor: Tensor) -> Tensor:
+    """What cuDNN multiplies: rounded to the 10 bits of TF32 where that is allowed."""
+    if torch.backends.cudnn.rnn.fp32_precision != "tf32":
+        return tensor
+    return ((tensor.detach().contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
+
+
 class _Recurrence(torch.autograd.Function):
     """`torch.lstm` of packed sequences as one operation, as it is by cuDNN; only the states of the last layer."""
 
@@ -97,7 +105,7 @@ class _Recurrence(torch.autograd.Function):
         assert all(tensor in places for tensor in (rows, state, cell, *weights)), "the LSTM needs all on the device"
         assert batch_sizes not in places, "the LSTM takes numbers of sequences from the host"
         with _disable_current_modes(), torch.enable_grad():
-            own = [tensor.detach().requires_grad_() for tensor in (rows, *weights)]
+            own = [_as_multiplied(tensor.detach()).requires_grad_() for tensor in (rows, *weights)]
             states = torch.lstm(own[0], batch_sizes, [state, cell], own[1:], *settings)[0]
         context.places, context.own, context.states = places, own, states
         return places.add(states.detach().clone())
@@ -105,7 +113,7 @@ class _Recurrence(torch.autograd.Function):
     @staticmethod
     def backward(context: Any, gradient: Tensor) -> tuple[Any, ...]:
         with _disable_current_modes():
-            rows, *weights = torch.autograd.grad(context.states, context.own, gradient)
+            rows, *weights = torch.autograd.grad(context.states, context.own, _as_multiplied(gradient))
         for tensor in (rows, *weights):
             context.places.add(tensor)
         return None, None, rows, None, None, None, *weights
@@ -246,6 +254,7 @@ class PretendGPU(TorchFunctionMode):
             "synchronize": lambda *_: gpu.note("everything is awaited"),
             "max_memory_allocated": lambda *_: 0,
             "reset_peak_memory_stats": lambda *_: None,
+            "is_current_stream_capturing": lambda: False,
             "Event": Event,
         }
         grouped = clip_grad._group_tensors_by_device_and_dtype

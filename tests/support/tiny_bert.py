@@ -35,8 +35,14 @@ def make_tokenizer(texts: Iterable[str], size: int = 150) -> PreTrainedTokenizer
 def make_bert(folder: Path, texts: Iterable[str], seed: int = 1, **settings: int) -> Path:
     """Write the folder."""
     tokenizer = make_tokenizer(texts)
-    sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
-    config = BertConfig(vocab_size=len(tokenizer), max_position_embeddings=40, **{**sizes, **settings})
+    sizes = {
+        "hidden_size": 16,
+        "num_hidden_layers": 2,
+        "num_attention_heads": 2,
+        "intermediate_size": 24,
+        "max_position_embeddings": 40,
+    }
+    config = BertConfig(vocab_size=len(tokenizer), **{**sizes, **settings})
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
         BertModel(config).save_pretrained(folder)

@@ -7,12 +7,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from on_gpu import CONFIGS, certain, trainer_on
+from on_gpu import CONFIGS, assert_close, certain, loss_and_gradients
+from pretend_gpu import PretendGPU
 from small import log_of, same_weights, small_config, train
 from typer.testing import CliRunner
 
 from mh4.cli import app
 from mh4.data.conllu import read_conllu
+from mh4.models import layers
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 
@@ -49,21 +51,10 @@ def test_trains_and_parses_like_the_cpu(name, gpu, small_treebanks, tmp_path):
 
 @ALL
 def test_losses_and_gradients_are_those_of_the_cpu(name, gpu, small_treebanks, tmp_path):
-    losses, gradients = [], []
-    for device in ("cpu", "cuda"):
-        trainer = trainer_on(device, certain(CONFIGS[name]), small_treebanks, tmp_path)
-        network = trainer.parser.network.train()
-        loss = trainer.batch_loss(trainer.collate(trainer.batches(0)[0]), 0)
-        loss.backward()
-        losses.append(loss.item())
-        gradients.append({name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None})
-    assert losses[0] > 1.0
-    assert losses[1] == pytest.approx(losses[0], rel=gpu.tolerance)
-    on_cpu, on_gpu = gradients
-    assert on_cpu.keys() == on_gpu.keys()
-    for parameter, gradient in on_cpu.items():
-        size = max(1.0, gradient.abs().max().item())
-        torch.testing.assert_close(on_gpu[parameter], gradient, rtol=0, atol=gpu.tolerance * size, msg=parameter)
+    on_cpu, on_gpu = (
+        loss_and_gradients(device, certain(CONFIGS[name]), small_treebanks, tmp_path) for device in ("cpu", "cuda")
+    )
+    assert_close(on_gpu, on_cpu, gpu.tolerance)
 
 
 @pytest.mark.parametrize("name", ["mh4-hybrid", "arc-hybrid", "preset best"])
@@ -120,3 +111,27 @@ def test_commands(gpu, models, small_treebanks, tmp_path):
     shutil.copytree(models / "mst", tmp_path / "m")
     run("parse", str(tmp_path / "m"), dev, "-o", str(tmp_path / "parsed.conllu"))
     assert (tmp_path / "parsed.conllu").read_text(encoding="utf-8").count("\n\n") == 12
+
+
+@pytest.mark.parametrize("newer_names", [False, True])
+def test_lstms_are_rounded_neither_in_training_nor_in_parsing(
+    newer_names, models, small_treebanks, tmp_path, monkeypatch
+):
+    """cuDNN's default is TF32; what the program allows is allowed again afterwards."""
+    cudnn, lstm, allowed = torch.backends.cudnn, layers.packed_lstm, []
+    setting = (cudnn.rnn, "fp32_precision", "tf32") if newer_names else (cudnn, "allow_tf32", True)
+    monkeypatch.setattr(*setting)
+
+    def noting(*arguments):
+        allowed.append(cudnn.rnn.fp32_precision == "tf32")
+        return lstm(*arguments)
+
+    monkeypatch.setattr(layers, "packed_lstm", noting)
+    with PretendGPU():
+        train(*small_treebanks, tmp_path, CONFIGS["mst"], device="cuda")
+        in_training = len(allowed)
+        load(models / "mst", device="cuda").predict(list(read_conllu(small_treebanks[1])))
+    assert in_training
+    assert len(allowed) > in_training
+    assert not any(allowed)
+    assert getattr(*setting[:2]) == setting[2]

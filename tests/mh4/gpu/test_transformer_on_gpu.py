@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from on_gpu import certain, trainer_on
+from on_gpu import assert_close, certain, loss_and_gradients, trainer_on
 from pretend_gpu import PretendGPU
 from small import SMALL_ENCODER, changed, log_of, small_config, train
 from tiny_bert import make_bert
@@ -63,19 +63,9 @@ def test_trains_and_parses_like_the_cpu(config, gpu, small_treebanks, tmp_path):
 
 
 def test_losses_and_gradients_are_those_of_the_cpu(config, gpu, small_treebanks, tmp_path):
-    losses, gradients = [], []
-    for device in ("cpu", "cuda"):
-        own = certain(undropped(config))
-        trainer = trainer_on(device, own, small_treebanks, tmp_path)
-        network = trainer.parser.network.train()
-        loss = trainer.batch_loss(trainer.collate(trainer.batches(0)[0]), 0)
-        loss.backward()
-        losses.append(loss.item())
-        gradients.append({name: own.grad.cpu() for name, own in network.named_parameters() if own.grad is not None})
-    assert losses[1] == pytest.approx(losses[0], rel=gpu.tolerance)
-    for name, gradient in gradients[0].items():
-        size = max(1.0, gradient.abs().max().item())
-        torch.testing.assert_close(gradients[1][name], gradient, rtol=0, atol=gpu.tolerance * size, msg=name)
+    own = certain(undropped(config))
+    on_cpu, on_gpu = (loss_and_gradients(device, own, small_treebanks, tmp_path) for device in ("cpu", "cuda"))
+    assert_close(on_gpu, on_cpu, gpu.tolerance)
 
 
 def test_in_half_precision_it_comes_to_nearly_the_same(config, gpu, small_treebanks, tmp_path):

@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Iterable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,6 +17,8 @@ from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
 from mh4.data.sentence import Sentence
+from mh4.models.devices import deterministic
+from mh4.models.host_settings import settings_put_aside
 from mh4.parsers.base import Parser
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.config import ChartConfig, make_config
@@ -58,8 +61,9 @@ def time_training(
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, settings_put_aside(learns=True), ExitStack() as stack:
         trainer = trainer_to_measure(treebank, decoder, device, threads, settings, Path(folder))
+        stack.enter_context(deterministic(trainer.parser.device))
         order = [
             batch
             for epoch in range(1 + (steps + steps // 10) // len(trainer.batches(0)))
