@@ -141,16 +141,23 @@ def _is_on_one_core() -> bool:
 
 @contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
-    """Inside, a GPU adds up in one order, so that a seed means the same model there, too; the CPU does in any case."""
+    """Inside, a GPU adds up in one order, so that a seed means the same model there, too; the CPU does in any case.
+
+    PyTorch would also fill all memory that it gives out, several hundred small operations a step. No number that is not
+    written first is read here, so it does not.
+    """
     if device.type != "cuda":
         yield
         return
     os.environ.setdefault("CUBLAS_WORKSPACE_CONFIG", ":4096:8")
     before = torch.are_deterministic_algorithms_enabled(), torch.is_deterministic_algorithms_warn_only_enabled()
+    fills = torch.utils.deterministic.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True, warn_only=True)
+    torch.utils.deterministic.fill_uninitialized_memory = False
     try:
         yield
     finally:
+        torch.utils.deterministic.fill_uninitialized_memory = fills
         torch.use_deterministic_algorithms(before[0], warn_only=before[1])
 
 

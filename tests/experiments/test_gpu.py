@@ -5,9 +5,12 @@ import json
 import re
 import subprocess
 import sys
+from dataclasses import replace
+from types import SimpleNamespace
 
 import gpu_stages
 import pytest
+from benchmark import machine
 from gpu_report import NOTHING, gpu_markdown, write_report
 from paths import ROOT
 
@@ -63,6 +66,37 @@ def test_what_is_done_is_not_done_again_and_what_fails_keeps_nothing_back(tmp_pa
     (tmp_path / "two.json").unlink()
     assert gpu_stages.run_stages(*arguments, -1, ["two"]) == ["two"]
     assert not (tmp_path / "two.json").exists()
+
+
+@pytest.mark.parametrize("found", [{"passed": False, "output": [], "errors": []}, {"runs": {}, "unfinished": ["got"]}])
+def test_what_failed_or_is_unfinished_goes_on(found, tmp_path, monkeypatch):
+    monkeypatch.setattr("torch.cuda.is_available", lambda: True)
+    monkeypatch.setattr(gpu_stages, "machine", lambda threads: {})
+    monkeypatch.setattr(gpu_stages, "STAGES", {"one": lambda setting: found})
+    arguments = gpu_stages.REHEARSAL, {}, tmp_path, tmp_path / "work", 25, None
+    assert gpu_stages.run_stages(*arguments) == ["one"]
+    found = {"passed": True, "unfinished": []}
+    assert gpu_stages.run_stages(*arguments) == []
+    assert json.loads((tmp_path / "one.json").read_text())["passed"]
+
+
+def test_there_is_time_for_some_trainings(tmp_path, monkeypatch):
+    """Those that are done are reported, the others named."""
+    done = []
+
+    def run_training(job):
+        if done:
+            raise gpu_stages.OutOfTimeError
+        done.append(job)
+        return SimpleNamespace(best_uas=80.0, best_las=70.0, step=3, seconds=60.0)
+
+    monkeypatch.setattr(gpu_stages, "run_training", run_training)
+    size = replace(gpu_stages.REHEARSAL, presets=("large", "balanced"))
+    found = gpu_stages.accuracy(gpu_stages.Setting(size, {}, tmp_path, 0.0))
+    assert found["runs"].keys() == {"sample large"}
+    assert found["unfinished"] == ["sample balanced"]
+    (tmp_path / "accuracy.json").write_text(json.dumps(found | {"machine": machine(None)}))
+    assert "in 1.0 minutes; sample balanced not measured" in gpu_markdown(tmp_path)
 
 
 def test_what_the_machine_lacks_is_said(monkeypatch):

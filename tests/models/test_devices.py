@@ -9,7 +9,7 @@ import pytest
 import torch
 from paths import ROOT
 
-from mh4.models.devices import choose_device, full_precision
+from mh4.models.devices import choose_device, deterministic, full_precision
 
 
 def test_devices():
@@ -86,3 +86,13 @@ def test_full_precision_lasts_until_the_last_thread_leaves():
     thread.join()
     assert seen == [False, False]
     assert cudnn.allow_tf32
+
+
+def test_deterministic_training_fills_no_memory_and_leaves_no_trace():
+    """Filling all memory that is given out would be several hundred operations a step on a GPU."""
+    before = torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory
+    with deterministic(torch.device("cuda")):
+        assert torch.are_deterministic_algorithms_enabled()
+        assert not torch.utils.deterministic.fill_uninitialized_memory
+    assert (torch.are_deterministic_algorithms_enabled(), torch.utils.deterministic.fill_uninitialized_memory) == before
+    assert before[1]
