@@ -114,7 +114,8 @@ def test_links_lead_somewhere(name):
         assert path.exists(), target
         if heading:
             lines = path.read_text(encoding="utf-8").splitlines()
-            headings = {line.lstrip("# ").lower().replace(" ", "-") for line in lines if line.startswith("#")}
+            titles = (re.sub(r"[^\w\- ]", "", line.lstrip("# ").lower()) for line in lines if line.startswith("#"))
+            headings = {title.replace(" ", "-") for title in titles}  # as GitHub names them
             assert heading in headings, target
 
 
