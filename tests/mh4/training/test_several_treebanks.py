@@ -158,6 +158,21 @@ def test_batches_mix_treebanks_and_follow_the_setting(several, tmp_path):
         assert sum(len({own.examples[i].treebank for i in batch}) == 2 for batch in batches) > len(batches) / 2
 
 
+def test_every_epoch_and_every_seed_sees_other_sentences_of_smaller_treebanks(several, tmp_path):
+    sentences = {name: read_gold(path) for name, path in several.train.items()}
+    sentences["other"] = sentences["other"][:25]
+    everything = [one for own in sentences.values() for one in own]
+
+    def seen(seed, epoch):
+        config = changed(several.config, seed=seed)
+        parser = ChartParser(Definition.learn(config, everything, treebanks=[*sentences]), device="cpu")
+        return Counter(i for batch in trainer.Trainer(parser, sentences, {}, tmp_path).batches(epoch) for i in batch)
+
+    assert seen(1, 0) == seen(1, 0)
+    assert seen(1, 0) != seen(1, 1)
+    assert seen(1, 0) != seen(2, 0)
+
+
 def test_every_column_and_every_kind_of_network_knows_treebanks(several, tmp_path):
     chart = changed(several.config, max_steps=6, **ANNOTATING)
     greedy = changed(small_greedy_config(TransitionConfig("arc-hybrid")), max_steps=6)
