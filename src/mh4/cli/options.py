@@ -134,12 +134,12 @@ def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
     if len(given) == 1 and ("=" not in given[0] or os.path.exists(given[0])):
         return Path(given[0])
     pairs = [one.partition("=") for one in given]
-    if wrong := [name for name, equals, _ in pairs if not equals]:
+    if wrong := [one for one, (_, _, path) in zip(given, pairs, strict=True) if not path]:
         raise ValueError(f"several treebanks are given as NAME=FILE, not {wrong[0]!r}")
-    files = {name: Path(path) for name, _, path in pairs}
-    if len(files) < len(pairs):
-        raise ValueError("a treebank is named twice")
-    return files
+    names = [name for name, _, _ in pairs]
+    if twice := [name for i, name in enumerate(names) if name in names[:i]]:
+        raise ValueError(f"the treebank {twice[0]!r} is named twice")
+    return {name: Path(path) for name, _, path in pairs}
 
 
 def say(text: str, style: str | None = None) -> None:

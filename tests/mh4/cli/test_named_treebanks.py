@@ -33,7 +33,8 @@ def test_treebanks_that_are_named_wrongly(run, small_treebanks):
         fails_with_one_line(run("train", *arguments), "one training treebank, TRAIN, or several, as in --treebank got=")
     named = [f"--treebank=a={train}", f"--treebank=b={train}"]
     fails_with_one_line(run("train", *named, "--dev", dev, "--dev", f"b={dev}"), f"as NAME=FILE, not '{dev}'")
-    fails_with_one_line(run("train", *named, f"--dev=a={dev}", f"--dev=a={dev}"), "a treebank is named twice")
+    fails_with_one_line(run("train", "--treebank=a=", f"--dev=a={dev}"), "as NAME=FILE, not 'a='")
+    fails_with_one_line(run("train", *named, f"--dev=a={dev}", f"--dev=a={dev}"), "the treebank 'a' is named twice")
     fails_with_one_line(run("train", *named, "--dev", dev), "development treebanks: one without a name")
 
 
