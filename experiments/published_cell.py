@@ -12,222 +12,23 @@ input and DropConnect on the recurrent weights. Trains with preset ``paper`` and
 from __future__ import annotations
 
 import argparse
-import json
-import time
+from collections import defaultdict
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
-import numpy as np
-import torch
+from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
-from kept_results import part_path
-from numba import njit
+from kept_results import part_path, read_kept
+from losses import read_folder, shown
 from provenance import describe_commit, describe_hardware, describe_versions
-from torch import Tensor, nn
 
+from mh4.api import configure
 from mh4.models import bilstm_encoder, word_encoder
-from mh4.models.dropout import Dropout
-from mh4.models.layers import BiLSTM, Steps, affine, room
-from mh4.models.products import add_products
-from mh4.models.recurrence import COMPILED, Sequences, sigmoid, tanh
-from mh4.parsers.config import ChartConfig, make_config
 from mh4.training.job import TrainingJob
-from mh4.training.presets import PRESETS
 from mh4.training.running import run_training
 
 FOLDER = Path(__file__).parent / "results" / "published-cell"
-
-
-@njit(cache=True, **COMPILED)
-def _run(back, sequences, weights, masks, gates, kept):
-    """One direction over all sequences.
-
-    Parameters
-    ----------
-    weights : from the state, (H, 3H), and from the cell to the input and the output gate, (H, H)
-    masks : of states and of cells, (P, 2H)
-    gates : (P, 6H), what the input adds to input gate, output gate and candidate; turned into their activations
-    kept : cells, states, and both as masked, (P, 2H), filled
-    """
-    first, lengths = sequences
-    of_state, of_cell_in, of_cell_out = weights
-    state_masks, cell_masks = masks
-    cells, states, masked_states, masked_cells = kept
-    H = len(of_state)
-    column, in_column = back * H, back * 3 * H
-    rows, before = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
-    active = len(lengths)
-    for t in range(lengths[0]):
-        while lengths[active - 1] <= t:
-            active -= 1
-        for r in range(active):
-            rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
-            before[r] = rows[r] + (1 if back else -1)
-        if t > 0:
-            add_products(masked_states, before, column, of_state, gates, rows, in_column, active)
-            add_products(masked_cells, before, column, of_cell_in, gates, rows, in_column, active)
-        for r in range(active):
-            row = rows[r]
-            for k in range(H):
-                i = sigmoid(gates[row, in_column + k])
-                g = tanh(gates[row, in_column + 2 * H + k])
-                last = cells[before[r], column + k] if t > 0 else np.float32(0.0)
-                gates[row, in_column + k], gates[row, in_column + 2 * H + k] = i, g
-                cells[row, column + k] = i * g + (np.float32(1.0) - i) * last
-                masked_cells[row, column + k] = cells[row, column + k] * cell_masks[row, column + k]
-        add_products(masked_cells, rows, column, of_cell_out, gates, rows, in_column + H, active)
-        for r in range(active):
-            row = rows[r]
-            for k in range(H):
-                o = sigmoid(gates[row, in_column + H + k])
-                gates[row, in_column + H + k] = o
-                states[row, column + k] = o * tanh(cells[row, column + k])
-                masked_states[row, column + k] = states[row, column + k] * state_masks[row, column + k]
-
-
-@njit(cache=True, **COMPILED)
-def _run_gradient(back, sequences, weights, masks, gates, kept, state_gradient, gradient, before):
-    """Gradient of one direction.
-
-    Parameters
-    ----------
-    weights : those of `_run`, transposed
-    gates, kept : as `_run` leaves them
-    state_gradient : (P, 2H)
-    gradient : (P, 6H), filled: of what the input adds to the gates
-    before : masked states and cells, (P, 2H), of the steps before, filled
-    """
-    first, lengths = sequences
-    of_state, of_cell_in, of_cell_out = weights
-    state_masks, cell_masks = masks
-    cells, _, masked_states, masked_cells = kept
-    states_before, cells_before = before
-    H = of_state.shape[1]
-    column, in_column = back * H, back * 3 * H
-    rows, own = np.empty(len(lengths), np.int64), np.arange(len(lengths))
-    later_state, later_cell = np.zeros((len(lengths), H), np.float32), np.zeros((len(lengths), H), np.float32)
-    in_gates, d_states = np.zeros((len(lengths), H), np.float32), np.zeros((len(lengths), H), np.float32)
-    active = 0
-    for t in range(lengths[0] - 1, -1, -1):
-        while active < len(lengths) and lengths[active] > t:
-            active += 1
-        for r in range(active):
-            row = rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
-            for k in range(H):
-                o = gates[row, in_column + H + k]
-                d_states[r, k] = state_gradient[row, column + k] + later_state[r, k] * state_masks[row, column + k]
-                gradient[row, in_column + H + k] = d_states[r, k] * tanh(cells[row, column + k]) * o * (1 - o)
-        add_products(gradient, rows, in_column + H, of_cell_out, in_gates, own, 0, active)
-        for r in range(active):
-            row = rows[r]
-            last = row + (1 if back else -1)
-            for k in range(H):
-                i, g = gates[row, in_column + k], gates[row, in_column + 2 * H + k]
-                o, activation = gates[row, in_column + H + k], tanh(cells[row, column + k])
-                d_cell = later_cell[r, k] + d_states[r, k] * o * (1 - activation * activation)
-                d_cell += in_gates[r, k] * cell_masks[row, column + k]
-                cell = cells[last, column + k] if t > 0 else np.float32(0.0)
-                gradient[row, in_column + k] = d_cell * (g - cell) * i * (1 - i)
-                gradient[row, in_column + 2 * H + k] = d_cell * i * (1 - g * g)
-                later_cell[r, k] = d_cell * (1 - i)
-                states_before[row, column + k] = masked_states[last, column + k] if t > 0 else np.float32(0.0)
-                cells_before[row, column + k] = masked_cells[last, column + k] if t > 0 else np.float32(0.0)
-                later_state[r, k] = in_gates[r, k] = 0.0
-        if t > 0:
-            add_products(gradient, rows, in_column, of_state, later_state, own, 0, active)
-            add_products(gradient, rows, in_column, of_cell_in, in_gates, own, 0, active)
-
-
-class CoupledRecurrence(torch.autograd.Function):
-    """Both directions of a layer over rows, float32, on the CPU.
-
-    ``CoupledRecurrence.apply(gates, of_state, of_cell_in, of_cell_out, state_mask, cell_mask, sequences)``: gates
-    (P, 6H), weights (2, H, 3H), (2, H, H) and (2, H, H), masks (P, 2H), the direction ahead first; returns states
-    (P, 2H).
-    """
-
-    @staticmethod
-    def forward(
-        context: Any,
-        gates: Tensor,
-        of_state: Tensor,
-        of_cell_in: Tensor,
-        of_cell_out: Tensor,
-        state_mask: Tensor,
-        cell_mask: Tensor,
-        sequences: Sequences,
-    ) -> Tensor:
-        gates = gates.clone()
-        kept = gates.new_empty(4, len(gates), state_mask.shape[1])
-        weights = (of_state, of_cell_in, of_cell_out)
-        masks = (state_mask.numpy(), cell_mask.numpy())
-        for back in range(2):
-            own = tuple(weight[back].detach().numpy() for weight in weights)
-            _run(back, sequences, own, masks, gates.numpy(), tuple(kept.numpy()))
-        context.save_for_backward(gates, kept, state_mask, cell_mask, *weights)
-        context.sequences = sequences
-        return kept[1].clone()
-
-    @staticmethod
-    def backward(context: Any, state_gradient: Tensor) -> tuple[Tensor | None, ...]:
-        gates, kept, state_mask, cell_mask, *weights = context.saved_tensors
-        gradient, before = torch.empty_like(gates), torch.empty_like(kept[:2])
-        masks = (state_mask.numpy(), cell_mask.numpy())
-        size = state_mask.shape[1] // 2
-        of_state, of_cell_in, of_cell_out = (torch.empty_like(weight) for weight in weights)
-        for back in range(2):
-            own = tuple(weight[back].t().contiguous().numpy() for weight in weights)
-            arrays = (gates.numpy(), tuple(kept.numpy()), state_gradient.contiguous().numpy(), gradient.numpy())
-            _run_gradient(back, context.sequences, own, masks, *arrays, tuple(before.numpy()))
-            columns = slice(back * size, (back + 1) * size)
-            of_gates = gradient[:, back * 3 * size : (back + 1) * 3 * size]
-            of_state[back] = before[0, :, columns].t() @ of_gates
-            of_cell_in[back] = before[1, :, columns].t() @ of_gates[:, :size]
-            of_cell_out[back] = kept[3, :, columns].t() @ of_gates[:, size : 2 * size]
-        return gradient, of_state, of_cell_in, of_cell_out, None, None, None
-
-
-class CoupledLayer(nn.Module):
-    """A layer of DyNet's ``BiRNNBuilder`` with ``CoupledLSTMBuilder``: gates in the order input, output, candidate."""
-
-    def __init__(self, input_size: int, hidden_size: int, dropout: float) -> None:
-        super().__init__()
-        self.dropout = Dropout(dropout)
-        self.input_weight = nn.Parameter(room(2, 3 * hidden_size, input_size))
-        self.state_weight = nn.Parameter(room(2, hidden_size, 3 * hidden_size))
-        self.cell_weights = nn.Parameter(room(2, 2, hidden_size, hidden_size))  # to the input gate, to the output gate
-        self.bias = nn.Parameter(room(2, 3 * hidden_size).zero_())
-        by_gate = (
-            *self.input_weight.data.view(6, hidden_size, -1),
-            *(gate for way in self.state_weight.data for gate in way.chunk(3, 1)),
-            *self.cell_weights.data.flatten(0, 1),
-        )
-        for gate in by_gate:
-            nn.init.xavier_uniform_(gate)
-
-    def forward(self, x: Tensor, steps: Steps) -> Tensor:
-        """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
-        hidden = self.state_weight.shape[1]
-        ways = [
-            affine(self._masked(x, steps), weight, bias)
-            for weight, bias in zip(self.input_weight, self.bias, strict=True)
-        ]
-        state_mask, cell_mask = (self._masked(x.new_ones(len(x), 2 * hidden), steps) for _ in range(2))
-        return CoupledRecurrence.apply(
-            torch.cat(ways, 1), self.state_weight, *self.cell_weights, state_mask, cell_mask, steps.sequences
-        )
-
-    def _masked(self, x: Tensor, steps: Steps) -> Tensor:
-        return self.dropout.by_sequence(x, steps.sequence_of, len(steps.first))
-
-
-class CoupledBiLSTM(BiLSTM):
-    """`BiLSTM` of `CoupledLayer`, which drop their inputs themselves."""
-
-    def __init__(self, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
-        super().__init__(input_size, hidden_size, 0, 0.0)
-        sizes = [input_size] + [2 * hidden_size] * (layers - 1)
-        self.layers = nn.ModuleList(CoupledLayer(size, hidden_size, dropout) for size in sizes)
 
 
 def use_published_cell() -> None:
@@ -236,38 +37,31 @@ def use_published_cell() -> None:
         module.BiLSTM = CoupledBiLSTM  # type: ignore[attr-defined]
 
 
-def train(treebank: Path, decoder: str, seed: int, work: Path) -> dict[str, Any]:
-    """One run of ``paper``; it continues where it was stopped."""
-    folder = work / f"{treebank.name}-{decoder}-{seed}"
-    config = make_config(ChartConfig, {**PRESETS["paper"], "decoder": decoder, "seed": seed})
-    resume = (folder / "training.safetensors").exists()
-    start = time.perf_counter()
+def train(treebank: Path, decoder: str, seed: int, folder: Path) -> dict[str, Any]:
+    """One run of ``paper``, which continues where it was stopped."""
+    config = configure(decoder=decoder, preset="paper", seed=seed)
     parts = (part_path(treebank, part) for part in ("train", "dev"))
-    progress = run_training(TrainingJob(*parts, folder, config, threads=1, resume=resume, overwrite=not resume))
-    records = [json.loads(line) for line in (folder / "log.jsonl").read_text(encoding="utf-8").splitlines()]
-    best = next(record for record in records if record.get("step") == progress.best_step)
+    progress = run_training(TrainingJob(*parts, folder, config, device="cpu", threads=1, resume=True))
     return {
-        "uas": best["dev_uas"],
-        "las": best["dev_las"],
+        "uas": round(progress.best_uas, 2),
+        "las": round(progress.best_las, 2),
         "best step": progress.best_step,
         "steps": progress.step,
-        "seconds": None if resume else round(time.perf_counter() - start),
+        "seconds": round(progress.seconds),
     }
 
 
 def report(results: Path) -> str:
-    """A table row for each treebank and decoder."""
-    runs: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for path in sorted(results.glob("*.json")):
-        run = json.loads(path.read_text(encoding="utf-8"))
-        runs.setdefault((run["treebank"], run["decoder"]), []).append(run)
-    lines = ["| treebank | decoder | seeds | UAS | LAS | steps |", "|---|---|---:|---|---|---:|"]
-    for (treebank, decoder), own in runs.items():
-        uas, las, steps = (np.array([run[name] for run in own]) for name in ("uas", "las", "steps"))
-        spread = [f" ± {scores.std(ddof=1):.2f}" if len(own) > 1 else "" for scores in (uas, las)]
-        scores = f"{uas.mean():.2f}{spread[0]} | {las.mean():.2f}{spread[1]}"
-        lines.append(f"| {treebank} | `{decoder}` | {len(own)} | {scores} | {steps.mean():.0f} |")
-    return "\n".join(lines)
+    """Markdown: a row for each treebank and decoder."""
+    runs = defaultdict(list)
+    for run in read_folder(results):
+        runs[run["treebank"], run["decoder"]].append(run)
+    rows = [
+        f"| {treebank} | `{decoder}` | {len(own)} | {shown([run['uas'] for run in own])} "
+        f"| {shown([run['las'] for run in own])} | {mean(run['steps'] for run in own):.0f} |"
+        for (treebank, decoder), own in runs.items()
+    ]
+    return "\n".join(["| treebank | decoder | seeds | UAS | LAS | steps |", "|---|---|---:|---|---|---:|", *rows])
 
 
 def main() -> None:
@@ -285,11 +79,12 @@ def main() -> None:
     for treebank in arguments.treebanks:
         for decoder in arguments.decoders:
             for seed in arguments.seeds:
-                path = arguments.results / f"{treebank.name}-{decoder}-{seed}.json"
-                if path.exists():
-                    continue
+                name = f"{treebank.name}-{decoder}-{seed}"
+                path = arguments.results / f"{name}.json"
                 own = {"treebank": treebank.name, "decoder": decoder, "seed": seed}
-                result = own | train(treebank, decoder, seed, arguments.work)
+                if read_kept(path, own) is not None:
+                    continue
+                result = own | train(treebank, decoder, seed, arguments.work / name)
                 known = {"versions": describe_versions(), "hardware": describe_hardware("cpu")}
                 write_result(path, {**result, "commit": describe_commit(), **known})
     if arguments.report:

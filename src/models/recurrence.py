@@ -75,6 +75,18 @@ def tanh(x):
     return _TWO * sigmoid(_TWO * x) - _ONE
 
 
+@njit(**COMPILED)
+def rows_of_step(sequences, back, t, rows, before):
+    """How many sequences have a step ``t`` in one direction; fills its ``rows``, int64 (B,), and those ``before``."""
+    first, lengths = sequences
+    active = 0
+    while active < len(lengths) and lengths[active] > t:
+        rows[active] = first[active] + (lengths[active] - 1 - t if back else t)
+        before[active] = rows[active] + (1 if back else -1)
+        active += 1
+    return active
+
+
 @njit(cache=True, **COMPILED)
 def _run(back, sequences, weight, gates, cells, states):
     """One direction over all sequences; ``weight`` is (H, 4H).
@@ -84,17 +96,12 @@ def _run(back, sequences, weight, gates, cells, states):
     gates : (P, 8H), what the input adds to the gates; turned into their activations
     cells, states : (P, 2H), filled; the first halves are of the direction ahead
     """
-    first, lengths = sequences
+    lengths = sequences.lengths
     H = weight.shape[0]
     column, gate_column = back * H, back * 4 * H
     rows, before = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
-    active = len(lengths)
     for t in range(lengths[0]):
-        while lengths[active - 1] <= t:
-            active -= 1
-        for r in range(active):
-            rows[r] = first[r] + (lengths[r] - 1 - t if back else t)
-            before[r] = rows[r] + (1 if back else -1)
+        active = rows_of_step(sequences, back, t, rows, before)
         if t > 0:
             add_products(states, before, column, weight, gates, rows, gate_column, active)
         for r in range(active):
@@ -129,19 +136,17 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
     gate_gradient : (P, 8H), filled: the gradient of what the input adds to the gates
     before : (P, 2H), filled: the state that each step began with
     """
-    first, lengths = sequences
+    lengths = sequences.lengths
     H = weight.shape[1]
     column, gate_column = back * H, back * 4 * H
-    rows, own = np.empty(len(lengths), np.int64), np.arange(len(lengths))
+    rows, last_rows = np.empty(len(lengths), np.int64), np.empty(len(lengths), np.int64)
+    own = np.arange(len(lengths))
     later_state, later_cell = np.zeros((len(lengths), H), np.float32), np.zeros((len(lengths), H), np.float32)
     nothing = np.zeros(H, np.float32)
-    active = 0
     for t in range(lengths[0] - 1, -1, -1):
-        while active < len(lengths) and lengths[active] > t:
-            active += 1
+        active = rows_of_step(sequences, back, t, rows, last_rows)
         for r in range(active):
-            row = first[r] + (lengths[r] - 1 - t if back else t)
-            rows[r] = row
+            row = rows[r]
             all_gates = gates[row, gate_column : gate_column + 4 * H]
             i, f, g, o = all_gates[:H], all_gates[H : 2 * H], all_gates[2 * H : 3 * H], all_gates[3 * H :]
             gradient = gate_gradient[row, gate_column : gate_column + 4 * H]
@@ -149,8 +154,8 @@ def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient,
             cell = cells[row, column : column + H]
             last, start = nothing, nothing
             if t > 0:
-                last = cells[row + (1 if back else -1), column : column + H]
-                start = states[row + (1 if back else -1), column : column + H]
+                last = cells[last_rows[r], column : column + H]
+                start = states[last_rows[r], column : column + H]
             before[row, column : column + H] = start
             direct = state_gradient[row, column : column + H]
             from_state, from_cell = later_state[r], later_cell[r]

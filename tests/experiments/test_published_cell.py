@@ -2,7 +2,8 @@
 
 import pytest
 import torch
-from published_cell import CoupledBiLSTM, CoupledLayer, use_published_cell
+from coupled_lstm import CoupledBiLSTM, CoupledLayer
+from published_cell import use_published_cell
 
 from mh4.models.layers import Steps
 
