@@ -22,7 +22,14 @@ from mh4.data.errors import DataError
 from mh4.data.files import atomic_output
 
 ROOT = Path(__file__).resolve().parents[1]
-LANGUAGES = {"hu": "Hungarian", "got": "Gothic", "cu": "Old Church Slavonic", "el": "Greek"}
+LANGUAGES = {
+    "hu": "Hungarian",
+    "got": "Gothic",
+    "cu": "Old Church Slavonic",
+    "el": "Greek",
+    "lv": "Latvian",
+    "vi": "Vietnamese",
+}
 OTHER_PRESETS = ("fast", "balanced", "best")
 
 

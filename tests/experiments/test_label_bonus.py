@@ -1,0 +1,50 @@
+"""The tables of relations in the decision: from made-up results, and as they are committed."""
+
+import json
+
+import pytest
+from label_bonus import FOLDER, PAGE, WITH, WITHOUT, main, read_scores, seeds_table, weights_table, with_tables
+
+
+@pytest.fixture
+def results(tmp_path):
+    """Two treebanks, one of them with two seeds; parsing with a weight w gains 10w LAS and w UAS."""
+    uas = {"hu-fast-zoo-1": 80, "hu-fast-zoo-2": 82, "hu-fast-trained-0.25-1": 83, "hu-fast-trained-0.25-2": 82}
+    uas |= {"got-fast-zoo-1": 70, "got-fast-trained-0.25-1": 69, "hu-fast-1": 1, "hu-eisner-fast-1": 1}
+    for name, score in uas.items():
+        measured = {str(weight): [score + weight, 10 + 10 * weight, 0.5] for weight in (0.0, 0.25, 0.5, 1.0, 2.0)}
+        (tmp_path / f"{name}.json").write_text(json.dumps({"uas, las, cpu seconds": measured}), encoding="utf-8")
+    return tmp_path
+
+
+def test_seed_1_with_each_weight(results):
+    assert weights_table(read_scores(results), WITHOUT)[2:] == [
+        "| Hungarian | 80.00 / 10.00 | 80.25 / 12.50 | 80.50 / 15.00 | 81.00 / 20.00 | 82.00 / 30.00 |",
+        "| Gothic | 70.00 / 10.00 | 70.25 / 12.50 | 70.50 / 15.00 | 71.00 / 20.00 | 72.00 / 30.00 |",
+        "| mean | 75.00 / 10.00 | 75.25 / 12.50 | 75.50 / 15.00 | 76.00 / 20.00 | 77.00 / 30.00 |",
+    ]
+
+
+def test_training_with_it_is_compared_with_none(results):
+    gains = [line.split(" | ")[-1] for line in weights_table(read_scores(results), WITH)]
+    assert gains[2:] == ["+3.25 / +2.50 |", "−0.75 / +2.50 |", "+1.25 / +2.50 |"]
+
+
+def test_means_of_seeds_and_their_gains(results):
+    assert seeds_table(read_scores(results))[2:] == [
+        "| Hungarian | 81.00 ± 1.41 / 10.00 ± 0.00 | 81.25 ± 1.41 / 12.50 ± 0.00 | 82.75 ± 0.71 / 12.50 ± 0.00 "
+        "| +1.75 / +2.50 | +0.25 / +2.50 |",
+        "| mean |  |  |  | +1.75 / +2.50 | +0.25 / +2.50 |",
+    ]
+
+
+def test_the_page_holds_the_committed_results():
+    page = PAGE.read_text(encoding="utf-8")
+    assert with_tables(page, FOLDER) == page
+
+
+def test_measuring_needs_a_model(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["label_bonus.py", "UD/2.0/hu"])
+    with pytest.raises(SystemExit):
+        main()
+    assert "--model" in capsys.readouterr().err
