@@ -23,10 +23,9 @@ from grid_results import write_result
 from kept_results import part_path, read_kept
 from losses import shown
 from provenance import describe_commit, describe_hardware, describe_versions
-from results_sections import LANGUAGES, replace_section
+from results_sections import LANGUAGES, signed, write_tables
 
 from mh4.data.conllu import read_conllu
-from mh4.data.files import atomic_output
 from mh4.data.sentence import Sentence
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.request import HEADS
@@ -79,7 +78,7 @@ def weights_table(scores: Scores, training: str) -> list[str]:
     rows["mean"] = [tuple(map(mean, zip(*column, strict=True))) for column in columns]
     lines = [header, ["---"] * len(header)]
     for name, pairs in rows.items():
-        last = [_signed(pairs.pop())] if trained else []
+        last = [signed(pairs.pop())] if trained else []
         lines.append([name, *(f"{uas:.2f} / {las:.2f}" for uas, las in pairs), *last])
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
@@ -101,9 +100,9 @@ def seeds_table(scores: Scores) -> list[str]:
         none, parsing, both = [(mean(uas), mean(las)) for uas, las in cells]
         gains.append([_minus(both, none), _minus(parsing, none)])
         scores_shown = [f"{shown(list(uas))} / {shown(list(las))}" for uas, las in cells]
-        lines.append([LANGUAGES[treebank], *scores_shown, *map(_signed, gains[-1])])
+        lines.append([LANGUAGES[treebank], *scores_shown, *map(signed, gains[-1])])
     means = [tuple(map(mean, zip(*column, strict=True))) for column in zip(*gains, strict=True)]
-    lines.append(["mean", "", "", "", *map(_signed, means)])
+    lines.append(["mean", "", "", "", *map(signed, means)])
     return [f"| {' | '.join(cells)} |" for cells in lines]
 
 
@@ -111,21 +110,14 @@ def _minus(left: tuple[float, float], right: tuple[float, float]) -> tuple[float
     return left[0] - right[0], left[1] - right[1]
 
 
-def _signed(pair: tuple[float, ...]) -> str:
-    return " / ".join(f"{gain:+.2f}" for gain in pair).replace("-", "−")
-
-
-def with_tables(text: str, folder: Path) -> str:
-    """The page's text with its three tables as the results have them."""
+def make_tables(folder: Path) -> dict[str, list[str]]:
+    """The three tables of the page, by name."""
     scores = read_scores(folder)
-    tables = {
+    return {
         "trained without": weights_table(scores, WITHOUT),
         "trained with": weights_table(scores, WITH),
         "three seeds": seeds_table(scores),
     }
-    for name, lines in tables.items():
-        text = replace_section(text, name, "\n".join(lines) + "\n")
-    return text
 
 
 def main() -> None:
@@ -139,9 +131,7 @@ def main() -> None:
     parser.add_argument("--report", action="store_true", help="write the tables of LABELS.md, measure nothing")
     arguments = parser.parse_args()
     if arguments.report:
-        page = with_tables(PAGE.read_text(encoding="utf-8"), arguments.results)
-        with atomic_output(PAGE) as stream:
-            stream.write(page.encode())
+        write_tables(PAGE, make_tables(arguments.results))
         return
     if None in (arguments.treebank, arguments.model, arguments.name):
         parser.error("a treebank, --model and --name are needed to measure")

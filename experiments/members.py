@@ -1,6 +1,7 @@
 """Ensembles that share an encoder: what several members give, and the CPU time that they take.
 
     python experiments/members.py UD/2.0/hu --members 1 3 --work runs/members
+    python experiments/members.py --report        # writes the table of SEVERAL.md
 
 UAS and LAS on dev; CPU milliseconds of a training step, evaluations included, and CPU seconds of parsing dev. Members
 that a result has already are not trained again; results are in ``experiments/results/members``.
@@ -11,11 +12,14 @@ from __future__ import annotations
 import argparse
 import time
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from grid_results import write_result
 from kept_results import part_path, read_kept
+from losses import read_folder, shown
 from provenance import describe_commit, describe_hardware, describe_versions
+from results_sections import LANGUAGES, write_tables
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.config import ChartConfig, make_config
@@ -27,6 +31,7 @@ from mh4.training.running import run_training
 from mh4.trees.evaluation import attachment_scores
 
 FOLDER = Path(__file__).parent / "results" / "members"
+PAGE = Path(__file__).parent / "SEVERAL.md"
 
 
 def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
@@ -51,17 +56,43 @@ def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str,
     }
 
 
+def report(results: list[dict[str, Any]]) -> list[str]:
+    """Lines of Markdown: a row for each preset and number of members, over seeds."""
+    groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
+    for result in results:
+        for members, numbers in result["members"].items():
+            groups.setdefault((result["treebank"], result["preset"], int(members)), []).append(numbers)
+    columns = ["", "preset", "members", "seeds", "UAS", "LAS", "training steps", "CPU ms per step", "CPU s of parsing"]
+    lines = [columns, ["---", "---", *["---:"] * (len(columns) - 2)]]
+    in_order = sorted(groups, key=lambda group: (list(PRESETS).index(group[1]), group))
+    for treebank, preset, members in in_order:
+        runs = groups[treebank, preset, members]
+        uas, las = (shown([run["uas, las"][metric] for run in runs]) for metric in (0, 1))
+        steps, training, parsing = (
+            mean(run[name] for run in runs) for name in ("steps", "cpu ms per step", "cpu s of parsing")
+        )
+        own = [LANGUAGES[treebank], f"`{preset}`", str(members), str(len(runs)), uas, las]
+        lines.append([*own, f"{steps:,.0f}", f"{training:.0f}", f"{parsing:.2f}"])
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("treebank", type=Path, help="folder with train and dev files")
+    parser.add_argument("treebank", type=Path, nargs="?", help="folder with train and dev files")
     parser.add_argument("--members", nargs="+", type=int, default=[1, 3])
     parser.add_argument("--work", type=Path, default=Path("runs/members"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--steps", type=int, default=3000, help="at most")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--report", action="store_true", help="write the table of SEVERAL.md, train nothing")
     arguments = parser.parse_args()
+    if arguments.report:
+        write_tables(PAGE, {"members": report(read_folder(arguments.results))})
+        return
+    if arguments.treebank is None:
+        parser.error("a treebank is needed to train")
     name = f"{arguments.treebank.name}-{arguments.preset}-{arguments.seed}"
     settings = {"treebank": arguments.treebank.name, "preset": arguments.preset, "steps": arguments.steps}
     path = arguments.results / f"{name}.json"

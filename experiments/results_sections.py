@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from benchmark import RESULTS as PERFORMANCE
@@ -72,6 +73,25 @@ def replace_section(text: str, name: str, section: str) -> str:
     if not begin or not end or first in rest or last in before + after:
         raise DataError(f"the markers {first} and {last} must stand in the text once each, in this order")
     return f"{before}{begin}\n{section}\n{end}{after}"
+
+
+def signed(gains: Iterable[float]) -> str:
+    """Gains of UAS and LAS, with their signs."""
+    return " / ".join(f"{gain:+.2f}" for gain in gains).replace("-", "\N{MINUS SIGN}")
+
+
+def with_tables(text: str, tables: Mapping[str, Sequence[str]]) -> str:
+    """``text`` with the lines of Markdown tables between the markers of their names."""
+    for name, lines in tables.items():
+        text = replace_section(text, name, "\n".join(lines) + "\n")
+    return text
+
+
+def write_tables(page: Path, tables: Mapping[str, Sequence[str]]) -> None:
+    """Put tables between their markers in a page, and leave the rest of it as it is."""
+    text = with_tables(page.read_text(encoding="utf-8"), tables)
+    with atomic_output(page) as stream:
+        stream.write(text.encode())
 
 
 def with_sections(text: str, performance: Path, results: Path) -> str:

@@ -1,6 +1,7 @@
 """Several treebanks in one model against a model of each: UAS and LAS on the dev set of every treebank.
 
     python experiments/several_treebanks.py UD/2.0/got UD/2.0/cu --work runs/several
+    python experiments/several_treebanks.py --report        # writes the table of SEVERAL.md
 
 The joint model also parses as an even mixture of its treebanks. What is compared is the best model after as many steps
 for each treebank; logs of longer runs are read up to there, shorter runs resume. Results are in
@@ -12,11 +13,14 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 from grid_results import write_result
 from kept_results import part_path, read_kept
+from losses import read_folder, shown
 from provenance import describe_commit, describe_hardware, describe_versions
+from results_sections import LANGUAGES, signed, write_tables
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.base import Parser
@@ -30,6 +34,7 @@ from mh4.training.running import run_training
 from mh4.trees.evaluation import attachment_scores
 
 FOLDER = Path(__file__).parent / "results" / "several"
+PAGE = Path(__file__).parent / "SEVERAL.md"
 
 
 def score(parser: Parser, treebank: Path, name: str | None) -> list[float]:
@@ -50,16 +55,41 @@ def best_line(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> d
     return max((line for line in lines() if line["step"] <= most), key=lambda line: line["dev_las"])
 
 
+def report(results: list[dict[str, Any]]) -> list[str]:
+    """Lines of Markdown: a row for each treebank, means and standard deviations over seeds."""
+    columns = ["dev set, UAS / LAS", "seeds", "alone", "together, as itself", "together, as a mixture", "gain"]
+    lines = [columns, ["---", *["---:"] * (len(columns) - 1)]]
+    groups: dict[str, list[dict[str, list[float]]]] = {}
+    for result in results:
+        for name in result["treebanks"]:
+            groups.setdefault(name, []).append(result["uas, las"])
+    for name, runs in groups.items():
+        alone, together, mixture = (
+            [[run[f"{name} {way}"][metric] for run in runs] for metric in (0, 1)]
+            for way in ("alone", "together", "together, as a mixture")
+        )
+        gains = [mean(joint) - mean(own) for joint, own in zip(together, alone, strict=True)]
+        cells = [" / ".join(map(shown, metrics)) for metrics in (alone, together, mixture)]
+        lines.append([LANGUAGES[name], str(len(runs)), *cells, signed(gains)])
+    return [f"| {' | '.join(cells)} |" for cells in lines]
+
+
 def main() -> None:
     """Command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("treebanks", nargs="+", type=Path, help="folders with train and dev files")
+    parser.add_argument("treebanks", nargs="*", type=Path, help="folders with train and dev files")
     parser.add_argument("--work", type=Path, default=Path("runs/several"), help="models, outside the repository")
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--preset", default="fast")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=4000, help="at most, for each treebank")
+    parser.add_argument("--report", action="store_true", help="write the table of SEVERAL.md, train nothing")
     arguments = parser.parse_args()
+    if arguments.report:
+        write_tables(PAGE, {"several treebanks": report(read_folder(arguments.results))})
+        return
+    if len(arguments.treebanks) < 2:
+        parser.error("two treebanks are needed to train")
     names = [treebank.name for treebank in arguments.treebanks]
     settings = {"treebanks": names, "preset": arguments.preset, "seed": arguments.seed, "steps": arguments.steps}
     path = arguments.results / f"{'-'.join(names)}-{arguments.preset}-{arguments.seed}.json"

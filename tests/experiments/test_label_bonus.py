@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from label_bonus import FOLDER, PAGE, WITH, WITHOUT, main, read_scores, seeds_table, weights_table, with_tables
+from label_bonus import FOLDER, PAGE, WITH, WITHOUT, main, make_tables, read_scores, seeds_table, weights_table
+from results_sections import with_tables
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def test_means_of_seeds_and_their_gains(results):
 
 def test_the_page_holds_the_committed_results():
     page = PAGE.read_text(encoding="utf-8")
-    assert with_tables(page, FOLDER) == page
+    assert with_tables(page, make_tables(FOLDER)) == page
 
 
 def test_measuring_needs_a_model(monkeypatch, capsys):

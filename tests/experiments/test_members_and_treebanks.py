@@ -1,0 +1,47 @@
+"""The tables of several members and several treebanks: from made-up results, and as they are committed."""
+
+import members
+import several_treebanks
+from losses import read_folder
+from results_sections import with_tables
+
+PAGE = members.PAGE
+
+
+def test_members_by_preset_and_number():
+    def run(uas, las, steps):
+        return {"uas, las": [uas, las], "steps": steps, "cpu ms per step": 10.4, "cpu s of parsing": 0.5}
+
+    results = [
+        {"treebank": "hu", "preset": "best", "members": {"3": run(86, 81, 2000)}},
+        {"treebank": "hu", "preset": "fast", "members": {"3": run(85, 80, 1100), "1": run(83, 79, 1000)}},
+        {"treebank": "hu", "preset": "fast", "members": {"1": run(84, 80, 2000)}},
+    ]
+    assert members.report(results)[2:] == [
+        "| Hungarian | `fast` | 1 | 2 | 83.50 ± 0.71 | 79.50 ± 0.71 | 1,500 | 10 | 0.50 |",
+        "| Hungarian | `fast` | 3 | 1 | 85.00 | 80.00 | 1,100 | 10 | 0.50 |",
+        "| Hungarian | `best` | 3 | 1 | 86.00 | 81.00 | 2,000 | 10 | 0.50 |",
+    ]
+
+
+def test_treebanks_alone_and_together():
+    def run(alone, together, mixture):
+        return {
+            "treebanks": ["got"],
+            "uas, las": {"got alone": alone, "got together": together, "got together, as a mixture": mixture},
+        }
+
+    results = [run([80, 70], [81, 70], [79, 69]), run([82, 70], [82, 69.5], [79, 68])]
+    assert several_treebanks.report(results)[2:] == [
+        "| Gothic | 2 | 81.00 ± 1.41 / 70.00 ± 0.00 | 81.50 ± 0.71 / 69.75 ± 0.35 | 79.00 ± 0.00 / 68.50 ± 0.71 "
+        "| +0.50 / −0.25 |"
+    ]
+
+
+def test_the_page_holds_the_committed_results():
+    page = PAGE.read_text(encoding="utf-8")
+    tables = {
+        "several treebanks": several_treebanks.report(read_folder(several_treebanks.FOLDER)),
+        "members": members.report(read_folder(members.FOLDER)),
+    }
+    assert with_tables(page, tables) == page
