@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from statistics import mean, stdev
 from typing import Any
 
 
@@ -31,3 +32,14 @@ def scored_part(folder: Path) -> dict[str, str]:
     if not folder.is_dir():
         return {}
     return {"scored": "test" if any(folder.glob("*-test.conllu")) else "dev"}
+
+
+def shown(values: list[float], digits: int = 2) -> str:
+    """Mean and standard deviation."""
+    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
+    return f"{mean(values):.{digits}f}{deviation}"
+
+
+def read_folder(folder: Path) -> list[dict[str, Any]]:
+    """All results in a folder."""
+    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]

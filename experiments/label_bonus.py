@@ -20,8 +20,7 @@ from statistics import mean
 from typing import Any
 
 from grid_results import write_result
-from kept_results import part_path, read_kept
-from losses import shown
+from kept_results import part_path, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
 from results_sections import LANGUAGES, signed, write_tables
 

@@ -26,12 +26,12 @@ import argparse
 import json
 from collections import defaultdict
 from pathlib import Path
-from statistics import mean, stdev
+from statistics import mean
 from typing import Any
 
 import numpy as np
 from grid_runs import TREES_ALONE
-from kept_results import part_path, read_kept
+from kept_results import part_path, read_folder, read_kept, shown
 from patience import FOLDER as PATIENCE
 from patience import replay
 from provenance import describe_commit, describe_hardware, describe_versions
@@ -154,17 +154,6 @@ def run(
     with atomic_output(path) as stream:
         stream.write((json.dumps(result, indent=1) + "\n").encode())
     print(f"{name}: UAS {progress.best_uas:.2f}, LAS {progress.best_las:.2f}, {progress.seconds:.0f} s", flush=True)
-
-
-def shown(values: list[float], digits: int = 2) -> str:
-    """Mean and standard deviation."""
-    deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
-    return f"{mean(values):.{digits}f}{deviation}"
-
-
-def read_folder(folder: Path) -> list[dict[str, Any]]:
-    """All results in a folder."""
-    return [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"))]
 
 
 def columns_table(results: list[dict[str, Any]], long_runs: list[dict[str, Any]]) -> list[str]:

@@ -16,8 +16,7 @@ from statistics import mean
 from typing import Any
 
 from grid_results import write_result
-from kept_results import part_path, read_kept
-from losses import read_folder, shown
+from kept_results import part_path, read_folder, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
 from results_sections import LANGUAGES, write_tables
 

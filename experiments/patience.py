@@ -1,7 +1,7 @@
 """When training may end: what other settings of patience would have made of long runs of preset `balanced`.
 
     python experiments/patience.py UD/2.0/{hu,got,lv,vi,el,cu} --work runs/patience --steps 20000
-    python experiments/patience.py --report
+    python experiments/patience.py --report        # writes the table of PRESETS.md
 
 The learning rate of `balanced` never falls, so its patience decides only when a run ends, and one long run tells what
 every patience would have chosen. Runs resume; each leaves its dev scores in ``experiments/results/patience``. The
@@ -12,13 +12,15 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from grid_results import write_result
-from kept_results import part_path
+from kept_results import part_path, read_folder
 from provenance import describe_commit, describe_hardware, describe_versions
+from results_sections import write_tables
 
 from mh4.parsers.config import ChartConfig, make_config
 from mh4.parsers.model_files import LOG
@@ -28,6 +30,8 @@ from mh4.training.running import run_training
 from mh4.training.schedule import Progress, Schedule
 
 FOLDER = Path(__file__).parent / "results" / "patience"
+PAGE = Path(__file__).parent / "PRESETS.md"
+RULES = ((6, 0.4), (12, 0.0), (16, 0.4), (20, 0.4), (24, 0.4))  # patience, growth; 12 without growth was the former
 ENDLESS = 1000  # evaluations, and more than any run has
 MOST_STEPS = 100_000
 
@@ -68,8 +72,8 @@ def replay(result: dict[str, Any], patience: int, growth: float) -> tuple[Progre
     return progress, False
 
 
-def report(results: list[dict[str, Any]], rules: list[tuple[int, float]]) -> str:
-    """A table in Markdown: by rule and treebank, UAS and LAS of the best model, its step, and the last step."""
+def report(results: list[dict[str, Any]], rules: Sequence[tuple[int, float]] = RULES) -> list[str]:
+    """Lines of Markdown: by rule and treebank, UAS and LAS of the best model, its step, and the last step."""
     lines = [f"| patience, growth | {' | '.join(result['treebank'] for result in results)} |"]
     lines.append("|---" * (len(results) + 1) + "|")
     for patience, growth in rules:
@@ -79,7 +83,7 @@ def report(results: list[dict[str, Any]], rules: list[tuple[int, float]]) -> str
             last = f"{end.step:,}" if ended else f"{end.step:,}, cut off"
             cells.append(f"{end.best_uas:.2f} / {end.best_las:.2f} ({end.best_step:,} of {last})")
         lines.append(f"| {patience}, {growth:g} | {' | '.join(cells)} |")
-    return "\n".join(lines)
+    return lines
 
 
 def _rule(text: str) -> tuple[int, float]:
@@ -95,16 +99,18 @@ def main() -> None:
     parser.add_argument("--results", type=Path, default=FOLDER)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--steps", type=int, default=20_000)
-    parser.add_argument("--report", action="store_true", help="print the table, train nothing")
-    rules = ["12", "20,0.4", "24,0.4"]
-    parser.add_argument("--rules", nargs="+", type=_rule, metavar="PATIENCE,GROWTH", default=[_rule(r) for r in rules])
+    parser.add_argument("--report", action="store_true", help="write the table of PRESETS.md, train nothing")
+    parser.add_argument("--rules", nargs="+", type=_rule, metavar="PATIENCE,GROWTH", default=RULES)
     arguments = parser.parse_args()
     for treebank in [] if arguments.report else arguments.treebanks:
         result = run(treebank, arguments.work, arguments.seed, arguments.steps)
         arguments.results.mkdir(parents=True, exist_ok=True)
         write_result(arguments.results / f"{treebank.name}-{arguments.seed}.json", result)
-    paths = sorted(arguments.results.glob("*.json"))
-    print(report([json.loads(path.read_text(encoding="utf-8")) for path in paths], arguments.rules))
+    table = report(read_folder(arguments.results), arguments.rules)
+    if arguments.report:
+        write_tables(PAGE, {"patience": table})
+    else:
+        print("\n".join(table))
 
 
 if __name__ == "__main__":

@@ -19,8 +19,7 @@ from typing import Any
 
 from coupled_lstm import CoupledBiLSTM
 from grid_results import write_result
-from kept_results import part_path, read_kept
-from losses import read_folder, shown
+from kept_results import part_path, read_folder, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
 
 from mh4.api import configure

@@ -2,7 +2,7 @@
 
 import members
 import several_treebanks
-from losses import read_folder
+from kept_results import read_folder
 from results_sections import with_tables
 
 PAGE = members.PAGE

@@ -1,8 +1,10 @@
 """The generated sections of docs/results.md: the accuracy table from made-up results, and what is committed."""
 
+import patience
 import pytest
 import results_sections
 from grid_results import RESULTS
+from kept_results import read_folder
 from paths import ROOT
 from results_sections import accuracy_markdown, replace_section
 
@@ -44,3 +46,9 @@ def test_the_page_holds_the_committed_results():
     page = (ROOT / "docs/results.md").read_text(encoding="utf-8")
     performance = ROOT / "experiments/results/performance" / results_sections.PERFORMANCE
     assert results_sections.with_sections(page, performance, RESULTS) == page
+
+
+def test_presets_hold_the_table_of_patience():
+    page = patience.PAGE.read_text(encoding="utf-8")
+    table = patience.report(read_folder(patience.FOLDER))
+    assert results_sections.with_tables(page, {"patience": table}) == page
