@@ -3,11 +3,15 @@
 Which of the others is best is decided by what such a sum leaves no digits for. But it does not depend on how large the
 large numbers are, as long as they decide first: each level of numbers, the largest first, is added up best, and then
 weighs as little as it takes for derivations to stay the best on that level while the smaller numbers decide among them.
+
+That is right where sums of large numbers are equal or differ by more than the smaller ones add up to, as sums of masks
+do. Numbers of all sizes have no such levels: there, the chart on all of them is off by its rounding alone. So both are
+tried, and levels that end where no numbers are for a while, too; the one that weighs most in float64 is taken.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -16,20 +20,24 @@ from .shared import LARGE
 STEP = 8.0  # by which weights grow
 APART = 32.0  # times the number of words: what is that much smaller does not add up to it
 ROUNDING = 1e-12  # of float64 sums, whose numbers may cancel out: of the largest one
+CERTAIN = 800.0  # exp(−800) is 0
+MOST_NUMBERS = 5  # of a derivation for each word, and for the root: parts and an arc bonus
 
 Run = Callable[[np.ndarray], np.ndarray]
 
 
-def levels_of(values: np.ndarray, n: int) -> list[np.ndarray]:
+def levels_of(values: np.ndarray, n: int, between_gaps: bool = False) -> list[np.ndarray]:
     """Arrays that add up to the values, float64, each holding numbers of about one size and zeros, the largest first.
 
-    What is nearly a multiple of the smallest number of a level counts as that multiple; what is left of it, and all
-    smaller numbers, are for later levels. The last one has −inf where the values have it.
+    A level ends below a size that depends on its largest number or, ``between_gaps``, where the next number is much
+    smaller. What is nearly a multiple of the smallest number of a level counts as that multiple; what is left of it,
+    and all smaller numbers, are for later levels. The last one has −inf where the values have it.
     """
     levels, finite, apart = [], values > -np.inf, APART * n
     rest = np.where(finite, values, 0.0)
     while (largest := float(np.abs(rest).max())) > LARGE:
-        on_level = np.abs(rest) >= max(largest / apart, LARGE)
+        lowest = _before_gap(rest, apart) if between_gaps else largest / apart
+        on_level = np.abs(rest) >= max(lowest, LARGE)
         unit = float(np.abs(rest[on_level]).min())
         times = np.rint(rest / unit)
         level = np.where(np.abs(rest / unit - times) < 1 / apart, times * unit, rest)
@@ -38,7 +46,30 @@ def levels_of(values: np.ndarray, n: int) -> list[np.ndarray]:
     return [*levels, np.where(finite, rest, -np.inf)]
 
 
-def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray:
+def brought_together(values: np.ndarray, n: int) -> np.ndarray:
+    """The same numbers, float64, with large ones as small as they may be: the same derivations have any probability.
+
+    exp(score) of a derivation that is not the best on a level is 0 next to that of the best, whether it is short of it
+    by 1e30 or by as much as all smaller numbers add up to and 800 more. Next to 1e30, they would have no digits left.
+    """
+    *levels, found = levels_of(values, n, between_gaps=True)
+    for level in reversed(levels):
+        unit = float(np.abs(level[level != 0]).min())
+        enough = CERTAIN + 2 * MOST_NUMBERS * (n + 1) * float(np.abs(found[found > -np.inf]).max())
+        if (level / unit != np.rint(level / unit)).any():  # sums may differ by less than a unit
+            enough *= APART * n
+        found = found + level * min(1.0, enough / unit)
+    return found
+
+
+def _before_gap(rest: np.ndarray, apart: float) -> float:
+    """The smallest number, in size, from which the largest one is reached without a step of that many times."""
+    sizes = np.sort(np.abs(rest[rest != 0]))[::-1]
+    gaps = np.flatnonzero(sizes[:-1] > apart * sizes[1:])
+    return float(sizes[gaps[0] if len(gaps) else -1])
+
+
+def best_by_levels(run: Run, values: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
     """Which numbers the best derivation collects.
 
     Parameters
@@ -47,10 +78,9 @@ def best_by_levels(run: Run, values: np.ndarray, n: int) -> np.ndarray:
         From numbers laid out like ``values`` to the indices of those that the best derivation collects.
     values : float64 (V,)
         −inf forbids.
-    n : int
-        Words.
+    levels
+        See `levels_of`.
     """
-    levels = levels_of(values, n)
     units = [float(np.abs(level[level != 0]).min()) for level in levels[:-1]]
     rounding = [ROUNDING * float(np.abs(level).max()) for level in levels[:-1]]
     best: list[float] = []

@@ -28,7 +28,7 @@ from .forest import Sums
 from .numbers import add_logs
 
 LARGEST_EXCESS = 600.0  # its exponential is finite, and times the smallest number still negligible
-LARGEST_SUM = 1e9  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
+LARGEST_SUM = 1e12  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
 PATIENCE = 64  # steps of a walk for each word
 RARELY = 1e-280  # a probability next to which what plain numbers lose is nothing
 

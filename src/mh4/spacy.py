@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby, islice
 from operator import itemgetter
 from pathlib import Path
@@ -19,15 +19,27 @@ try:
 except ModuleNotFoundError:
     raise ModuleNotFoundError("spaCy is not installed: pip install 'mh4[spacy]'", name="spacy") from None
 from spacy.language import Language
-from spacy.tokens import Doc
-from spacy.util import get_lang_class, registry
+from spacy.tokens import Doc, Token
+from spacy.util import get_lang_class, raise_error, registry
 from spacy.vocab import Vocab
 
 from mh4.data.document import Document
+from mh4.data.errors import DataError, quote
 from mh4.data.sentence import Sentence
 from mh4.data.spacy_docs import fill
 from mh4.parsers.base import Parser
 from mh4.parsers.registry import load as load_parser
+
+# As spaCy defines it: the component's name, the component, its documents and the error.
+ErrorHandler = Callable[[str, Any, list[Doc], Exception], None]
+
+# How the columns of a sentence are read from a token.
+_COLUMNS: dict[str, Callable[[Token], str]] = {
+    "upos": lambda token: token.pos_,
+    "xpos": lambda token: token.tag_,
+    "feats": lambda token: str(token.morph),
+    "lemmas": lambda token: token.lemma_,
+}
 
 Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=True)
 
@@ -80,7 +92,7 @@ class _Model:
         return self
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {name: value for name, value in vars(self).items() if name != "_parser"}
+        state = {name: value for name, value in vars(self).items() if name not in ("_parser", "_error_handler")}
         return {**state, "content": self.to_bytes()}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -93,7 +105,8 @@ class Component(_Model):
     """Parses documents: heads and relations, and what the model knows of tags, features and lemmas.
 
     Sentences are those of the document. Where it has none, the model's segmenter finds their ends; without a segmenter,
-    the document is one sentence.
+    the document is one sentence. The model sees the document's tags, features and lemmas if it does not predict them.
+    Documents that fail go to the pipeline's error handler one by one.
 
     Parameters
     ----------
@@ -105,6 +118,8 @@ class Component(_Model):
         Set ``token._.mh4_confidence`` and ``token._.mh4_head_confidence``.
     """
 
+    _error_handler: ErrorHandler = staticmethod(raise_error)
+
     def __init__(self, nlp: Language, name: str, model: str | None, confidence: bool) -> None:
         super().__init__(model)
         self.name = name
@@ -114,25 +129,50 @@ class Component(_Model):
         if self._tokenizer is not None:
             self._tokenizer.model = self
 
+    def set_error_handler(self, error_handler: ErrorHandler) -> None:
+        """What is called with the name, the component, the documents and the error where parsing fails."""
+        self._error_handler = error_handler
+
+    def get_error_handler(self) -> ErrorHandler:
+        """The inverse of `set_error_handler`."""
+        return self._error_handler
+
     def __call__(self, doc: Doc) -> Doc:
         """Parse a document."""
-        return next(self.pipe([doc]))
+        self._parse([doc])
+        return doc
 
     def pipe(self, stream: Iterable[Doc], *, batch_size: int = 128) -> Iterator[Doc]:
         """Parse documents, ``batch_size`` at a time."""
         docs = iter(stream)
         while batch := list(islice(docs, batch_size)):
-            places = [self._sentences(doc) for doc in batch]
-            words = [
-                Sentence([doc[i].text for i in own])
-                for doc, of_doc in zip(batch, places, strict=True)
-                for own in of_doc
-            ]
-            parsed = self.parser.parse(words, confidence=self.confidence, overwrite=True)
-            for doc, of_doc in zip(batch, places, strict=True):
-                if of_doc:
-                    fill(doc, of_doc, list(islice(parsed, len(of_doc))))
-                yield doc
+            try:
+                self._parse(batch)
+            except Exception:  # which documents it comes from, and what happens to them, is told below
+                for doc in batch:
+                    try:
+                        self._parse([doc])
+                    except Exception as error:
+                        told = DataError(f"Doc {quote(doc.text)}: {error}") if isinstance(error, DataError) else error
+                        self._error_handler(self.name, self, [doc], told)
+                    else:
+                        yield doc
+            else:
+                yield from batch
+
+    def _parse(self, docs: Sequence[Doc]) -> None:
+        """Write trees and columns into all documents, or into none."""
+        places = [self._sentences(doc) for doc in docs]
+        columns = {name: getter for name, getter in _COLUMNS.items() if name not in self.parser.annotates}
+        words = []
+        for doc, of_doc in zip(docs, places, strict=True):
+            for tokens in ([doc[i] for i in own] for own in of_doc):
+                given = {name: [getter(token) or None for token in tokens] for name, getter in columns.items()}
+                words.append(Sentence([token.text for token in tokens], **given))
+        parsed = iter(list(self.parser.parse(words, confidence=self.confidence, overwrite=True)))
+        for doc, of_doc in zip(docs, places, strict=True):
+            if of_doc:
+                fill(doc, of_doc, list(islice(parsed, len(of_doc))))
 
     def _sentences(self, doc: Doc) -> list[list[int]]:
         """Places of the words of each sentence."""

@@ -58,6 +58,32 @@ def test_masks_hide_nothing(name, n, seed, mask, kind, single_root):
         assert one.score == pytest.approx(total, abs=rounding(total))
 
 
+@pytest.mark.parametrize("name", decoder_names())
+@given(n=st.integers(2, 4), seed=st.integers(0, 2**32 - 1), top=st.sampled_from([5, 9]), single_root=st.booleans())
+@settings(max_examples=60)
+def test_numbers_of_all_sizes(name, n, seed, top, single_root):
+    """Sums of large numbers differ by less than the small ones: no level decides before the next."""
+    decoder, rng = get_decoder(name, single_root), np.random.default_rng(seed)
+    shape = (len(decoder.channels) + 1, n + 2, n + 2)
+    numbers = rng.choice([-1, 1], shape) * 10 ** rng.uniform(2, top, shape)
+    trees, totals = enumerated.trees(name, numbers[:-1], numbers[-1], single_root)
+    best, values, _ = decoder.margins(numbers[:-1], numbers[-1])
+    near = 1e-6 * np.abs(numbers).max()
+    assert best.score == pytest.approx(totals[0], abs=near)
+    for d in range(1, n + 1):
+        others = totals[trees[:, d] != best.heads[d]]
+        assert values[d] == pytest.approx(best.score - others.max() if len(others) else np.inf, abs=near)
+    for one, total in zip(decoder.k_best(numbers[:-1], 6, numbers[-1]), totals.tolist(), strict=False):
+        assert one.score == pytest.approx(total, abs=near)
+
+
+def test_three_thousand_short_of_the_best_tree():
+    scores = np.zeros((1, 5, 5), np.float32)
+    scores[0, :4, 1:4] = [[-60990, 7997, 829], [-139, -706809, 6782], [-327, 20759, -13416], [7130, 3362, -248794]]
+    best = get_decoder("mst").decode(scores)
+    assert (best.heads.tolist(), best.score) == ([-1, 2, 0, 1], 14452)
+
+
 @pytest.mark.parametrize("name", ["mst", "eisner", "mh4-hybrid"])
 def test_a_mask_that_forty_words_cannot_avoid(name):
     """Three words have no other heads than each other: one mask must be paid, which one, the other scores say."""

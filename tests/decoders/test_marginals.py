@@ -201,6 +201,27 @@ def test_of_huge_numbers_the_best_tree_gets_it_all(name, scale, single_root):
         assert next(iter(decoder.sample(scores, 1, rng=np.random.default_rng(0)))).heads.tolist() == heads.tolist()
 
 
+@every_summing_decoder
+@pytest.mark.parametrize("single_root", [True, False])
+@pytest.mark.parametrize("mask", [-1e4, -1e9, -1e10, -1e13, -1e20, -1e30, 1e10, 1e20])
+def test_masks_that_cannot_be_avoided_leave_the_rest_as_probable_as_it_is(name, mask, single_root):
+    """Only derivations with the fewest masks are left, or with the most rewards of that size."""
+    decoder = get_decoder(name, single_root)
+    for n, seed in ((2, 0), (3, 1), (4, 2)):
+        rng, size = np.random.default_rng(seed), (n + 2, n + 2)
+        scores, where = rng.normal(size=(len(decoder.channels), *size)), rng.random(size) < 0.7
+        heads, totals = enumerated.derivations(name, scores, np.zeros(size), single_root)
+        masks = np.sign(mask) * where[heads[:, 1:], np.arange(1, n + 1)].sum(axis=1)
+        weights = np.exp(totals) * (masks == masks.max())
+        expected = np.zeros(size)
+        for d in range(1, n + 1):
+            np.add.at(expected[:, d], heads[:, d], weights / weights.sum())
+        found = decoder.part_marginals(scores, np.where(where, mask, 0.0))
+        np.testing.assert_allclose(found.arcs, expected, atol=1e-5)
+        log_partition = abs(mask) * masks.max() + np.log(weights.sum())
+        assert found.log_partition == pytest.approx(log_partition, rel=1e-15, abs=1e-5)
+
+
 def check_certain(decoder, scores, bonus):
     """Max-marginals and margins are numbers that fit each other."""
     best, values, heads = decoder.margins(scores, bonus)

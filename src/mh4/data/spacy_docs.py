@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 from spacy.attrs import DEP, HEAD, LEMMA, MORPH, POS, TAG
+from spacy.lang.lex_attrs import LEX_ATTRS
 from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
-from spacy.tokens import Doc, Token
+from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from .errors import quote
@@ -17,7 +18,8 @@ from .spaces import NO_SPACE, escaped
 _SPACE_RELATION = "dep"  # what spaCy's own parsers give to white space
 _UNKNOWN = "_"
 
-for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface"):
+# The last two are those of the first word of a multiword token: its form, and the number of its words.
+for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surface_words"):
     Token.set_extension(_name, default=None, force=True)
 
 
@@ -57,11 +59,11 @@ def _attribute(attribute: int, value: str, form: str, vocab: Vocab) -> int:
 
 def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> Doc:
     """See `Document.to_spacy`."""
-    vocab = Vocab() if vocab is None else vocab
+    vocab = Vocab(lex_attr_getters=LEX_ATTRS) if vocab is None else vocab
     words: list[str] = []
     spaces: list[bool] = []
     places: list[list[int]] = []
-    surfaces: dict[int, str] = {}
+    surfaces: dict[int, tuple[str, int]] = {}
 
     def add(gap: str) -> None:
         """White space; beyond one blank behind a word, spaCy has a token of its own for it."""
@@ -79,7 +81,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
                 add(text[end : token.start])
                 end = token.end
             if token.last > token.first:
-                surfaces[len(words)] = token.form
+                surfaces[len(words)] = token.form, token.last - token.first + 1
             for word in range(token.first, token.last + 1):
                 own.append(len(words))
                 words.append(sentence.forms[word - 1])
@@ -91,8 +93,8 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
         add(text[end:])
     starts = {own[0] for own in places}
     doc = Doc(vocab, words=words, spaces=spaces, sent_starts=[i in starts for i in range(len(words))])
-    for place, surface in surfaces.items():
-        doc[place]._.mh4_surface = surface
+    for place, (surface, length) in surfaces.items():
+        doc[place]._.mh4_surface, doc[place]._.mh4_surface_words = surface, length
     if sentences and all((sentence.heads >= 0).all() for sentence in sentences):
         fill(doc, places, sentences)
     return doc
@@ -102,29 +104,43 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
     """The sentences of a `Doc` as dictionaries; see `Document.from_spacy`."""
     if not isinstance(doc, Doc):
         raise TypeError(f"expected a spaCy Doc, not {quote(repr(doc))}")
-    sentences = []
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
-    for span in spans:
-        words = [token for token in span if not token.is_space]
-        place = {token.i: number for number, token in enumerate(words, start=1)}
-        ends = [token.i for token in words[1:]]
-        ends += [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))] * bool(words)
-        tokens: list[dict[str, Any]] = []
-        for token, end in zip(words, ends, strict=True):
-            gap = doc[token.i : end].text_with_ws[len(token.text) :]
-            columns = {
-                "text": token.text,
-                "lemma": token.lemma_,
-                "upos": token.pos_,
-                "xpos": token.tag_,
-                "feats": str(token.morph),
-                "misc": "" if gap == " " else f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE,
-            }
-            if doc.has_annotation("DEP"):
-                columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
-            tokens.append({key: value for key, value in columns.items() if value})
-            if doc.has_annotation("DEP"):
-                tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
-        if tokens:
-            sentences.append({"tokens": tokens})
-    return sentences
+    return [{"tokens": tokens} for span in spans if (tokens := _tokens(doc, span))]
+
+
+def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
+    """The words and multiword tokens of a sentence."""
+    words = [token for token in span if not token.is_space]
+    place = {token.i: number for number, token in enumerate(words, start=1)}
+    ends = [token.i for token in words[1:]]
+    ends += [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))] * bool(words)
+    tokens: list[dict[str, Any]] = []
+    several = 0  # the last word of a multiword token
+    for number, (token, end) in enumerate(zip(words, ends, strict=True), start=1):
+        length = token._.mh4_surface_words
+        if length and number > several and number + length - 1 <= len(words):
+            several = number + length - 1
+            last = words[several - 1]
+            gap = doc[last.i : ends[several - 1]].text_with_ws[len(last.text) :]
+            tokens.append({"id": (number, several), "text": token._.mh4_surface} | _space(gap))
+        gap = " " if number <= several else doc[token.i : end].text_with_ws[len(token.text) :]
+        columns = {
+            "id": number,
+            "text": token.text,
+            "lemma": token.lemma_,
+            "upos": token.pos_,
+            "xpos": token.tag_,
+            # Universal Dependencies orders features without regard to case, spaCy does not.
+            "feats": "|".join(sorted(str(token.morph).split("|"), key=str.lower)),
+        }
+        if doc.has_annotation("DEP"):
+            columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
+        tokens.append({key: value for key, value in columns.items() if value} | _space(gap))
+        if doc.has_annotation("DEP"):
+            tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
+    return tokens
+
+
+def _space(gap: str) -> dict[str, str]:
+    """MISC for what stands between a token and the next; one blank needs none."""
+    return {} if gap == " " else {"misc": f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE}
