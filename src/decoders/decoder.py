@@ -31,7 +31,8 @@ from .derivation import (
 from .forest import Forest, Sums, cheapest_heads, marginals_by_decoding, margins_by_decoding
 from .k_best import NearlyBest
 from .numbers import check_numbers, own_array
-from .shared import Group, without_shared
+from .registry import decoder_names, get_decoder
+from .shared import Group, without_low, without_shared
 from .tree_batch import TreeBatch
 
 T = TypeVar("T")
@@ -237,15 +238,10 @@ class Decoder(ABC):
 
     def _lacks_marginals(self) -> str:
         """That this decoder has no sums, and which have."""
-        found, pending = set(), [Decoder]
-        while pending:
-            kind = pending.pop()
-            pending += kind.__subclasses__()
-            if kind.has_marginals and "name" in vars(kind):
-                found.add(kind.name)
+        names = [name for name in decoder_names() if get_decoder(name).has_marginals]
         return (
             f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
-            f"these have: {', '.join(sorted(found))}"
+            f"these have: {', '.join(names)}"
         )
 
     def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -431,7 +427,7 @@ class Decoder(ABC):
 
     def derive_together(self, scores: np.ndarray, given: TreeBatch) -> None:
         """Like `derive_batch`, but writes into ``given``."""
-        scores = own_array(self._checked_batch(scores, given.lengths))
+        scores = without_low(own_array(self._checked_batch(scores, given.lengths)))
         self._derive(scores, given)
         totals = given.totals.tolist()
         if all(map(isfinite, totals)):

@@ -29,7 +29,7 @@ from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
 from .lanes import lent
 from .levels import best_by_levels, brought_together, levels_of
 from .numbers import check_numbers, own_array
-from .shared import LARGE, exact, holds_large
+from .shared import LARGE, exact, holds_large, without_low
 
 ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
 NOTHING = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
@@ -126,7 +126,8 @@ class Forest:
         self.decoder = decoder
         self.temperature = temperature
         self._given = scores, arc_bonus
-        self._checked = decoder._checked(scores, arc_bonus)
+        checked, bonus = decoder._checked(scores, arc_bonus)
+        self._checked = without_low(checked), without_low(bonus)
         self._words = len(self._checked[1]) - 2
         self._solved: Solved | None = None
         self._large = False  # whether the best derivation is made of large numbers, whatever is taken off
@@ -346,7 +347,7 @@ class Forest:
         scores, arc_bonus = self.decoder._checked(*self._given, np.float64)
         if not (scores < np.inf).all() or not (arc_bonus < np.inf).all():  # false for NaN, too
             raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
-        return scores / self.temperature, arc_bonus / self.temperature
+        return without_low(scores) / self.temperature, without_low(arc_bonus) / self.temperature
 
     @cached_property
     def _summed(self) -> tuple[Sums, float]:

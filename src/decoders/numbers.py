@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from .shared import LARGE
+from .shared import LARGE, LOWEST
 
 LARGEST_SUM = (
     2.0**121
@@ -55,20 +55,21 @@ def derivation_score(scores, arc_bonus, heads, parts, count, is_high):
 
 @njit(nogil=True)
 def _fit(values, bound):
-    """Whether every number is −inf or within the bound.
+    """Whether every number counts as −inf or is within the bound.
 
     No branch (NaN compares false) and a bound of the numbers' own type, so that the loop vectorises.
     """
-    forbidden, flat, fine = np.float32(-np.inf), values.reshape(-1), True
+    lowest, flat, fine = np.float32(LOWEST), values.reshape(-1), True
     for at in range(flat.size):
-        fine &= (abs(flat[at]) < bound) | (flat[at] == forbidden)
+        fine &= (abs(flat[at]) < bound) | (flat[at] <= lowest)
     return fine
 
 
 @njit(cache=True, nogil=True)
 def check_numbers(scores, arc_bonus):
-    """ValueError unless every number is −inf or small enough that no sum in a chart leaves float32.
+    """ValueError unless every number counts as −inf or is small enough that no sum in a chart leaves float32.
 
+    A derivation with a number that counts as −inf, and is not, is below all others, and `derivation_score` gives NaN.
     Returns whether one of them is above `LARGE`.
     """
     large, bound = np.float32(LARGE), np.float32(LARGEST_SUM / scores.shape[1])

@@ -14,7 +14,7 @@ import numpy as np
 from numba import njit
 
 LARGE = 1024.0  # of one part; sums of smaller numbers leave float32 enough digits
-LOWEST = float(np.finfo(np.float32).min)
+LOWEST = float(np.float32(-3.4e38))  # and what is lower counts as −inf, as in masks with float32's lowest number
 
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]
@@ -32,10 +32,26 @@ def holds_large(values, bound=LARGE):
     return not small
 
 
+@njit(cache=True, nogil=True)
+def _holds_low(values):
+    """Whether a number of a C-contiguous array is so low that it counts as −inf, and is not."""
+    lowest, forbidden = np.float32(LOWEST), np.float32(-np.inf)
+    low = False
+    flat = values.reshape(-1)
+    for at in range(flat.size):  # no branch: vectorised
+        low |= (flat[at] <= lowest) & (flat[at] != forbidden)
+    return low
+
+
+def without_low(values: np.ndarray) -> np.ndarray:
+    """A C-contiguous array, float32 or float64, with −inf for numbers that count as such; itself if there are none."""
+    return np.where(values <= LOWEST, values.dtype.type(-np.inf), values) if _holds_low(values) else values
+
+
 def exact(values: np.ndarray) -> np.ndarray:
-    """A copy in float64; what is too low for float32 is forbidden."""
+    """A copy in float64; what counts as −inf is."""
     array = np.array(values, np.float64)
-    array[array < LOWEST] = -np.inf
+    array[array <= LOWEST] = -np.inf
     return array
 
 

@@ -53,8 +53,9 @@ def crossings(heads):
 
 
 def _as_array(heads: np.ndarray) -> np.ndarray:
-    """In the byte order that kernels are compiled for, and writable, as they are not compiled for read-only arrays."""
+    """As kernels are compiled for it: signed, in native byte order and writable (though they only read)."""
     heads = np.asarray(heads)
+    heads = heads.astype(np.int64) if heads.dtype.kind == "u" else heads
     heads = heads if heads.dtype.isnative else heads.astype(heads.dtype.newbyteorder("="))
     return heads if heads.flags.writeable else heads.copy()
 
@@ -62,7 +63,7 @@ def _as_array(heads: np.ndarray) -> np.ndarray:
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
     """Whether every word leads to the root of heads, int (n + 1,); ``single_root``: and just one is attached to it."""
     heads = _as_array(heads)
-    if heads.ndim != 1 or heads.dtype.kind not in "iu" or not all_reach_the_root(heads):
+    if heads.ndim != 1 or heads.dtype.kind != "i" or not all_reach_the_root(heads):
         return False
     return not single_root or int((heads[1:] == 0).sum()) == 1
 

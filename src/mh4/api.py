@@ -89,6 +89,8 @@ def configure(
         "iterations" if perceptron else "max_epochs": epochs,
     }
     if vectors is not None:
+        if not str(vectors):
+            raise ValueError("word vectors are a file; its path is empty")
         chosen["vectors"] = str(vectors)
     if encoder is not None:
         chosen |= {"encoder": PRETRAINED.kind, "pretrained": str(encoder)}
@@ -170,8 +172,8 @@ def train(
     segmenter : bool
         Also train a segmenter for raw text, before the network. Perceptrons have none, since they need tags.
     on_step, on_evaluation : callable, optional
-        Called after every minibatch of a network with the `Progress` and the sums since the last evaluation; after
-        every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.
+        Called after every minibatch of a network with the `Progress` so far and the sums since the last evaluation,
+        which keep changing; after every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.
     **settings
         Any setting of config.json by its name, such as ``learning_rate=0.001``.
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from mh4.decoders import decoder_names, get_decoder
+from mh4.decoders import InfeasibleError, decoder_names, get_decoder
 from mh4.decoders.levels import levels_of
 from mh4.decoders.numbers import LARGEST_SUM, check_numbers
 from mh4.decoders.shared import LARGE
@@ -75,6 +75,44 @@ def test_numbers_of_all_sizes(name, n, seed, top, single_root):
         assert values[d] == pytest.approx(best.score - others.max() if len(others) else np.inf, abs=near)
     for one, total in zip(decoder.k_best(numbers[:-1], 6, numbers[-1]), totals.tolist(), strict=False):
         assert one.score == pytest.approx(total, abs=near)
+
+
+@pytest.mark.parametrize("name", decoder_names())
+@pytest.mark.parametrize("low", [np.finfo(np.float32).min, -3.4e38, -3.41e38, -1e300])
+def test_what_is_too_low_for_float32_counts_as_forbidden(name, low):
+    decoder, rng = get_decoder(name), np.random.default_rng(0)
+    for n in (2, 4):
+        numbers = rng.normal(size=(len(decoder.channels) + 1, n + 2, n + 2))
+        where = rng.random(numbers.shape) < 0.4
+        forbidden, lowered = (np.where(where, number, numbers) for number in (-np.inf, low))
+        if low >= np.finfo(np.float32).min:
+            lowered = lowered.astype(np.float32)
+            forbidden = forbidden.astype(np.float32)
+        try:
+            expected = decoder.k_best(forbidden[:-1], 3, forbidden[-1])
+            derived = decoder.derive_batch(forbidden[None, :-1], [expected[0].heads]) if expected else []
+        except InfeasibleError:
+            derived = []
+        found = decoder.k_best(lowered[:-1], 3, lowered[-1])
+        assert [(one.heads.tolist(), one.score) for one in found] == [(e.heads.tolist(), e.score) for e in expected]
+        marginals = [decoder.max_marginals(one[:-1], one[-1]) for one in (lowered, forbidden)]
+        np.testing.assert_array_equal(*marginals)
+        if not expected:
+            for ask in (decoder.decode, decoder.margins, *[decoder.log_partition] * decoder.has_marginals):
+                with pytest.raises(InfeasibleError):
+                    ask(lowered[:-1], arc_bonus=lowered[-1])
+            continue
+        assert decoder.decode(lowered[:-1], lowered[-1]).heads.tolist() == expected[0].heads.tolist()
+        together = decoder.decode_together(lowered[None, :-1], [n], lowered[None, -1])
+        assert together.heads[1 - len(expected[0].heads) :].tolist() == expected[0].heads[1:].tolist()
+        values = [decoder.margins(one[:-1], one[-1]).values for one in (lowered, forbidden)]
+        np.testing.assert_array_equal(*values)
+        if derived:
+            (again,) = decoder.derive_batch(lowered[None, :-1], [expected[0].heads])
+            assert again.score == derived[0].score
+        if decoder.has_marginals:
+            for one, other in zip(*(decoder.part_marginals(x[:-1], x[-1]) for x in (lowered, forbidden)), strict=True):
+                np.testing.assert_array_equal(one, other)
 
 
 def test_three_thousand_short_of_the_best_tree():

@@ -171,7 +171,7 @@ HARD = {
     "far apart": lambda rng, shape: rng.normal(size=shape) * 1e4,
     "plus or minus": lambda rng, shape: rng.choice([-1e4, 1e4], shape),
     "a few far apart": lambda rng, shape: rng.normal(size=shape) + 1e4 * (rng.random(shape) < 0.01),
-    "huge": lambda rng, shape: rng.normal(size=shape) * 1e100,
+    "huge": lambda rng, shape: rng.normal(size=shape) * 1e36,
     "tiny": lambda rng, shape: rng.normal(size=shape) * 1e-100,
 }
 
@@ -371,7 +371,7 @@ def test_what_is_not_a_sum():
             decoder.marginals(np.full_like(scores, number), bonus)
     with pytest.raises(ValueError, match="cannot be negative"):
         decoder.sample(scores, -1)
-    with pytest.raises(UnsupportedError, match="mh3, mh4-hybrid, mh4-two, mst"):
+    with pytest.raises(UnsupportedError, match="mst, eisner, mh3, mh4-two, mh4-hybrid"):
         get_decoder("1ec").marginals(np.zeros((4, 5, 5)))
 
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from mh4.decoders.trees import crossed_arcs, gap_degree, is_planar, is_projective, is_tree, is_well_nested
+from mh4.decoders.trees import checked_tree, crossed_arcs, gap_degree, is_planar, is_projective, is_tree, is_well_nested
 
 
 @pytest.mark.parametrize(("n", "trees", "projective"), [(1, 1, 1), (2, 3, 3), (3, 16, 12), (4, 125, 55)])
@@ -81,3 +81,9 @@ def test_structures_agree_with_their_definitions(n):
 def test_a_cycle_has_no_structure(structure):
     with pytest.raises(ValueError, match="not a tree"):
         structure([-1, 2, 1])
+
+
+@pytest.mark.parametrize("kind", [np.uint8, np.uint64])
+def test_heads_without_a_sign_are_no_tree(kind):
+    with pytest.raises(ValueError, match="not a tree"):
+        checked_tree(np.array([0, 2, 0, 2], kind))

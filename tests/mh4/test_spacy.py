@@ -134,6 +134,67 @@ def test_multiword_tokens_keep_their_surface():
     assert [token.head.i for token in doc] == [0, 3, 3, 0]
 
 
+def test_multiword_tokens_come_back():
+    conllu = (
+        "1-2\tIm\t_\t_\t_\t_\t_\t_\t_\tSpaceAfter=No\n1\tIn\t_\t_\t_\t_\t3\tcase\t_\t_\n2\tdem\t_\t_\t_\t_\t3\tdet\t_\t_\n"
+        "3\tHaus\t_\t_\t_\t_\t0\troot\t_\tSpaceAfter=No\n4-5\tzum\t_\t_\t_\t_\t_\t_\t_\t_\n"
+        "4\tzu\t_\t_\t_\t_\t6\tcase\t_\t_\n5\tdem\t_\t_\t_\t_\t6\tdet\t_\t_\n6\tSee\t_\t_\t_\t_\t3\tnmod\t_\t_\n\n"
+    )
+    document = Document.from_conllu(conllu + conllu)
+    doc = document.to_spacy(spacy.blank("de").vocab)
+    assert doc._.conllu == mh4_spacy.from_doc(doc).to_conllu() == document.to_conllu()
+    copied = spacy.tokens.Doc(doc.vocab).from_bytes(doc.to_bytes())
+    assert mh4_spacy.from_doc(copied) == document
+    doc[0]._.mh4_surface_words = 50  # more than the sentence has
+    assert mh4_spacy.from_doc(doc)[0].forms == document[0].forms
+
+
+def test_without_a_vocab_white_space_is_known(text_model):
+    document = mh4.load(text_model)(TEXT)
+    doc = document.to_spacy(text=TEXT)
+    assert [token.text for token in doc if token.is_space] == [" ", "\n", "\n\n"]
+    assert (doc[0].is_alpha, doc[0].lower_) == (True, "te")
+    assert len(list(doc.sents)) == len(document)
+    assert [one.forms for one in Document.from_spacy(doc)] == [one.forms for one in document]
+
+
+def test_features_are_in_the_order_of_ud():
+    feats = "Number=Sing|Number[psor]=Plur|NumType=Ord"
+    sentence = Sentence(["a"], feats=[feats], heads=[0], relations=["root"])
+    assert Sentence.from_spacy(sentence.to_spacy()).feats == (feats,)
+
+
+def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):
+    nlp = spacy.blank("xx")
+    nlp.add_pipe("mh4", config={"model": str(text_model)})
+
+    def docs():
+        return [spacy.tokens.Doc(nlp.vocab, words) for words in (["te"], ["a\tb"], ["nofe", "te"])]
+
+    with pytest.raises(mh4.DataError, match=r"Doc 'a\\tb ': .*holds a tab"):
+        list(nlp.pipe(docs()))
+    failed = []
+    nlp.set_error_handler(lambda name, component, docs, error: failed.append((name, docs[0].text, str(error))))
+    assert [(doc.text, doc.has_annotation("DEP")) for doc in nlp.pipe(docs())] == [("te ", True), ("nofe te ", True)]
+    ((name, text, message),) = failed
+    assert (name, text) == ("mh4", "a\tb ")
+    assert message.startswith("Doc 'a\\tb ': ")
+    assert nlp.get_pipe("mh4").get_error_handler() is nlp.default_error_handler
+
+
+def test_columns_that_the_model_does_not_predict_are_those_of_the_document(small_treebanks, tmp_path):
+    parser = mh4.train(*small_treebanks, tmp_path / "model", system="arc-eager", scorer="perceptron", iterations=1)
+    nlp = spacy.blank("xx")
+    component = nlp.add_pipe("mh4", config={"model": str(tmp_path / "model")})
+    sentence = next(iter(mh4.read_conllu(small_treebanks[1])))
+    doc = component(sentence.to_spacy(nlp.vocab))
+    expected = parser(sentence)
+    assert [token.head.i if token.dep_ != "ROOT" else -1 for token in doc] == [h - 1 for h in expected.heads]
+    assert [token.pos_ for token in doc] == list(sentence.upos)
+    with pytest.raises(mh4.DataError, match="has no UPOS"):
+        nlp("te nofe")
+
+
 def test_displacy_draws_it(nlp):
     svg = spacy.displacy.render(nlp("Te nofe mihevode."), style="dep", jupyter=False)
     assert svg.startswith("<svg")

@@ -6,6 +6,7 @@ or wrong, is looked at line by line, which also words the errors.
 
 import io
 import re
+import reprlib
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
@@ -86,7 +87,7 @@ def text_blocks(text: str, source: str) -> Iterator[Block]:
     DataError: It contains a lone surrogate. TypeError: It is not a string.
     """
     if not isinstance(text, str):
-        raise TypeError(f"expected a string in CoNLL-U format, not {quote(repr(text))}")
+        raise TypeError(f"expected a string in CoNLL-U format, not {reprlib.repr(text)}")
     try:
         content = text.encode()
     except UnicodeEncodeError as error:

@@ -93,7 +93,7 @@ def _read(path: str | Path, trees: Trees, report: Errors) -> Generator[Sentence,
         raise DataError(f"{source}: no word has a HEAD (expected a CoNLL-U file with trees or partial trees)")
 
 
-def write_conllu(sentences: Iterable[Sentence], path: str | Path) -> None:
+def write_conllu(sentences: Sentence | Iterable[Sentence], path: str | Path) -> None:
     """Write sentences, or one, to a CoNLL-U file, which appears once it is complete; ``-`` is standard output.
 
     Raises

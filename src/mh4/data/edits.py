@@ -64,7 +64,7 @@ def replace_column(fields: list[str], column: int, given: Sequence[object]) -> N
 
 def _check(value: object, column: int, name: str) -> None:
     if not isinstance(value, str):
-        raise TypeError(f"{name} is {quote(repr(value))}, not a string")
+        raise TypeError(f"{name} is {reprlib.repr(value)}, not a string")
     if problem := value_problem(value, column):
         hint = f" ({UNKNOWN_HINT} or None)" if not value else ""
         raise ValueError(f"{name} may not be {quote(value)}, which {problem}{hint}")
@@ -119,7 +119,7 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
             first, last = index(start), index(stop)
         except (TypeError, ValueError):
             raise TypeError(
-                f"expected a multiword token as (first word, last word, form); got {quote(repr(token))}"
+                f"expected a multiword token as (first word, last word, form); got {reprlib.repr(token)}"
             ) from None
         if not end < first <= last <= n:
             raise ValueError(f"multiword token {first}-{last} overlaps another or reaches beyond the words, {n}")
@@ -141,7 +141,7 @@ def _line_end(first_misc: str) -> str:
 def checked_comment(line: object) -> str:
     """Return the comment unchanged; TypeError or ValueError if it is not a valid one."""
     if not isinstance(line, str):
-        raise TypeError(f"a comment must be a string, not {quote(repr(line))}")
+        raise TypeError(f"a comment must be a string, not {reprlib.repr(line)}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):
         raise ValueError(f"{quote(line)} is not a comment (it begins with # and is one line)")
     return line

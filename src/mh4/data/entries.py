@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -49,14 +50,14 @@ def written(value: object, column: int) -> str:
     if column == DEPS and isinstance(value, Iterable) and not isinstance(value, Mapping):
         return "|".join(map(_written_dependency, value)) or "_"
     kinds = {FEATS: "a mapping, ", MISC: "a mapping, ", DEPS: "a list such as [('nsubj', 4)], "}.get(column, "")
-    raise TypeError(f"{COLUMNS[column]} takes {kinds}a string or None, not {quote(repr(value))}")
+    raise TypeError(f"{COLUMNS[column]} takes {kinds}a string or None, not {reprlib.repr(value)}")
 
 
 def _written_entries(entries: Mapping[Any, Any], column: str) -> str:
     texts = []
     for name, value in entries.items():
         if not isinstance(name, str) or not (value is None or isinstance(value, str | int | float)):
-            raise TypeError(f"{column} must map names to strings, not {quote(repr({name: value}))}")
+            raise TypeError(f"{column} must map names to strings, not {reprlib.repr({name: value})}")
         text = name if value is None else f"{name}={value}"
         if not text or "=" in name or "|" in text:
             raise ValueError(f"{column} may not hold {quote(text)}: entries may not contain |, nor their names =")
@@ -75,5 +76,5 @@ def _written_dependency(dependency: object) -> str:
         case _:
             name, head = "", ""
     if _HEAD.fullmatch(str(head)) is None or not name or "|" in name:
-        raise ValueError(f"DEPS takes relations with their heads, such as ('nsubj', 4), not {quote(repr(dependency))}")
+        raise ValueError(f"DEPS takes relations with their heads, such as ('nsubj', 4), not {reprlib.repr(dependency)}")
     return f"{head}:{name}"

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import reprlib
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Self
 
 from mh4.machine import require
 
-from .errors import DataError, counted, quote
+from .errors import DataError, counted
 from .frames import read_frame, to_frame
 from .guesses import Guided
 
@@ -106,5 +107,5 @@ class Exchanged(Guided):
 def listed(data: Any, source: str) -> Iterable[Any]:
     """The sentences of a document's data; a `DataError` if it cannot have any."""
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
-        raise DataError(f"{source}: a document is a list of sentences, not {quote(repr(data))}")
+        raise DataError(f"{source}: a document is a list of sentences, not {reprlib.repr(data)}")
     return data

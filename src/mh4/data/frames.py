@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any
@@ -47,7 +48,7 @@ def read_frame(frame: Any, source: str) -> list[dict[str, Any]]:
     """The sentences of a data frame as dictionaries; see `Document.from_pandas`."""
     pandas = require("pandas", "pandas")
     if not isinstance(frame, pandas.DataFrame):
-        raise TypeError(f"expected a pandas data frame, not {quote(repr(frame))}")
+        raise TypeError(f"expected a pandas data frame, not {reprlib.repr(frame)}")
     if "text" not in frame:
         raise DataError(f"{source}: has no column text, with a row for each word (it has {', '.join(map(str, frame))})")
     known = frame.astype(object).where(frame.notna(), None).to_dict("records")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import reprlib
 from collections.abc import Iterable, Mapping, Sequence
 from operator import index
 from typing import Any, NamedTuple
@@ -65,18 +66,18 @@ def read_dictionary(data: Any) -> Read:
         data = {"tokens": data}
     tokens, comments = data.get("tokens"), data.get("comments")
     if isinstance(tokens, str | bytes | Mapping) or not isinstance(tokens, Iterable):
-        raise TypeError(f"tokens must be a list of dictionaries, not {quote(repr(tokens))}")
+        raise TypeError(f"tokens must be a list of dictionaries, not {reprlib.repr(tokens)}")
     if comments is None:
         comments = [f"# {key} = {data[key]}" for key in ("sent_id", "text") if data.get(key) is not None]
     if isinstance(comments, str) or not isinstance(comments, Iterable):
-        raise TypeError(f"comments must be a list of lines, not {quote(repr(comments))}")
+        raise TypeError(f"comments must be a list of lines, not {reprlib.repr(comments)}")
     rows: list[tuple[int, int, str]] = []
     words: list[Mapping[str, Any]] = []
     starts: list[int] = []  # of the tokens of the text
     end = 0  # last word of the last multiword token
     for number, token in enumerate(tokens, start=1):
         if not isinstance(token, Mapping):
-            raise TypeError(f"token {number} is {quote(repr(token))}, not a dictionary")
+            raise TypeError(f"token {number} is {reprlib.repr(token)}, not a dictionary")
         if "tokens" in token:
             raise TypeError("these are several sentences; see Document.from_dict")
         if token.get("text") is None:
@@ -110,7 +111,7 @@ def _place(given: Any, number: int, words: int) -> tuple[int, int, str]:
             return first - 1, _MULTIWORD, f"{first}-{last}"
         case [before, empty]:
             return before, _EMPTY_NODE, f"{before}.{empty}"
-    raise TypeError(f"the id of token {number} must be a number or a pair of numbers, not {quote(repr(given))}")
+    raise TypeError(f"the id of token {number} must be a number or a pair of numbers, not {reprlib.repr(given)}")
 
 
 def _values(token: Mapping[str, Any], number: int) -> Iterable[str]:

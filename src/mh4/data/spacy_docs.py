@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import reprlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,7 +13,6 @@ from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
-from .errors import quote
 from .spaces import NO_SPACE, escaped
 
 _SPACE_RELATION = "dep"  # what spaCy's own parsers give to white space
@@ -103,7 +103,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
 def from_doc(doc: Doc) -> list[dict[str, Any]]:
     """The sentences of a `Doc` as dictionaries; see `Document.from_spacy`."""
     if not isinstance(doc, Doc):
-        raise TypeError(f"expected a spaCy Doc, not {quote(repr(doc))}")
+        raise TypeError(f"expected a spaCy Doc, not {reprlib.repr(doc)}")
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
     return [{"tokens": tokens} for span in spans if (tokens := _tokens(doc, span))]
 

@@ -63,5 +63,8 @@ class OptimalStep(NamedTuple, Generic[T]):
 
     @property
     def accuracy(self) -> float | None:
-        """Attainable accuracy: the share of the words that can still get their gold head; None as for `score`."""
-        return None if self.score is None else self.score / self.n
+        """Attainable accuracy: the share of the words that can still get their gold head; None as for `score`.
+
+        1 if there are no words.
+        """
+        return None if self.score is None else self.score / self.n if self.n else 1.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -154,7 +155,11 @@ class Parser(Shared, Guided, ABC):
             The text is not valid Unicode, or contains NUL.
         ValueError
             The model has no segmenter, or the parser does not support such boundaries.
+        TypeError
+            The text is not a string.
         """
+        if not isinstance(text, str):
+            raise TypeError(f"cut takes a text, not {reprlib.repr(text)}")
         return Document(self.segmenter_for(self._checked({"boundaries": boundaries})).cut(text, source))
 
     def segmenter_for(self, request: Request) -> Segmenter:
@@ -181,8 +186,7 @@ class Parser(Shared, Guided, ABC):
         request = Request() if request is None else request
         if not isinstance(request, Request):
             raise TypeError(f"attempt takes a request, such as mh4.Request(keep_heads=True), not {request!r}")
-        if isinstance(sentences, Sentence) or not all(isinstance(one, Sentence) for one in sentences):
-            raise TypeError("attempt takes a list of sentences; write [mh4.Sentence(words), …]")
+        _check_sentences("attempt", sentences)
         warnings = self.check(request)
         answers = self._answer_all(sentences, request)
         return replace(answers, warnings=warnings + answers.warnings)
@@ -269,12 +273,13 @@ class Parser(Shared, Guided, ABC):
 
     def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
         """Annotations of some sentences, in order; raises the first error."""
+        _check_sentences("predict", sentences)
         return self._answer_and_log(sentences, self._checked(options)).checked()
 
     @describing_options
     def parse(
         self,
-        source: str | Path | Iterable[Sentence | Sequence[str]],
+        source: str | Path | Sentence | Iterable[Sentence | Sequence[str]],
         *,
         errors: ErrorPolicy = "raise",
         format: str = "conllu",
@@ -313,7 +318,7 @@ class Parser(Shared, Guided, ABC):
         return Stream(trees())
 
     def pipe(
-        self, items: Iterable[str | Sentence | Sequence[str]], **options: Unpack[CallOptions]
+        self, items: Iterable[str | Sentence | Document | Sequence[str]], **options: Unpack[CallOptions]
     ) -> Stream[Sentence | Document]:
         """Parse many texts, documents or sentences together; yields for each what a call would return.
 
@@ -363,7 +368,7 @@ class Parser(Shared, Guided, ABC):
 
     def _open(
         self,
-        source: str | Path | Iterable[Sentence | Sequence[str]],
+        source: str | Path | Sentence | Iterable[Sentence | Sequence[str]],
         request: Request,
         errors: ErrorPolicy,
         format: str,
@@ -413,7 +418,7 @@ class Parser(Shared, Guided, ABC):
 
     def parse_file(
         self,
-        source: str | Path | Iterable[Sentence | Sequence[str]],
+        source: str | Path | Sentence | Iterable[Sentence | Sequence[str]],
         target: str | Path,
         *,
         errors: ErrorPolicy = "raise",
@@ -490,6 +495,14 @@ class Parser(Shared, Guided, ABC):
         if os.path.isfile(text):
             log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
         return self.segmenter_for(request).cut(text, name)
+
+
+def _check_sentences(method: str, sentences: Sequence[Sentence]) -> None:
+    """TypeError unless these are sentences that can be counted."""
+    if isinstance(sentences, Sentence | str | bytes) or not isinstance(sentences, Sequence):
+        raise TypeError(f"{method} takes a list of sentences; write [mh4.Sentence(words), …]")
+    if wrong := [one for one in sentences if not isinstance(one, Sentence)]:
+        raise TypeError(f"{method} takes a list of sentences; write mh4.Sentence(…) for {reprlib.repr(wrong[0])}")
 
 
 def _check_one_tree(options: Mapping[str, Any]) -> None:

@@ -115,7 +115,7 @@ def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
         return _reopened_once(kind, origin)  # type: ignore[arg-type]  # classes can be hashed
 
 
-@lru_cache(maxsize=2)
+@lru_cache(maxsize=32)  # more than the members of an ensemble, which come one by one
 def _reopened_once(kind: type[Loaded], origin: Origin) -> Loaded:
     folder = ModelFolder(origin.folder)
     if folder.checksum != origin.checksum:

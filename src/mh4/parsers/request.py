@@ -125,8 +125,8 @@ class Request:
         False,
         _flag_or_all,
         "Write confidences into MISC (Confidence, HeadConfidence, Margin, NextHead) and a comment.",
-        "Words have them, too: `Word.confidence`, `Word.margin`; `Word.alternatives` has the runner-up head or, with "
-        "'all', all other heads.",
+        "`parse_file` writes; in Python, words have them: `Word.confidence`, `Word.margin`; `Word.alternatives` has "
+        "the runner-up head or, with 'all', all other heads.",
     )
     k_best: int = _option(
         1,

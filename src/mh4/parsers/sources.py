@@ -90,7 +90,7 @@ def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
     return given
 
 
-def as_sentences(items: Iterable[Sentence | Sequence[str]]) -> Generator[Sentence, None, None]:
+def as_sentences(items: Sentence | Iterable[Sentence | Sequence[str]]) -> Generator[Sentence, None, None]:
     """Sentences as they are, lists of words as sentences."""
     for number, item in enumerate([items] if isinstance(items, Sentence) else as_items(items), start=1):
         yield as_sentence(item, number)

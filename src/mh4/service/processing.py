@@ -44,6 +44,8 @@ class Asked:
         Formats.
     request
         For the parser; None if neither tagger nor parser is asked for.
+    noted
+        What is written beside the trees.
     """
 
     data: str
@@ -51,6 +53,7 @@ class Asked:
     input: str
     output: str
     request: Request | None
+    noted: Output
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
@@ -66,7 +69,10 @@ class Asked:
             raise ValueError(f"unknown input format {quote(form)}; known: {', '.join(READERS)}, or tokenizer for text")
         if output not in WRITERS:
             raise ValueError(f"unknown output format {quote(output)}; known: {', '.join(WRITERS)}")
-        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, _request(parameters, parser))
+        request, noted = _request(parameters, parser)
+        if request is not None and request.boundaries != "segmenter" and tokenizer is None:
+            raise ValueError("boundaries are found in raw text; add the parameter tokenizer")
+        return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
 
     def read(self, parser: Parser, source: str) -> list[Sentence]:
         """The sentences of the data, cut or read; ``source`` is what messages call it.
@@ -91,9 +97,12 @@ class Asked:
         """
         parsed = list(sentences)
         if answers is not None and self.request is not None:
-            output = Output(confidence=bool(self.request.confidence))
-            annotations = zip(sentences, answers.checked(), strict=True)
-            parsed = [output(tree) for pair in annotations for tree in with_trees(*pair, self.request.k_best)]
+            keep_heads, k_best = self.request.keep_heads, self.request.k_best
+            parsed = [
+                self.noted(tree, given if keep_heads else None)
+                for given, annotation in zip(sentences, answers.checked(), strict=True)
+                for tree in with_trees(given, annotation, k_best)
+            ]
         answer = {
             "model": model.name,
             "acknowledgements": [f"mh4 {__version__}, exact global dependency parsing"],
@@ -102,17 +111,28 @@ class Asked:
         return answer | ({"warnings": answers.warnings} if answers is not None and answers.warnings else {})
 
 
-def _request(parameters: Mapping[str, str], parser: Parser) -> Request | None:
+def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | None, Output]:
+    """What the parser is asked for, and what is written beside its trees."""
     options = {name: _value(name, parameters[name]) for name in _OPTIONS if name in parameters}
+    noted = Output(bool(options.get("confidence")), _probability(parameters.get("min_confidence")))
     columns = [name for name in ANNOTATED if "tagger" in parameters and name in parser.annotates]
     columns += [HEADS] * ("parser" in parameters)
     if not columns and "predict" not in options:
-        return None
+        return None, noted
+    if noted.min_confidence is not None:
+        options["confidence"] = options.get("confidence") or True
     request = Request(**{"predict": columns, "overwrite": True, **options})
     if request.k_best > MOST_TREES:
         raise ValueError(f"k_best is at most {MOST_TREES} here")
     parser.check(request)
-    return request
+    return request, noted
+
+
+def _probability(given: str | None) -> float | None:
+    try:
+        return None if given is None else float(given)
+    except ValueError:
+        raise ValueError(f"min_confidence must be a probability from 0 to 1; got {quote(given or '')}") from None
 
 
 def _value(name: str, given: str) -> Any:

@@ -70,6 +70,10 @@ class TrainingJob:
         check_flag("overwrite", self.overwrite)
         check_flag("segmenter", self.segmenter)
         check_device(self.device)
+        for name in ("on_step", "on_evaluation", "on_preparation"):
+            told = getattr(self, name)
+            if told is not None and not callable(told):
+                raise TypeError(f"{name} is a function that is called in training; got {reprlib.repr(told)}")
         if self.threads is not None:
             check_number("threads", self.threads)
         Errors(self.errors)

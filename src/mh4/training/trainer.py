@@ -9,7 +9,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -267,7 +267,7 @@ class Trainer:
                 progress.seconds = time.perf_counter() - start
                 self.schedule.advance(progress, len(batches))
                 if self.on_step is not None:
-                    self.on_step(progress, self.recent)
+                    self.on_step(replace(progress), self.recent)
                 if self.schedule.evaluates(progress):
                     self.evaluate()
                     self.workers.separate_random_numbers(self.parser.randomness, settings.seed, progress.step)

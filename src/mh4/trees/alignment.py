@@ -70,7 +70,9 @@ class Analysis:
         return self.token_places[bisect_right(self.tokens, character, key=lambda span: span[0]) - 1]
 
 
-def read_analysis(source: str | Path | Iterable[Sentence], trees: Literal["any", "required"] = "any") -> Analysis:
+def read_analysis(
+    source: str | Path | Sentence | Iterable[Sentence], trees: Literal["any", "required"] = "any"
+) -> Analysis:
     """Read a CoNLL-U file, or take sentences, or one: all with trees (several words under the root are fine), or none.
 
     With ``trees="required"``, a missing tree is an error.

@@ -61,7 +61,9 @@ UNIVERSAL_FEATURES = frozenset((
 
 
 @guided({})
-def evaluate(gold: str | Path | Iterable[Sentence], system: str | Path | Iterable[Sentence]) -> Evaluation:
+def evaluate(
+    gold: str | Path | Sentence | Iterable[Sentence], system: str | Path | Sentence | Iterable[Sentence]
+) -> Evaluation:
     """Score an analysis against the gold analysis of the same text; both are CoNLL-U files, sentences or one sentence.
 
     Words, multiword tokens and sentences may be segmented differently; words are aligned by their characters

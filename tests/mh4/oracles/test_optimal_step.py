@@ -21,3 +21,7 @@ def test_a_score_of_nothing_is_a_score():
 def test_no_transition_at_all():
     step = OptimalStep.from_array(NAMES, np.full(3, UNREACHABLE, np.int32), 2)
     assert (step.best, step.score, step.accuracy) == ((), None, None)
+
+
+def test_without_words_nothing_is_lost():
+    assert OptimalStep.from_array(NAMES, np.array([0, UNREACHABLE, UNREACHABLE], np.int32), 0).accuracy == 1.0

@@ -52,6 +52,13 @@ def test_ensembles_travel_by_the_folders_of_their_models(model):
     assert all(one is again.members[0] for one in again.members)
 
 
+def test_a_process_loads_each_member_of_a_large_ensemble_once(model, tmp_path):
+    folders = [shutil.copytree(model, tmp_path / str(number)) for number in range(5)]
+    pickled = pickle.dumps(mh4.load(*folders))
+    first, again = pickle.loads(pickled), pickle.loads(pickled)
+    assert all(one is other for one, other in zip(first.members, again.members, strict=True))
+
+
 def test_a_parser_without_its_folder_does_not_travel(model, tmp_path):
     with pytest.raises(TypeError, match=r"has no folder, which pickling needs; write parser.save\(folder\)"):
         pickle.dumps(new_parser(mh4.load(model).definition, "cpu"))

@@ -134,6 +134,9 @@ def test_models_answer_to_their_language(small_model, tmp_path):
         ({"data": LINES.replace("\t_\t_\t_\t_\n", "\t1\t_\t_\t_\n"), "parser": "", "keep_heads": ""}, 400, "own head"),
         ({"data": "a\0", "input": "horizontal"}, 400, "NUL"),
         ({"data": "a", "input": "horizontal", "predict": "x", "parser": ""}, 400, "unknown column 'x'"),
+        ({"data": LINES, "parser": "", "min_confidence": "x"}, 400, "a probability from 0 to 1; got 'x'"),
+        ({"data": LINES, "parser": "", "min_confidence": "2"}, 400, "a probability from 0 to 1; got 2"),
+        ({"data": LINES, "parser": "", "boundaries": "joint"}, 400, "boundaries are found in raw text"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_told_in_one_line(client, parameters, status, message):
@@ -244,6 +247,20 @@ def test_confidence_several_trees_and_given_heads(client, parser):
     assert found.heads[1] == head
     free = Document.from_conllu(client.process(given.to_conllu(), parser="", keep_heads="0").result)[0]
     assert free.heads.tolist() == parser(sentence).heads.tolist()
+
+
+def test_words_that_are_not_sure_get_no_head(client, parser):
+    sentence = Document.from_conllu(LINES)[0]
+    sure = [word.confidence for word in parser(sentence, confidence=True)]
+    for least in (0.0, sorted(sure)[1], 1.0):
+        found = Document.from_conllu(client.process(LINES, parser="", min_confidence=str(least)).result)[0]
+        assert (found.heads >= 0).tolist() == [own >= least for own in sure]
+        assert "Confidence" not in "".join(found.misc)
+    both = client.process(LINES, parser="", min_confidence="1", confidence="").result
+    assert "Confidence=" in both
+    given = sentence.replace(heads=[-1, 3, -1])
+    kept = client.process(given.to_conllu(), parser="", min_confidence="1", keep_heads="").result
+    assert Document.from_conllu(kept)[0].heads[1] == 3
 
 
 def test_json_and_pictures(client, parser):
