@@ -30,6 +30,16 @@ def test_scores_follow_the_formula(name):
         torch.testing.assert_close(scores[:, channel], expected)
 
 
+def test_each_role_begins_as_an_mlp_of_its_own():
+    """Weights of roles are in one matrix; Glorot's range depends on the size of one role, not on that of all."""
+    hidden, size = 50, 60
+    scorer = ChannelScorer(size, get_decoder("mh4-hybrid").roles, hidden, dropout=0.0)
+    weight = scorer.mlp.linear.weight.detach()
+    bound = (6 / (size + hidden)) ** 0.5
+    for role in range(len(weight) // hidden):
+        assert 0.95 * bound < weight[role * hidden : (role + 1) * hidden].abs().max() <= bound
+
+
 @pytest.mark.usefixtures("_threads")
 @pytest.mark.parametrize("name", ["mst", "mh4-hybrid"])
 @pytest.mark.parametrize("length", [1, 9, COLUMNS - 2, COLUMNS + 7])

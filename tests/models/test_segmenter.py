@@ -102,3 +102,14 @@ def test_vectors_get_the_gradients_of_all_who_use_them(network):
     (segmenter._Summed.apply(table, features) * factor).sum().backward()
     expected = torch.zeros_like(table).index_add_(0, features.flatten().long(), factor.repeat_interleave(FEATURES, 0))
     torch.testing.assert_close(table.grad, expected)
+
+
+def test_what_is_known_of_a_letter_is_dropped_in_training_beside_the_states():
+    torch.manual_seed(3)
+    network = SegmenterNetwork(VECTORS, 8, 8, 1, 0.5)
+    with torch.no_grad():
+        network.output.weight[:, :16] = 0  # of the states
+        found = {tuple(network.train()(torch.from_numpy(ids(1)), torch.tensor([1]))[0][0].tolist()) for _ in range(5)}
+        assert len(found) > 1
+        found = {tuple(network.eval()(torch.from_numpy(ids(1)), torch.tensor([1]))[0][0].tolist()) for _ in range(5)}
+    assert len(found) == 1

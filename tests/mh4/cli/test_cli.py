@@ -584,6 +584,7 @@ def test_how_sure_a_parser_is(small_model, small_treebanks, tmp_path, run):
     table = run("uncertain", small_model, gold, "-n", 7).stdout.decode().splitlines()
     assert len(table) == 8
     assert listed[0]["form"] in table[1]
+    assert run("uncertain", small_model, gold, "--keep-heads", "--json").stdout == b""  # every head is given
 
 
 def test_several_trees_and_words_left_out(small_model, small_treebanks, tmp_path, run):

@@ -173,3 +173,17 @@ def test_of_parsing_on_a_cluster(small_treebanks, tmp_path, monkeypatch):
     assert found.pop("errors").policy == "skip"
     assert callable(found.pop("on_progress"))
     assert found == {**PARSING, "form": "horizontal", "device": "cpu", "search": "greedy", "threads": 2}
+
+
+def test_of_serving(monkeypatch, tmp_path):
+    asked = []
+
+    class Served:
+        def __init__(self, models, most, **options):
+            asked.append((models, most, options))
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr("mh4.service.served_models.ServedModels", Served)
+    arguments = ["a", "b", "--port", 0, "--max-models", 2, "--search", "beam:3", "--device", "cpu", "--threads", 1]
+    CliRunner().invoke(app, ["serve", *map(str, arguments)])
+    assert asked == [(["a", "b"], 2, {"device": "cpu", "search": "beam:3", "threads": 1})]

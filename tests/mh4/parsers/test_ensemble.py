@@ -23,6 +23,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
 from mh4.parsers.registry import load
+from mh4.parsers.request import Request
 
 DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
 
@@ -267,6 +268,36 @@ def test_too_long_for_the_chart(caplog):
         heads = ensemble.predict([words(n)])[0].padded_heads
     np.testing.assert_array_equal(heads, tree)
     assert "mh4-two chart of 50 words would not fit into memory; combined with mst" in caplog.text
+
+
+def test_limits_of_members_are_those_of_the_ensemble():
+    limited = []
+
+    class Limited(Fixed):
+        longest = None
+
+        def __init__(self, longest):
+            super().__init__([-1, 0])
+            self.longest = longest
+
+        def limit_charts(self, most):
+            limited.append((self.longest, most))
+
+    ensemble = EnsembleParser([Limited(70), Limited(50), Limited(60)])
+    assert ensemble.longest == 50
+    ensemble.limit_charts(9)
+    assert limited == [(70, 9), (50, 9), (60, 9)]
+
+
+def test_warnings_of_members_are_those_of_the_ensemble():
+    class Warning(Fixed):
+        def _answer(self, sentences, request):
+            return replace(super()._answer(sentences, request), warnings=["a chart does not fit"])
+
+    request = Request(predict="heads")
+    assert EnsembleParser([Fixed([-1, 0]), Warning([-1, 0])]).attempt([words(1)], request).warnings == [
+        "a chart does not fit"
+    ]
 
 
 class Tags(Fixed):

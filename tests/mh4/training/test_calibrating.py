@@ -82,6 +82,17 @@ def test_the_weights_in_the_folder_are_calibrated(model, dev):
     assert Calibration.load(model) == expected
 
 
+def test_every_option_arrives(model, small_treebanks, tmp_path, monkeypatch):
+    loaded, skipped, bad = [], [], tmp_path / "dev.conllu"
+    bad.write_bytes(small_treebanks[1].read_bytes() + b"1\ta\t_\t_\t_\t_\t7\tx\t_\t_\n\n")
+    monkeypatch.setattr(
+        "mh4.training.calibrating.load", lambda folder, **options: loaded.append(options) or mh4.load(folder, **options)
+    )
+    calibrate(model, bad, device="cpu", threads=1, errors=skipped.append)
+    assert loaded == [{"device": "cpu", "threads": 1}]
+    assert len(skipped) == 1
+
+
 def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatch):
     monkeypatch.setattr("mh4.parsers.base.LONGEST", 14)
     short = [sentence for sentence in dev if len(sentence) <= 14]

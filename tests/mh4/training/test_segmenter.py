@@ -214,3 +214,15 @@ def test_scripts_without_spaces_have_no_runs():
     scores = mh4.evaluate(dev, segmenter.cut("".join(text_of(dev)))).scores
     assert scores["Sentences"].f1 > 0.99
     assert scores["Words"].f1 > 0.8
+
+
+def test_the_seed_of_the_training_is_that_of_its_segmenter(small_treebanks, tmp_path, monkeypatch):
+    seeds = []
+
+    def train_noted(sentences, dev, seed):
+        seeds.append(seed)
+        return train_segmenter(sentences, dev, seed, replace(QUICK, epochs=1))
+
+    monkeypatch.setattr("mh4.training.running.train_segmenter", train_noted)
+    train(*small_treebanks, tmp_path / "m", small_config(max_steps=1, seed=5), device="cpu", segmenter=True)
+    assert seeds == [5]
