@@ -59,20 +59,28 @@ def test_masks_hide_nothing(name, n, seed, mask, kind, single_root):
 
 
 @pytest.mark.parametrize("name", decoder_names())
-@given(n=st.integers(2, 4), seed=st.integers(0, 2**32 - 1), top=st.sampled_from([5, 9]), single_root=st.booleans())
+@given(
+    n=st.integers(2, 4),
+    seed=st.integers(0, 2**32 - 1),
+    top=st.sampled_from([5, 9]),
+    mask=st.sampled_from([0.0, -1e14]),
+    single_root=st.booleans(),
+)
 @settings(max_examples=60)
-def test_numbers_of_all_sizes(name, n, seed, top, single_root):
-    """Sums of large numbers differ by less than the small ones: no level decides before the next."""
+def test_numbers_of_all_sizes(name, n, seed, top, mask, single_root):
+    """Sums of large numbers differ by less than the small ones: no level decides before the next, but masks do."""
     decoder, rng = get_decoder(name, single_root), np.random.default_rng(seed)
     shape = (len(decoder.channels) + 1, n + 2, n + 2)
     numbers = rng.choice([-1, 1], shape) * 10 ** rng.uniform(2, top, shape)
+    near = 1e-6 * np.abs(numbers).max() + 1e-14 * abs(mask)
+    numbers[-1][rng.random(shape[1:]) < 0.7] += mask
     trees, totals = enumerated.trees(name, numbers[:-1], numbers[-1], single_root)
     best, values, _ = decoder.margins(numbers[:-1], numbers[-1])
-    near = 1e-6 * np.abs(numbers).max()
     assert best.score == pytest.approx(totals[0], abs=near)
     for d in range(1, n + 1):
         others = totals[trees[:, d] != best.heads[d]]
-        assert values[d] == pytest.approx(best.score - others.max() if len(others) else np.inf, abs=near)
+        expected = best.score - others.max() if len(others) else np.inf
+        assert values[d] == pytest.approx(expected, rel=1e-5, abs=near)
     for one, total in zip(decoder.k_best(numbers[:-1], 6, numbers[-1]), totals.tolist(), strict=False):
         assert one.score == pytest.approx(total, abs=near)
 

@@ -204,19 +204,21 @@ def test_of_huge_numbers_the_best_tree_gets_it_all(name, scale, single_root):
 @every_summing_decoder
 @pytest.mark.parametrize("single_root", [True, False])
 @pytest.mark.parametrize("mask", [-1e4, -1e9, -1e10, -1e13, -1e20, -1e30, 1e10, 1e20])
-def test_masks_that_cannot_be_avoided_leave_the_rest_as_probable_as_it_is(name, mask, single_root):
+@pytest.mark.parametrize("uneven", [0, 0.01])
+def test_masks_that_cannot_be_avoided_leave_the_rest_as_probable_as_it_is(name, mask, uneven, single_root):
     """Only derivations with the fewest masks are left, or with the most rewards of that size."""
     decoder = get_decoder(name, single_root)
     for n, seed in ((2, 0), (3, 1), (4, 2)):
         rng, size = np.random.default_rng(seed), (n + 2, n + 2)
-        scores, where = rng.normal(size=(len(decoder.channels), *size)), rng.random(size) < 0.7
+        scores, where = rng.normal(size=(len(decoder.channels), *size)), 1.0 * (rng.random(size) < 0.7)
+        where *= 1 + uneven * rng.integers(2, size=size)
         heads, totals = enumerated.derivations(name, scores, np.zeros(size), single_root)
-        masks = np.sign(mask) * where[heads[:, 1:], np.arange(1, n + 1)].sum(axis=1)
+        masks = (np.sign(mask) * where[heads[:, 1:], np.arange(1, n + 1)].sum(axis=1)).round(9)
         weights = np.exp(totals) * (masks == masks.max())
         expected = np.zeros(size)
         for d in range(1, n + 1):
             np.add.at(expected[:, d], heads[:, d], weights / weights.sum())
-        found = decoder.part_marginals(scores, np.where(where, mask, 0.0))
+        found = decoder.part_marginals(scores, mask * where)
         np.testing.assert_allclose(found.arcs, expected, atol=1e-5)
         log_partition = abs(mask) * masks.max() + np.log(weights.sum())
         assert found.log_partition == pytest.approx(log_partition, rel=1e-15, abs=1e-5)

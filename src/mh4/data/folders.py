@@ -78,9 +78,14 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
         return
     ending = ".conllu" if form == "conllu" else ".txt"
     found = False
-    for parent, folders, names in os.walk(path, onerror=_unreadable):
-        output = output_folder.resolve()  # holds what an earlier run wrote
-        folders[:] = sorted(name for name in folders if Path(parent, name).resolve() != output)
+    output = output_folder.resolve()  # holds what an earlier run wrote
+    above = {str(path): {path.resolve()}}  # of folders that are still to be looked at, those that led there
+    for parent, folders, names in os.walk(path, onerror=_unreadable, followlinks=True):
+        own = above.pop(parent)
+        below = {name: Path(parent, name).resolve() for name in sorted(folders)}
+        below = {name: folder for name, folder in below.items() if folder != output and folder not in own}
+        above |= {os.path.join(parent, name): own | {folder} for name, folder in below.items()}
+        folders[:] = list(below)
         for name in sorted(names):
             if _PACKED.sub("", name).lower().endswith(ending) and not name.startswith("."):
                 found = True

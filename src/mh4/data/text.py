@@ -62,21 +62,21 @@ class Span(NamedTuple):
 def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError | None]:
     """The paragraphs of a text, each as soon as its blank line is read, in memory that does not grow with the text.
 
-    ``raws`` are lines, or pieces of long ones; None stands where reading would block, and an error in place of a
-    paragraph that is not UTF-8 or holds NUL.
+    ``raws`` are lines, or pieces of long ones; None stands where reading would block, and an error in place of a line
+    that is not UTF-8 or holds NUL, which ends the paragraph before it.
     """
     lines: list[str] = []
     before, size, begins, line_begins = "", 0, True, True
     start = 0
-    problem: DataError | None = None
     for line in _decoded(raws, source):
         if line is None:
             yield None
             continue
         if not isinstance(line, str):
-            problem = problem or line
-            lines.append("")
-            line_begins = True
+            if lines or not begins:
+                yield Portion("".join(lines), before, begins, True, start)
+            yield line
+            lines, before, start, size, begins, line_begins = [], "", start + size, 0, True, True
             continue
         ends = line.endswith("\n")
         blank = line_begins and ends and not line.strip()  # a piece of a line may be blank where the line is not
@@ -88,16 +88,8 @@ def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError
         lines.append(line)
         size += len(line)
         if blank or size >= PORTION:
-            if problem is None:
-                yield Portion("".join(lines), before, begins, blank, start)
-            elif blank:
-                yield problem
-                problem = None
-                yield Portion("", "", begins, True, start)  # ends what was there before the problem
+            yield Portion("".join(lines), before, begins, blank, start)
             lines, before, start, size, begins = [], "", start + size, 0, blank
-    if problem is not None:
-        yield problem
-        lines = []
     if lines or not begins:
         yield Portion("".join(lines), before, begins, True, start)
 

@@ -166,10 +166,11 @@ class ModelFolder:
     def segmenter(self) -> Segmenter | None:
         """The segmenter; None if the model has none."""
         if self.has(SEGMENTER_SETTINGS):
+            content, weights = read_file(self / SEGMENTER_SETTINGS), read_file(self / SEGMENTER_WEIGHTS)
             with self._locating(SEGMENTER_SETTINGS):
-                settings = checked(SegmenterSettings, read_file(self / SEGMENTER_SETTINGS))
+                settings = checked(SegmenterSettings, content)
             with self._locating(SEGMENTER_WEIGHTS):
-                return NeuralSegmenter.of_weights(settings, read_file(self / SEGMENTER_WEIGHTS))
+                return NeuralSegmenter.of_weights(settings, weights)
         if self.has(UDPIPE_FILE):
             return UDPipeSegmenter(self / UDPIPE_FILE, read_file(self / UDPIPE_FILE))
         return None

@@ -132,12 +132,11 @@ def _label(sentence: Sentence, word: int, head: int) -> str:
 
 
 def _marked(misc: str, old_head: int, old_label: str, label: str) -> str:
-    """MISC with the old head and, if it is another one, the old label, unless it says so already."""
+    """MISC with the old head and, if it is another one, the old label; an older one that it has already stays."""
     entries = [] if misc in ("", "_") else misc.split("|")
-    if not any(entry.startswith("OldHead=") for entry in entries):
-        entries.append(f"OldHead={old_head}")
-        if label != old_label:
-            entries.append(f"OldDeprel={old_label}")
+    for name, old, changed in (("OldHead", old_head, True), ("OldDeprel", old_label, label != old_label)):
+        if changed and not any(entry.startswith(f"{name}=") for entry in entries):
+            entries.append(f"{name}={old}")
     return "|".join(entries)
 
 

@@ -49,6 +49,17 @@ def test_files_keep_their_places_below_a_folder(corpus, tmp_path):
     assert not out.exists()
 
 
+def test_links_to_folders_are_followed_but_not_in_circles(corpus, tmp_path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    (elsewhere / "e.conllu").write_bytes(b"")
+    (corpus / "link").symlink_to(elsewhere)
+    (elsewhere / "back").symlink_to(corpus)
+    (corpus / "x" / "up").symlink_to("..")
+    out = tmp_path / "out"
+    assert places(pair_files([corpus], out), out) == ["a.conllu", "b.conllu", "link/e.conllu", "x/y/d.conllu"]
+
+
 def test_capitals_in_endings(tmp_path):
     folder = tmp_path / "in"
     folder.mkdir()

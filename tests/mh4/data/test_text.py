@@ -158,10 +158,11 @@ def test_paragraphs_end_at_blank_lines():
     assert "".join(p.text for p in paragraphs("é".encode() * PORTION)) == "é" * PORTION
 
 
-def test_an_error_stands_for_a_paragraph_that_is_not_utf8():
-    text = b"good\n\none\nb\xffd\n\nlast\n"
-    good, error, *rest = paragraphs(text)
-    assert [good.text, *(p.text for p in rest)] == ["good\n\n", "", "last\n"]
+def test_an_error_stands_for_a_line_that_is_not_utf8():
+    text = b"good\n\none\nb\xffd\ntwo\n\nlast\n"
+    good, one, error, *rest = paragraphs(text)
+    assert [good.text, one.text, *(p.text for p in rest)] == ["good\n\n", "one\n", "two\n\n", "last\n"]
+    assert all(p.begins and p.ends for p in (good, one, *rest))
     assert str(error).startswith("f:4: byte 0xFF is not UTF-8")
     (error,) = paragraphs(b"\xc3")
     assert str(error).startswith("f:1: byte 0xC3")

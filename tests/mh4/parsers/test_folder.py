@@ -74,3 +74,14 @@ def test_a_loaded_network_learns_from_where_it_is(small_model):
 def test_a_folder_has_a_name():
     with pytest.raises(ValueError, match="the model folder has no name"):
         ModelFolder("")
+
+
+@pytest.mark.parametrize("name", ["segmenter.json", "segmenter.safetensors"])
+def test_a_damaged_segmenter_is_named_once(text_model, tmp_path, name):
+    folder = tmp_path / "model"
+    mh4.load(text_model).save(folder)
+    with (folder / name).open("ab") as stream:
+        stream.write(b"x")
+    with pytest.raises(DataError, match=r"is damaged or was changed") as caught:
+        mh4.load(folder)
+    assert str(caught.value).count(name) == 1

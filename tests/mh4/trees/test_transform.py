@@ -67,6 +67,14 @@ def test_a_second_transformation_keeps_the_first_old_head(tmp_path):
     assert [line for line in text.splitlines() if "changed_arcs" in line] == ["# changed_arcs = 1"]
 
 
+def test_a_second_transformation_notes_the_label_that_the_first_one_kept(tmp_path):
+    heads = [2, 0, 1, 1, 1]  # word 2 loses the root
+    lines = [f"{d}\tw\t_\t_\t_\t_\t{h}\t{'root' if h == 0 else 'x'}\t_\tOldHead=9" for d, h in enumerate(heads, 1)]
+    text, _ = transform(tmp_path, "\n".join(lines) + "\n\n", "--arcs")
+    rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
+    assert (rows[1][7], rows[1][9]) == ("dep", "OldHead=9|OldDeprel=root")
+
+
 @pytest.mark.parametrize("to", ["mh4", "1ec"])
 def test_trees_of_the_class_stay_byte_for_byte(tmp_path, to):
     text = "\n" + HEARING + ROOT_CROSSED.replace("\n", "\r\n")
