@@ -28,3 +28,12 @@ def test_losses_are_weighted_each_by_its_own():
     assert min(analysis, lemma) > 0.1
     assert abs(analysis - lemma) > 0.01
     assert values[0.25, 3.0] == pytest.approx(0.25 * analysis + 3.0 * lemma, rel=1e-5)
+
+
+def test_analyses_without_a_tag_are_for_those_who_have_no_other():
+    """The second has no UPOS, where others have one, so it costs as much as 20; nothing has an XPOS."""
+    none = np.array([IGNORED] * 3)
+    analyses = Analyses(np.array([0, IGNORED, 1]), none, np.array([0, 1, 2]), np.zeros((2, 3), np.float32))
+    classes = Classes(2, 0, 0, 0, analyses)
+    annotator = Annotator(ScorerConfig(mlp=4), LossWeights(analysis_weight=1.0), 5, classes).eval()
+    assert annotator(torch.ones(2, 5)).analyses.tolist() == [[0.0, -20.0, 0.0]] * 2

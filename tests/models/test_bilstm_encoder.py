@@ -175,3 +175,9 @@ def test_shapes_alone_draw_no_normal_numbers(monkeypatch):
     monkeypatch.setattr(torch.Tensor, "normal_", None)
     with torch.device("meta"):
         assert encoder("all").words.weight.is_meta
+
+
+def test_the_root_begins_as_a_small_vector():
+    root = SentenceEncoder(BiLSTMConfig(word_size=200)).root.detach()
+    assert 0.14 < float(root.abs().max()) <= 0.15
+    assert root.unique().numel() > 190

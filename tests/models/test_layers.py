@@ -128,3 +128,12 @@ def test_activations_are_the_hyperbolic_tangent():
     found.sum().backward()
     torch.testing.assert_close(learnt.grad.double(), 1 - wanted**2, atol=1e-6, rtol=0)
     torch.testing.assert_close(learnt.detach(), x)  # what is learnt from is not overwritten
+
+
+def test_each_gate_begins_as_a_layer_of_its_own():
+    """Glorot-uniform over input and one gate, not over all gates and directions."""
+    (layer,) = BiLSTM(100, 60, 1, dropout=0.0).layers
+    for weight, inputs in ((layer.input_weight, 100), (layer.recurrent_weight, 60)):
+        most = weight.detach().view(8, -1).abs().amax(1)
+        torch.testing.assert_close(most, torch.full((8,), (6 / (inputs + 60)) ** 0.5), rtol=0.01, atol=0)
+    assert not layer.bias.any()

@@ -105,3 +105,11 @@ def test_no_parts_no_score():
     assert none.shape == (0,)
     none.sum().backward()
     assert not scorer.matrices.grad.any()
+
+
+def test_forms_begin_orthogonal_and_the_end_small():
+    scorer = ChannelScorer(100, [("s0", "b0"), ("s1", "b0")], hidden=60, dropout=0.0)
+    matrices = scorer.matrices.detach()
+    torch.testing.assert_close(matrices @ matrices.transpose(1, 2), torch.eye(61).expand(2, -1, -1), rtol=0, atol=1e-4)
+    assert not scorer.mlp.linear.bias.any()
+    assert 0.1 < float(scorer.end.detach().abs().max()) <= 0.15

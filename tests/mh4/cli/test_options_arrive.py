@@ -1,5 +1,7 @@
 """What is given on the command line arrives where the work is done: none is dropped, none exchanged for another."""
 
+from types import SimpleNamespace
+
 import pytest
 from typer.testing import CliRunner
 
@@ -129,6 +131,10 @@ class Recorder:
         self.calls.append((str(source), str(target), options))
         return Count(1, 2)
 
+    def parse(self, source, **options):
+        self.calls.append((str(source), options))
+        return []
+
 
 ASKED = Request(keep_heads=True, predict="heads,upos", overwrite=True, unique="obj", among=3, k_best=2)
 PARSING = {**ASKED.options, "min_confidence": None}
@@ -175,15 +181,155 @@ def test_of_parsing_on_a_cluster(small_treebanks, tmp_path, monkeypatch):
     assert found == {**PARSING, "form": "horizontal", "device": "cpu", "search": "greedy", "threads": 2}
 
 
-def test_of_serving(monkeypatch, tmp_path):
-    asked = []
+def test_of_calibrating(small_treebanks, tmp_path, monkeypatch):
+    calls = []
+
+    def calibrate(model, treebank, **options):
+        calls.append((model, treebank, options))
+        return SimpleNamespace(words=30), None
+
+    monkeypatch.setattr("mh4.training.calibrating.calibrate", calibrate)
+    train, dev = small_treebanks
+    run("calibrate", tmp_path, f"a={train}", f"b={dev}", "--device", "cpu", "--threads", 2, "--skip-bad")
+    run("calibrate", tmp_path, dev)
+    (model, files, found), (_, file, usual) = calls
+    assert (model, files, file) == (tmp_path, {"a": train, "b": dev}, dev)
+    assert (found.pop("errors").policy, usual.pop("errors").policy) == ("skip", "raise")
+    assert found == {"device": "cpu", "threads": 2}
+    assert usual == {"device": "auto", "threads": None}
+
+
+def test_of_uncertain_words(small_treebanks, tmp_path, monkeypatch):
+    monkeypatch.setattr("mh4.parsers.registry.load", Recorder)
+    monkeypatch.setattr(Recorder, "calls", [], raising=False)
+    source = small_treebanks[1]
+    options = ["--keep-heads", "--as", "a", "--device", "cpu", "--threads", 2, "--skip-bad"]
+    run("uncertain", tmp_path, source, *options)
+    run("uncertain", tmp_path, source)
+    loaded, (path, found), usually_loaded, (_, usual) = Recorder.calls
+    assert loaded == ((tmp_path,), {"device": "cpu", "threads": 2})
+    assert usually_loaded == ((tmp_path,), {"device": "auto", "threads": None})
+    assert path == str(source)
+    assert (found.pop("errors").policy, usual.pop("errors").policy) == ("skip", "raise")
+    assert found == {"keep_heads": True, "predict": "heads", "confidence": True, "treebank": "a"}
+    assert usual == {"keep_heads": False, "predict": "heads", "confidence": True, "treebank": None}
+
+
+def test_of_serving(tmp_path, monkeypatch):
+    calls = []
 
     class Served:
-        def __init__(self, models, most, **options):
-            asked.append((models, most, options))
-            raise KeyboardInterrupt
+        models = ()
 
+        def __init__(self, given, most, **loading):
+            calls.append((given, most, loading))
+
+        def warm_up(self):
+            calls.append("warm")
+
+    class Service:
+        def __init__(self, models):
+            assert isinstance(models, Served)
+
+        def app(self, hosts):
+            return hosts
+
+    at = SimpleNamespace(getsockname=lambda: ("0.0.0.0", 81))
     monkeypatch.setattr("mh4.service.served_models.ServedModels", Served)
-    arguments = ["a", "b", "--port", 0, "--max-models", 2, "--search", "beam:3", "--device", "cpu", "--threads", 1]
-    CliRunner().invoke(app, ["serve", *map(str, arguments)])
-    assert asked == [(["a", "b"], 2, {"device": "cpu", "search": "beam:3", "threads": 1})]
+    monkeypatch.setattr("mh4.service.web.Service", Service)
+    monkeypatch.setattr("mh4.service.server.listening", lambda *where: calls.append(where) or at)
+    monkeypatch.setattr("mh4.service.server.serve", lambda hosts, at, announce: calls.append(hosts))
+    options = ["--max-models", 3, "--search", "beam:4", "--device", "cpu", "--threads", 2]
+    run("serve", "a=A", "b=B", "--host", "0.0.0.0", "--port", 81, *options)
+    loading = {"device": "cpu", "search": "beam:4", "threads": 2}
+    assert calls == [("0.0.0.0", 81), (["a=A", "b=B"], 3, loading), "warm", None]
+    calls.clear()
+    run("serve", "A")
+    loading = {"device": "auto", "search": "exact", "threads": None}
+    own_names = ["127.0.0.1", "localhost", "::1", "[::1]"]
+    assert calls == [("127.0.0.1", 8001), (["A"], None, loading), "warm", own_names]
+
+
+def test_of_packaging(small_treebanks, tmp_path, monkeypatch):
+    calls = []
+
+    def package(*arguments, **options):
+        calls.append((arguments, options))
+        return SimpleNamespace(file="m", size=1, sha256="0", licence="CC0", non_commercial=False)
+
+    monkeypatch.setattr("mh4.parsers.packages.packaging.package", package)
+    gold = small_treebanks[1]
+    options = ["--name", "hu", "--licence", "CC0", "--gold", gold, "--device", "cpu", "--threads", 2]
+    run("package", tmp_path, "-o", "out", *options)
+    ((arguments, found),) = calls
+    assert arguments == (tmp_path, "out")
+    assert found == {"name": "hu", "licence": "CC0", "gold": [gold], "device": "cpu", "threads": 2}
+
+
+def test_of_downloading(tmp_path, monkeypatch):
+    calls = []
+
+    def download(name, index, on_progress):
+        calls.append((name, index, callable(on_progress)))
+        return tmp_path
+
+    monkeypatch.setattr("mh4.parsers.packages.download.download", download)
+    monkeypatch.setattr("mh4.parsers.packages.cache.installed", lambda name: None)
+    run("download", "hu", "--index", tmp_path)
+    assert calls == [("hu", str(tmp_path), True)]
+
+
+def test_of_measuring_coverage(small_treebanks, monkeypatch):
+    calls = []
+
+    def iterate(path, threads, errors):
+        calls.append((path, threads, errors.policy))
+        return ()
+
+    def measure(path, threads, errors):
+        iterate(path, threads, errors)
+        return SimpleNamespace(as_dict=dict)
+
+    monkeypatch.setattr("mh4.trees.coverage.iterate_coverage", iterate)
+    monkeypatch.setattr("mh4.trees.coverage.measure_coverage", measure)
+    path = str(small_treebanks[1])
+    for how in ("--json", "--per-sentence"):
+        run("coverage", path, how, "--threads", 2, "--skip-bad")
+        run("coverage", path, how)
+    assert calls == [(path, 2, "skip"), (path, None, "raise")] * 2
+
+
+def test_of_transforming_trees(small_treebanks, monkeypatch):
+    calls = []
+
+    def transform_file(*arguments, **options):
+        calls.append((arguments, options | {"errors": options["errors"].policy}))
+        return SimpleNamespace(
+            sentences=1, words=2, changed_arcs=0, changed_sentences=0, log_mean_trees=0, ambiguous_sentences=0
+        )
+
+    monkeypatch.setattr("mh4.trees.transform.transform_file", transform_file)
+    path = str(small_treebanks[1])
+    run("transform", "--to", "projective", path, "-o", "out", "--count", "--threads", 2, "--skip-bad")
+    run("transform", "--to", "mh4", path, "--arcs")
+    (first, found), (second, usual) = calls
+    assert (first, second) == ((path, "out", "projective"), (path, "-", "mh4"))
+    assert found == {"mark_arcs": False, "count_trees": True, "threads": 2, "errors": "skip"}
+    assert usual == {"mark_arcs": True, "count_trees": False, "threads": None, "errors": "raise"}
+
+
+def test_of_oracles(small_treebanks, monkeypatch):
+    calls = []
+
+    def write_computations(*arguments, sequences_only, errors):
+        calls.append((*arguments, sequences_only, errors.policy))
+        return SimpleNamespace(sentences=1, words=2, transitions=4, accuracy=100.0)
+
+    monkeypatch.setattr("mh4.trees.computations.write_computations", write_computations)
+    path = str(small_treebanks[1])
+    run("oracle", path, "-o", "out", "--system", "arc-eager", "--policy", "any", "--sequences", "--skip-bad")
+    run("oracle", path)
+    assert calls == [
+        (path, "out", "arc-eager", "any", True, "skip"),
+        (path, "-", "arc-standard", None, False, "raise"),
+    ]

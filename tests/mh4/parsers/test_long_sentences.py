@@ -102,6 +102,8 @@ def test_pieces_end_behind_punctuation_and_hold_all_columns():
     assert [len(piece) for piece in pieces] == [PIECE - 9, PIECE]
     assert [tag for piece in pieces for tag in piece.upos] == tags
     assert pieces[1].feats[0] == f"N={PIECE - 9}"
+    own = cut(Sentence.from_words(forms, source="FILE", number=7))
+    assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # what warnings name
     assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
 
 

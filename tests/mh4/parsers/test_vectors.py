@@ -62,6 +62,14 @@ def model(vectors, small_treebanks, tmp_path_factory):
     return folder
 
 
+def test_reading_the_file_is_reported(vectors, small_treebanks, tmp_path):
+    told, size = [], vectors.stat().st_size
+    config = config_of(vectors, max_steps=1)
+    train(*small_treebanks, tmp_path, config, device="cpu", on_reading=lambda *now: told.append(now))
+    assert told
+    assert all(0 < done <= total == size for done, total in told)
+
+
 def source_of(files, **settings):
     return WordVectors(replace(SMALL_ENCODER, **settings), files)
 

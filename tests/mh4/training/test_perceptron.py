@@ -145,6 +145,13 @@ def test_training_equals_a_naive_perceptron_with_naive_averages(system, oracle, 
     assert all(found[cell] == pytest.approx(expected[cell], rel=1e-5) for cell in found)
 
 
+@pytest.mark.parametrize("column", ["upos", "xpos"])
+def test_tags_are_those_of_the_column_that_is_asked_for(column, sample):
+    vocabulary = PerceptronTrainer(PerceptronConfig(tag_column=column), sample[0]).vocabulary
+    assert vocabulary.tag_column == column
+    assert set(vocabulary.tags) == {tag for sentence in sample[0] for tag in getattr(sentence, column)}
+
+
 def test_equal_seeds_give_equal_models(sample):
     sentences = sample[0][:60]
     config = PerceptronConfig("arc-eager", "dynamic", iterations=3)

@@ -92,3 +92,9 @@ def test_every_preset_but_the_published_one_waits_longer_on_larger_treebanks():
         assert wait(preset, 2_000_000) * PRESETS[preset]["batch_words"] <= 3 * 2_000_000  # three epochs
     assert wait("paper", 20_000) == wait("paper", 35_000) == 2500
     assert (wait("balanced", 20_000), wait("balanced", 35_000)) == (4000, 5000)
+
+
+def test_dropout_has_its_rate_after_as_many_words_in_small_batches_as_in_large_ones():
+    rising = {name: own for name, own in PRESETS.items() if "dropout_rise" in own}
+    assert set(rising) == {"fast", "balanced", "large"}
+    assert {own["dropout_rise"] * own["batch_words"] for own in rising.values()} == {1_000_000}

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import torch
 from small import small_config, train
 
 import mh4
@@ -94,6 +95,20 @@ def test_a_seed_is_one_segmenter(small_treebanks):
     assert one.files != other.files
 
 
+def test_it_has_the_seed_of_the_parser_and_both_treebanks(small_treebanks, tmp_path, monkeypatch):
+    seen, whole = [], training.train_segmenter
+
+    def note(train, dev, seed):
+        seen.append((len(train), len(dev), seed))
+        return whole(train, dev, seed)
+
+    monkeypatch.setattr("mh4.training.running.train_segmenter", note)
+    for seed in (1, 7):
+        config = small_config(max_steps=1, seed=seed)
+        train(*small_treebanks, tmp_path / str(seed), config, device="cpu", segmenter=True)
+    assert seen == [(40, 12, 1), (40, 12, 7)]
+
+
 def test_the_loss_falls(small_treebanks, monkeypatch):
     losses, whole = [], training._loss
     monkeypatch.setattr(training, "_loss", lambda *given: losses.append(whole(*given)) or losses[-1])
@@ -101,6 +116,70 @@ def test_the_loss_falls(small_treebanks, monkeypatch):
     train_segmenter(train, dev, 1, QUICK)
     losses = [float(loss.detach()) for loss in losses]
     assert np.mean(losses[-5:]) < 0.5 * np.mean(losses[:5])
+
+
+def test_the_rate_rises_and_then_falls_in_a_line(small_treebanks, monkeypatch):
+    rates, step = [], torch.optim.Adam.step
+
+    def note(self):
+        rates.append(self.param_groups[0]["lr"])
+        step(self)
+
+    monkeypatch.setattr(torch.optim.Adam, "step", note)
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    recipe = replace(QUICK, warmup=6)
+    train_segmenter(train, dev, 1, recipe)
+    shares = np.array(rates) / recipe.learning_rate
+    falls = -np.diff(shares[recipe.warmup :])
+    assert falls == pytest.approx(falls[0])
+    line = 1 - falls[0] * np.arange(1, len(shares) + 1)
+    rise = np.minimum(1, np.arange(1, len(shares) + 1) / recipe.warmup)
+    assert shares == pytest.approx(rise * line)
+
+
+def test_the_network_has_its_dropout_and_in_the_end_its_average(small_treebanks, monkeypatch):
+    networks, averages, fit, average = [], [], training._fit, training.WeightAverage
+
+    def note(network, *others):
+        networks.append((network, network.bilstm.dropout.rate))
+        fit(network, *others)
+
+    monkeypatch.setattr(training, "_fit", note)
+    monkeypatch.setattr(training, "WeightAverage", lambda *of: averages.append(average(*of)) or averages[-1])
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    train_segmenter(train, dev, 1, replace(QUICK, epochs=1, dropout=0.4, average=0.5))
+    ((network, dropout),), (kept,) = networks, averages
+    assert dropout == 0.4
+    assert kept.decay == 0.5
+    assert all(torch.equal(own, kept.averages[name]) for name, own in network.named_parameters())
+    assert not network.training
+
+
+@pytest.mark.parametrize(("unknown", "all_unknown"), [(0.0, 0.0), (1.0, 0.0), (0.0, 1.0)])
+def test_features_are_taken_for_unknown(unknown, all_unknown):
+    text = gold(sentence("a", "b"), sentence("a", "b"))
+    reader, *_ = make_reader(text, Recipe(min_count=1, min_pair_count=1))
+    examples, seen = training.Examples.of(reader, text), []
+
+    def network(ids, lengths):
+        seen.append(ids.numpy())
+        return torch.zeros(len(ids), 3), [torch.zeros(len(ids), count) for count in text.classes]
+
+    count = len(examples.ids)
+    recipe = Recipe(unknown=unknown, all_unknown=all_unknown)
+    training._loss(network, examples, [(0, count)], recipe, np.random.default_rng(1))
+    letters = np.isin(np.arange(len(FEATURES)), training._LETTERS)
+    hidden = np.full(len(FEATURES), bool(unknown)) | (letters & bool(all_unknown))
+    assert (examples.ids[:, letters] >= len(FEATURES)).any()
+    np.testing.assert_array_equal(seen[0], np.where(hidden, np.arange(len(FEATURES)), examples.ids))
+
+
+def test_dev_decides_on_the_odds(small_treebanks, monkeypatch):
+    texts, whole = [], training._with_best_odds
+    monkeypatch.setattr(training, "_with_best_odds", lambda own, text: texts.append(text) or whole(own, text))
+    train, dev = (list(mh4.read_conllu(path)) for path in small_treebanks)
+    train_segmenter(train, dev, 1, replace(QUICK, epochs=1))
+    assert texts[0].paragraphs == gold_text(dev).paragraphs
 
 
 def test_odds_are_those_that_are_best_on_dev(small_treebanks):
@@ -182,6 +261,12 @@ def test_columns_are_learnt_along():
     assert text.values[:, 3].tolist() == [0, 0, 1]  # arcs from b to A and from c to b cross one end each
 
 
+def test_arcs_across_ends_are_known_where_all_heads_are():
+    whole = sentence("A", "b", "c")
+    text = gold(whole, whole.replace("\t0\tdep", "\t_\t_"))
+    assert text.values[:, 3].tolist() == [0, 0, 1, -1, -1, -1]
+
+
 def test_runs_are_cut_where_training_cuts_them():
     text = gold(*[sentence(("Can", "SpaceAfter=No"), "not", "canoe")] * 3)
     scripts, cuts = cut_runs(text)
@@ -214,15 +299,3 @@ def test_scripts_without_spaces_have_no_runs():
     scores = mh4.evaluate(dev, segmenter.cut("".join(text_of(dev)))).scores
     assert scores["Sentences"].f1 > 0.99
     assert scores["Words"].f1 > 0.8
-
-
-def test_the_seed_of_the_training_is_that_of_its_segmenter(small_treebanks, tmp_path, monkeypatch):
-    seeds = []
-
-    def train_noted(sentences, dev, seed):
-        seeds.append(seed)
-        return train_segmenter(sentences, dev, seed, replace(QUICK, epochs=1))
-
-    monkeypatch.setattr("mh4.training.running.train_segmenter", train_noted)
-    train(*small_treebanks, tmp_path / "m", small_config(max_steps=1, seed=5), device="cpu", segmenter=True)
-    assert seeds == [5]

@@ -81,6 +81,20 @@ def test_without_a_name_it_mixes_them_evenly(several):
             np.testing.assert_allclose(own, expected, atol=1e-5)
 
 
+def test_scores_are_those_of_the_treebank_that_is_asked_for(several):
+    """Every score is of the trees that parsing as that treebank finds."""
+    parser = ChartParser.load(several.model, device="cpu")
+    sentences = read_gold(several.dev["one"])[:4]
+    found = {name: parser.predict(sentences, treebank=name) for name in ("one", "other", None)}
+    for name, trees in found.items():
+        best = [tree.score for tree in trees]
+        assert parser.tree_scores(sentences, name).tolist() == pytest.approx(best, abs=1e-4)
+        for own, tree in zip(parser.score(sentences, name), trees, strict=True):
+            heads = tree.padded_heads[1:]
+            assert own[0, heads, np.arange(1, len(heads) + 1)].sum() == pytest.approx(tree.score, abs=1e-4)
+    assert len({tuple(tree.score for tree in trees) for trees in found.values()}) == 3
+
+
 def test_the_best_model_has_the_best_mean_and_each_score_is_logged(several, monkeypatch, tmp_path):
     lines = log_of(several.model)
     for line in lines:

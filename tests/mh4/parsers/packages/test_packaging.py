@@ -57,6 +57,17 @@ def test_a_damaged_model_is_not_packaged(model, tmp_path):
     assert not (tmp_path / "a.mh4.zip").exists()
 
 
+def test_scores_are_measured_as_asked_for(model, small_treebanks, tmp_path, monkeypatch):
+    loaded, measured = [], []
+    monkeypatch.setattr("mh4.parsers.packages.packaging.load", lambda *of, **options: loaded.append((*of, options)))
+    monkeypatch.setattr("mh4.parsers.packages.packaging.measure", lambda _, path: measured.append(path) or {})
+    monkeypatch.setattr("mh4.parsers.packages.packaging.make_card", lambda *_: b"")
+    entry = package(model, tmp_path / "a", gold=small_treebanks, device="cpu", threads=2)
+    assert loaded == [(model, {"device": "cpu", "threads": 2})]
+    assert measured == [*small_treebanks]
+    assert entry.meta["evaluation"] == [{}, {}]
+
+
 def test_a_folder_of_packages_has_an_index(model, tmp_path):
     package(model, tmp_path / "zoo", name="b")
     package(model, tmp_path / "zoo", name="a", licence="CC BY 4.0")
