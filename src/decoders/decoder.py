@@ -31,11 +31,11 @@ from .derivation import (
 from .forest import Forest, Sums, cheapest_heads, marginals_by_decoding, margins_by_decoding
 from .k_best import NearlyBest
 from .numbers import check_numbers, own_array
-from .registry import decoder_names, get_decoder
 from .shared import Group, without_low, without_shared
 from .tree_batch import TreeBatch
 
 T = TypeVar("T")
+WITH_MARGINALS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 THREADED_BYTES = 500_000  # average chart per sentence below which handing it to a thread takes longer than decoding
@@ -238,10 +238,9 @@ class Decoder(ABC):
 
     def _lacks_marginals(self) -> str:
         """That this decoder has no sums, and which have."""
-        names = [name for name in decoder_names() if get_decoder(name).has_marginals]
         return (
             f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
-            f"these have: {', '.join(names)}"
+            f"these have: {', '.join(WITH_MARGINALS)}"
         )
 
     def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -27,7 +27,7 @@ from .derivation import (
 )
 from .k_best import NearlyBest, Next, k_best_trees, next_by_margins
 from .lanes import lent
-from .levels import best_by_levels, brought_together, levels_of
+from .levels import best_of_large, brought_together, joined, parted
 from .numbers import check_numbers, own_array
 from .shared import LARGE, exact, holds_large, without_low
 
@@ -302,7 +302,9 @@ class Forest:
             found = decoder._best(own_array(less[0]), own_array(less[1]))
         own, chart, self._large = (own_array(less[0]), own_array(less[1])), lent(), isnan(found.score)
         if self._large and decoder.exact:
-            found = _best_by_levels(decoder, *less, found)
+            found = best_of_large(
+                lambda *own: decoder._best(*map(own_array, own)), lambda one: weigh(one, *less), *less, found
+            )
         self._solved = Solved(*own, found._replace(score=weigh(found, *less)), chart)
         return found._replace(score=weigh(found, scores, arc_bonus))
 
@@ -359,10 +361,10 @@ class Forest:
         given = self._weights()
         if not any(map(holds_large, given)):
             return decoder._sums(*given), 0.0
-        values = brought_together(_joined(*given), self._words)
+        values = brought_together(joined(*given), self._words)
         if holds_large(values, MOST):
             return decoder._sums(*given), 0.0
-        scores, arc_bonus = _parted(values, *given)
+        scores, arc_bonus = parted(values, *given)
         less, some = decoder.without_shared(scores, arc_bonus), decoder.decode(scores, arc_bonus)
         return decoder._sums(*less), weigh(some, *given) - weigh(some, *less)
 
@@ -487,34 +489,3 @@ def _holds_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivati
 def _hide_others(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
     """Whether a chart may miss derivations: large numbers are in this one, or may cancel out in others."""
     return _holds_large(scores, arc_bonus, derivation) or check_numbers(scores, arc_bonus)
-
-
-def _joined(scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-    """All numbers in one row."""
-    return np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)])
-
-
-def _parted(values: np.ndarray, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers in one row laid out like scores and arc bonus."""
-    return values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
-
-
-def _best_by_levels(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, found: Derivation) -> Derivation:
-    """The best derivation of float64 numbers, large ones where they cannot be avoided; see `levels`.
-
-    ``found`` is what a chart on all numbers finds.
-    """
-    size, words = len(arc_bonus), np.arange(1, len(arc_bonus) - 1)
-    values = _joined(scores, arc_bonus)
-    candidates = [found]
-
-    def run(values: np.ndarray) -> np.ndarray:
-        own, bonus = _parted(values, scores, arc_bonus)
-        candidates[-1] = decoder._best(own_array(own), own_array(bonus))
-        of_parts = np.ravel_multi_index(tuple(candidates[-1].parts.T), scores.shape)
-        return np.concatenate([of_parts, scores.size + candidates[-1].heads[1:] * size + words])
-
-    for between_gaps in (True, False):
-        candidates.append(found)
-        best_by_levels(run, values, levels_of(values, len(words), between_gaps))
-    return max(reversed(candidates), key=lambda one: weigh(one, scores, arc_bonus))

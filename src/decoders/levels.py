@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from .derivation import Derivation
 from .shared import LARGE
 
 STEP = 8.0  # by which weights grow
@@ -103,3 +104,39 @@ def best_by_levels(run: Run, values: np.ndarray, levels: Sequence[np.ndarray]) -
                 weights[one] = min(weights[one] * STEP, limits[one])
         best.append(float(last[found].sum()))
     return found
+
+
+def joined(scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
+    """All numbers in one row."""
+    return np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)])
+
+
+def parted(values: np.ndarray, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Numbers in one row laid out like scores and arc bonus."""
+    return values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
+
+
+def best_of_large(
+    best: Callable[[np.ndarray, np.ndarray], Derivation],
+    weigh: Callable[[Derivation], float],
+    scores: np.ndarray,
+    arc_bonus: np.ndarray,
+    found: Derivation,
+) -> Derivation:
+    """The best derivation of float64 numbers, large ones where they cannot be avoided.
+
+    ``best`` fills a chart, ``weigh`` adds up in float64, ``found`` is what a chart on all numbers finds.
+    """
+    size, words = len(arc_bonus), np.arange(1, len(arc_bonus) - 1)
+    values = joined(scores, arc_bonus)
+    candidates = [found]
+
+    def run(values: np.ndarray) -> np.ndarray:
+        candidates[-1] = one = best(*parted(values, scores, arc_bonus))
+        of_parts = np.ravel_multi_index(tuple(one.parts.T), scores.shape)
+        return np.concatenate([of_parts, scores.size + one.heads[1:] * size + words])
+
+    for between_gaps in (True, False):
+        candidates.append(found)
+        best_by_levels(run, values, levels_of(values, len(words), between_gaps))
+    return max(reversed(candidates), key=weigh)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import os
-import reprlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
@@ -46,6 +45,8 @@ from .sources import (
     as_sentences,
     check_batch_words,
     check_format,
+    check_sentences,
+    check_text,
     check_words,
     read_file,
     require_segmenter,
@@ -153,13 +154,10 @@ class Parser(Shared, Guided, ABC):
         ------
         DataError
             The text is not valid Unicode, or contains NUL.
-        ValueError
-            The model has no segmenter, or the parser does not support such boundaries.
-        TypeError
-            The text is not a string.
+        ValueError, TypeError
+            The model has no segmenter, or the parser does not support such boundaries; the text is not a string.
         """
-        if not isinstance(text, str):
-            raise TypeError(f"cut takes a text, not {reprlib.repr(text)}")
+        check_text(text)
         return Document(self.segmenter_for(self._checked({"boundaries": boundaries})).cut(text, source))
 
     def segmenter_for(self, request: Request) -> Segmenter:
@@ -186,7 +184,7 @@ class Parser(Shared, Guided, ABC):
         request = Request() if request is None else request
         if not isinstance(request, Request):
             raise TypeError(f"attempt takes a request, such as mh4.Request(keep_heads=True), not {request!r}")
-        _check_sentences("attempt", sentences)
+        check_sentences("attempt", sentences)
         warnings = self.check(request)
         answers = self._answer_all(sentences, request)
         return replace(answers, warnings=warnings + answers.warnings)
@@ -273,7 +271,7 @@ class Parser(Shared, Guided, ABC):
 
     def predict(self, sentences: Sequence[Sentence], **options: Unpack[ParseOptions]) -> list[Annotation]:
         """Annotations of some sentences, in order; raises the first error."""
-        _check_sentences("predict", sentences)
+        check_sentences("predict", sentences)
         return self._answer_and_log(sentences, self._checked(options)).checked()
 
     @describing_options
@@ -495,14 +493,6 @@ class Parser(Shared, Guided, ABC):
         if os.path.isfile(text):
             log.warning("%s is taken as text; write parser.parse(%r) to parse the file", text, text)
         return self.segmenter_for(request).cut(text, name)
-
-
-def _check_sentences(method: str, sentences: Sequence[Sentence]) -> None:
-    """TypeError unless these are sentences that can be counted."""
-    if isinstance(sentences, Sentence | str | bytes) or not isinstance(sentences, Sequence):
-        raise TypeError(f"{method} takes a list of sentences; write [mh4.Sentence(words), …]")
-    if wrong := [one for one in sentences if not isinstance(one, Sentence)]:
-        raise TypeError(f"{method} takes a list of sentences; write mh4.Sentence(…) for {reprlib.repr(wrong[0])}")
 
 
 def _check_one_tree(options: Mapping[str, Any]) -> None:

@@ -267,7 +267,7 @@ def split_scores(scores: HostCopy) -> tuple[np.ndarray, np.ndarray | None]:
 def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:
     """That the chart of a sentence would be too large, and what happened instead."""
     chart = f"the exact {decoder.name} chart of {len(sentence)} words would not fit into memory"
-    return str(sentence.error(f"{chart}; {instead}"))
+    return f"{sentence.source}: {sentence.name}: {chart}; {instead}"
 
 
 def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:

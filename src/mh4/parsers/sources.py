@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import reprlib
 from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from itertools import pairwise
 from pathlib import Path
@@ -88,6 +89,21 @@ def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
         # A data frame would be taken for the names of its columns.
         raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
     return given
+
+
+def check_text(text: str) -> None:
+    """TypeError unless this is a string."""
+    if not isinstance(text, str):
+        raise TypeError(f"cut takes a text, not {reprlib.repr(text)}")
+
+
+def check_sentences(method: str, sentences: Sequence[Sentence]) -> None:
+    """TypeError unless these are sentences that can be counted."""
+    if isinstance(sentences, Sentence | str | bytes) or not isinstance(sentences, Sequence):
+        raise TypeError(f"{method} takes a list of sentences; write [mh4.Sentence(words), …]")
+    if wrong := [one for one in sentences if not isinstance(one, Sentence)]:
+        shown = reprlib.repr(wrong[0])
+        raise TypeError(f"{method} takes a list of sentences; write [mh4.Sentence(words), …] instead of [{shown}, …]")
 
 
 def as_sentences(items: Sentence | Iterable[Sentence | Sequence[str]]) -> Generator[Sentence, None, None]:

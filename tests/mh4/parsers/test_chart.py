@@ -286,8 +286,7 @@ def test_too_long_for_the_chart_falls_back_with_one_warning(decoder, instead, de
         heads = parser.predict([Sentence.from_words(["ju"]), sentence])[1].padded_heads
     assert is_tree(heads, single_root=True)
     assert [record.message for record in caplog.records] == [
-        f"long.txt:1: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; "
-        f"parsed with {instead}"
+        f"long.txt: sentence 7: the exact {decoder} chart of 120 words would not fit into memory; parsed with {instead}"
     ]
 
 
