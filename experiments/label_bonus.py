@@ -22,7 +22,7 @@ from typing import Any
 from grid_results import write_result
 from kept_results import part_path, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
-from results_sections import LANGUAGES, signed, write_tables
+from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 
 from mh4.data.conllu import read_conllu
 from mh4.data.sentence import Sentence
@@ -79,7 +79,7 @@ def weights_table(scores: Scores, training: str) -> list[str]:
     for name, pairs in rows.items():
         last = [signed(pairs.pop())] if trained else []
         lines.append([name, *(f"{uas:.2f} / {las:.2f}" for uas, las in pairs), *last])
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    return markdown_rows(lines)
 
 
 def seeds_table(scores: Scores) -> list[str]:
@@ -102,7 +102,7 @@ def seeds_table(scores: Scores) -> list[str]:
         lines.append([LANGUAGES[treebank], *scores_shown, *map(signed, gains[-1])])
     means = [tuple(map(mean, zip(*column, strict=True))) for column in zip(*gains, strict=True)]
     lines.append(["mean", "", "", "", *map(signed, means)])
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    return markdown_rows(lines)
 
 
 def _minus(left: tuple[float, float], right: tuple[float, float]) -> tuple[float, float]:

@@ -18,7 +18,7 @@ from typing import Any
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
-from results_sections import LANGUAGES, write_tables
+from results_sections import LANGUAGES, markdown_rows, write_tables
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.config import ChartConfig, make_config
@@ -72,7 +72,7 @@ def report(results: list[dict[str, Any]]) -> list[str]:
         )
         own = [LANGUAGES[treebank], f"`{preset}`", str(members), str(len(runs)), uas, las]
         lines.append([*own, f"{steps:,.0f}", f"{training:.0f}", f"{parsing:.2f}"])
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    return markdown_rows(lines)
 
 
 def main() -> None:

@@ -50,7 +50,7 @@ def accuracy_markdown(results: list[Result]) -> str:
             rows.append([f"`{system}`, `--preset {preset}`", *cells])
     columns = ["", *(LANGUAGES.get(treebank, treebank) for treebank in treebanks)]
     rule = ["---", *("---:" for _ in treebanks)]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in (columns, rule, *rows)) + "\n"
+    return "\n".join(markdown_rows((columns, rule, *rows))) + "\n"
 
 
 def _cell(runs: list[Result], treebank: str = "", system: str = "") -> str:
@@ -73,6 +73,11 @@ def replace_section(text: str, name: str, section: str) -> str:
     if not begin or not end or first in rest or last in before + after:
         raise DataError(f"the markers {first} and {last} must stand in the text once each, in this order")
     return f"{before}{begin}\n{section}\n{end}{after}"
+
+
+def markdown_rows(rows: Iterable[Sequence[str]]) -> list[str]:
+    """Lines of a Markdown table."""
+    return [f"| {' | '.join(cells)} |" for cells in rows]
 
 
 def signed(gains: Iterable[float]) -> str:

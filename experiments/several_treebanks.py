@@ -19,7 +19,7 @@ from typing import Any
 from grid_results import write_result
 from kept_results import part_path, read_folder, read_kept, shown
 from provenance import describe_commit, describe_hardware, describe_versions
-from results_sections import LANGUAGES, signed, write_tables
+from results_sections import LANGUAGES, markdown_rows, signed, write_tables
 
 from mh4.data.conllu import read_conllu
 from mh4.parsers.base import Parser
@@ -70,7 +70,7 @@ def report(results: list[dict[str, Any]]) -> list[str]:
         gains = [mean(joint) - mean(own) for joint, own in zip(together, alone, strict=True)]
         cells = [" / ".join(map(shown, metrics)) for metrics in (alone, together, mixture)]
         lines.append([LANGUAGES[name], str(len(runs)), *cells, signed(gains)])
-    return [f"| {' | '.join(cells)} |" for cells in lines]
+    return markdown_rows(lines)
 
 
 def main() -> None:

@@ -35,7 +35,7 @@ from .shared import Group, without_low, without_shared
 from .tree_batch import TreeBatch
 
 T = TypeVar("T")
-WITH_MARGINALS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")
+WITH_MARGINALS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")  # whose `has_marginals` is true
 MARGINS_DECODES = 4  # what `margins` takes, in decodes
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 THREADED_BYTES = 500_000  # average chart per sentence below which handing it to a thread takes longer than decoding

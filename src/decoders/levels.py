@@ -48,7 +48,7 @@ def levels_of(values: np.ndarray, n: int, between_gaps: bool = False) -> list[np
 
 
 def brought_together(values: np.ndarray, n: int) -> np.ndarray:
-    """The same numbers, float64, with large ones as small as they may be: the same derivations have any probability.
+    """Shrink large numbers as far as probabilities allow; returns float64 (V,), like ``values``, for n words.
 
     exp(score) of a derivation that is not the best on a level is 0 next to that of the best, whether it is short of it
     by 1e30 or by as much as all smaller numbers add up to and 800 more. Next to 1e30, they would have no digits left.
@@ -107,7 +107,7 @@ def best_by_levels(run: Run, values: np.ndarray, levels: Sequence[np.ndarray]) -
 
 
 def joined(scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-    """All numbers in one row."""
+    """Scores (C, N, N) and arc bonus (N, N) in one row."""
     return np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)])
 
 
@@ -123,9 +123,10 @@ def best_of_large(
     arc_bonus: np.ndarray,
     found: Derivation,
 ) -> Derivation:
-    """The best derivation of float64 numbers, large ones where they cannot be avoided.
+    """The best derivation of scores (C, N, N) and arc bonus (N, N), float64, whose large numbers cannot be avoided.
 
-    ``best`` fills a chart, ``weigh`` adds up in float64, ``found`` is what a chart on all numbers finds.
+    ``best`` decodes such arrays with a chart, ``weigh`` returns the score of a derivation in float64, and ``found`` is
+    what ``best`` returns for all numbers at once.
     """
     size, words = len(arc_bonus), np.arange(1, len(arc_bonus) - 1)
     values = joined(scores, arc_bonus)

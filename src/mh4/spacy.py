@@ -130,11 +130,11 @@ class Component(_Model):
             self._tokenizer.model = self
 
     def set_error_handler(self, error_handler: ErrorHandler) -> None:
-        """What is called with the name, the component, the documents and the error where parsing fails."""
+        """Set the function that is called with name, component, documents and error if parsing fails."""
         self._error_handler = error_handler
 
     def get_error_handler(self) -> ErrorHandler:
-        """The inverse of `set_error_handler`."""
+        """Return the function that `set_error_handler` has set."""
         return self._error_handler
 
     def __call__(self, doc: Doc) -> Doc:
@@ -148,7 +148,7 @@ class Component(_Model):
         while batch := list(islice(docs, batch_size)):
             try:
                 self._parse(batch)
-            except Exception:  # which documents it comes from, and what happens to them, is told below
+            except Exception:  # try each document alone: only those that fail go to the error handler
                 for doc in batch:
                     try:
                         self._parse([doc])

@@ -62,8 +62,8 @@ class Span(NamedTuple):
 def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError | None]:
     """The paragraphs of a text, each as soon as its blank line is read, in memory that does not grow with the text.
 
-    ``raws`` are lines, or pieces of long ones; None stands where reading would block, and an error in place of a line
-    that is not UTF-8 or holds NUL, which ends the paragraph before it.
+    ``raws`` are lines, or pieces of long ones. Yields None where reading would block, and an error for each line that
+    is not UTF-8 or contains NUL; such a line ends the paragraph before it.
     """
     lines: list[str] = []
     before, size, begins, line_begins = "", 0, True, True
