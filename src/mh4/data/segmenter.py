@@ -60,7 +60,7 @@ class Segmenter(ABC):
         source
             Its name in messages.
         report
-            Gets the errors of paragraphs; if it returns, they are left out.
+            Gets the errors of lines; if it returns, they are left out.
         document
             An ID for ``# newdoc``.
         before

@@ -114,16 +114,15 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
     place = {token.i: number for number, token in enumerate(words, start=1)}
     ends = [token.i for token in words[1:]]
     ends += [next((t.i for t in doc[span.end :] if not t.is_space), len(doc))] * bool(words)
+    gaps = [doc[token.i : end].text_with_ws[len(token.text) :] for token, end in zip(words, ends, strict=True)]
+    has_tree = doc.has_annotation("DEP")
     tokens: list[dict[str, Any]] = []
     several = 0  # the last word of a multiword token
-    for number, (token, end) in enumerate(zip(words, ends, strict=True), start=1):
+    for number, (token, gap) in enumerate(zip(words, gaps, strict=True), start=1):
         length = token._.mh4_surface_words
         if length and number > several and number + length - 1 <= len(words):
             several = number + length - 1
-            last = words[several - 1]
-            gap = doc[last.i : ends[several - 1]].text_with_ws[len(last.text) :]
-            tokens.append({"id": (number, several), "text": token._.mh4_surface} | _space(gap))
-        gap = " " if number <= several else doc[token.i : end].text_with_ws[len(token.text) :]
+            tokens.append({"id": (number, several), "text": token._.mh4_surface} | _space(gaps[several - 1]))
         columns = {
             "id": number,
             "text": token.text,
@@ -133,10 +132,11 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
             # Universal Dependencies orders features without regard to case, spaCy does not.
             "feats": "|".join(sorted(str(token.morph).split("|"), key=str.lower)),
         }
-        if doc.has_annotation("DEP"):
+        if has_tree:
             columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
-        tokens.append({key: value for key, value in columns.items() if value} | _space(gap))
-        if doc.has_annotation("DEP"):
+        space = {} if number <= several else _space(gap)  # that behind a multiword token is its own
+        tokens.append({key: value for key, value in columns.items() if value} | space)
+        if has_tree:
             tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
     return tokens
 
