@@ -119,7 +119,6 @@ def ranked(sentence: Sentence, rank: int) -> Sentence:
     """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own.
 
     Of several, the first alone has the comments about its document or paragraph, and that it is parallel to another.
-    What an earlier parser said of its confidence goes.
     """
 
     def own(comment: str) -> str | None:
@@ -129,8 +128,7 @@ def ranked(sentence: Sentence, rank: int) -> Sentence:
         found = _SENT_ID.match(comment)
         return f"# sent_id = {found[1].rstrip()}-k{rank}" if found else comment
 
-    sentence = without_confidence(sentence).changed_comments(own)
-    sentence = sentence.with_comment("rank", rank)
+    sentence = sentence.changed_comments(own).with_comment("rank", rank)
     return sentence if sentence.score is None else sentence.with_comment("score", shown(sentence.score))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self
 
 from mh4.data.annotation import Annotation
-from mh4.data.confidence_columns import ranked
+from mh4.data.confidence_columns import ranked, without_confidence
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 
@@ -46,7 +46,12 @@ class Answers:
 
 
 def with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
-    """The sentence with its best tree, or, of k best, with each of them and its rank."""
+    """The sentence with its best tree, or, of k best, with each of them and its rank.
+
+    Confidences of an earlier parse, written into the sentence, go: they are not those of the new tree.
+    """
+    if result.heads is not None:
+        sentence = without_confidence(sentence)
     if k == 1:
         return [sentence.annotated(result)]
     trees = [

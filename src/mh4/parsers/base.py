@@ -362,7 +362,7 @@ class Parser(Shared, Guided, ABC):
         for i, sentence in enumerate(sentences):
             if i in answers.errors:
                 raise answers.errors[i]
-            yield sentence.annotated(answers.annotations[i])
+            yield from with_trees(sentence, answers.annotations[i], 1)
 
     def _open(
         self,

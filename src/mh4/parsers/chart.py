@@ -133,9 +133,10 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         Raises
         ------
         ValueError
-            The search is not exact.
+            The search is not exact, or the model was not trained on the treebank.
         """
         self._check_exact()
+        self.check(Request(predict=HEADS, treebank=treebank))
         return self._answer(sentences, Request(predict=HEADS, confidence=True, treebank=treebank)).checked()
 
     def _cut(

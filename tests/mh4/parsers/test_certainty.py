@@ -9,6 +9,7 @@ import pytest
 import torch
 
 import mh4
+from mh4.data.annotation import Annotation
 from mh4.data.conllu import read_conllu
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
@@ -16,6 +17,7 @@ from mh4.decoders import ChartTooLargeError, get_decoder
 from mh4.decoders.forest import Forest
 from mh4.decoders.trees import given_heads_bonus
 from mh4.parsers import chart
+from mh4.parsers.answers import with_trees
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.ensemble import EnsembleParser
 from mh4.parsers.model_files import CALIBRATION
@@ -170,6 +172,17 @@ def test_files_with_confidence_differ_in_misc_and_a_comment_alone(parser, dev, t
         assert [word.head is None for word in one] == [word.confidence < 0.5 for word in other]
         assert [word.deprel is None for word in one] == [word.confidence < 0.5 for word in other]
         assert "Confidence" not in "".join(one.misc)
+
+
+def test_confidences_of_an_earlier_parse_go_with_its_tree(parser, dev, tmp_path):
+    plain, sure = tmp_path / "plain.conllu", tmp_path / "sure.conllu"
+    parser.parse_file(dev, plain)
+    parser.parse_file(dev, sure, confidence=True)
+    for again in (parser.parse(sure), parser.pipe(read_conllu(sure))):
+        assert "".join(one.to_conllu() for one in again) == plain.read_text(encoding="utf-8")
+    assert not any("onfidence" in one.to_conllu() for one in parser.parse(sure, k_best=2))
+    (noted,) = mh4.Document(read_conllu(sure))[:1]
+    assert with_trees(noted, Annotation(upos=noted.upos), 1) == [noted]  # the tree stays
 
 
 def test_unique_relations(parser, dev):

@@ -133,6 +133,9 @@ def test_confidences_are_calibrated_on_all_of_them(several):
     assert json.loads(own)["words"] == words
     calibrate(several.model, several.dev, device="cpu")
     assert calibration.read_bytes() == own
+    with pytest.raises(ValueError, match="unknown treebank 'third'; those of the model: one, other"):
+        calibrate(several.model, {"third": several.dev["one"]}, device="cpu")
+    assert calibration.read_bytes() == own
     parser = ChartParser.load(several.model, device="cpu")
     golds = {name: read_gold(path) for name, path in several.dev.items()}
     predictions = [one for name, gold in golds.items() for one in parser.predict_with_margins(gold, name)]
