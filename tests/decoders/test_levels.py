@@ -11,6 +11,7 @@ from mh4.decoders.levels import levels_of
 from mh4.decoders.numbers import LARGEST_SUM, check_numbers
 from mh4.decoders.shared import LARGE
 
+LOWEST_FLOAT32 = float(np.finfo(np.float32).min)
 masks = st.sampled_from([-1e6, -1e9, -1e12, -1e30])
 kinds = st.sampled_from(["instead", "added", "on arcs", "of two sizes", "positive", "of both signs"])
 
@@ -87,14 +88,15 @@ def test_numbers_of_all_sizes(name, n, seed, top, mask, single_root):
 
 
 @pytest.mark.parametrize("name", decoder_names())
-@pytest.mark.parametrize("low", [np.finfo(np.float32).min, -3.4e38, -3.41e38, -1e300])
+@pytest.mark.parametrize("low", [LOWEST_FLOAT32, -3.4e38, -3.41e38, -1e300])
+@pytest.mark.filterwarnings("error")
 def test_what_is_too_low_for_float32_counts_as_forbidden(name, low):
     decoder, rng = get_decoder(name), np.random.default_rng(0)
     for n in (2, 4):
         numbers = rng.normal(size=(len(decoder.channels) + 1, n + 2, n + 2))
         where = rng.random(numbers.shape) < 0.4
         forbidden, lowered = (np.where(where, number, numbers) for number in (-np.inf, low))
-        if low >= np.finfo(np.float32).min:
+        if low >= LOWEST_FLOAT32:
             lowered = lowered.astype(np.float32)
             forbidden = forbidden.astype(np.float32)
         try:

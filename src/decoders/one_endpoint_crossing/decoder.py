@@ -8,6 +8,7 @@ from numba import njit
 from ..decoder import Decoder
 from ..lanes import scratch
 from ..numbers import check_numbers, derivation_score
+from ..shared import LOWEST
 from .grammar import Grammar, walk_back
 
 GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
@@ -28,7 +29,7 @@ def _typical_penalty(scores, arc_bonus):
             if h != d:
                 for channel in (0, scores.shape[0] - 1):  # arc and crossed arc
                     best = max(best, scores[channel, h, d] + arc_bonus[h, d])
-        if best > -np.inf:
+        if best > LOWEST:
             bests[d - 1] = abs(best)
     typical = 8 * np.median(bests)
     # A power of two: sums of scores with few digits stay exact.
@@ -36,7 +37,7 @@ def _typical_penalty(scores, arc_bonus):
 
 
 def _allowed(scores: np.ndarray) -> np.ndarray:
-    return np.where(scores > -np.inf, np.float32(0), np.float32(-np.inf))
+    return np.where(scores > LOWEST, np.float32(0), np.float32(-np.inf))
 
 
 class CrossingDecoder(Decoder):
