@@ -1,4 +1,4 @@
-"""What a decoder returns, and what it says when there is nothing to return."""
+"""What decoders return and which errors they raise."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ class ChartTooLargeError(ValueError):
 
 
 class UnsupportedError(ValueError):
-    """This decoder has no such thing; the message names those that have it."""
+    """This decoder does not support the operation."""
 
 
 class Derivation(NamedTuple):
-    """The best derivation of a sentence of n words.
+    """A derivation of a sentence of n words.
 
     Attributes
     ----------
     heads : int32 (n + 1,)
         ``heads[d]`` is the head of word d, 0 the root; ``heads[0] == -1``.
     parts : int32 (P, 3)
-        Rows (channel, row, column): the scores this derivation collects. A part may occur more than once.
+        Rows (channel, row, column): the scores that this derivation sums. A part may occur more than once.
     score : float
         The sum of ``scores`` over ``parts`` plus the bonus of each arc.
     """
@@ -38,17 +38,17 @@ class Derivation(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """Numbers for a chart, and what was found in it.
+    """The numbers a chart was filled with, and the result.
 
     Attributes
     ----------
     scores : float32 (C, N, N)
     arc_bonus : float32 (N, N)
-        Both less what all derivations share where that is large.
+        Both less the constants that all derivations share, where these are large.
     best : Derivation
-        The best one, with its score under these numbers.
+        The best derivation, with its score under these numbers.
     chart : float32, optional
-        The memory that holds the filled chart; None if that has been used for another sentence since.
+        The memory that holds the filled chart; None if it has been reused for another sentence.
     """
 
     scores: np.ndarray
@@ -63,10 +63,10 @@ class Margins(NamedTuple):
     Attributes
     ----------
     derivation : Derivation
-        What `decode` returns.
+        The best derivation, as `decode` returns it.
     values : float64 (n + 1,)
-        How much the score falls, at least 0, if word d gets another head and the rest of the tree is the best for that;
-        +inf where no other head is possible, and at position 0.
+        Lead of the best derivation over the best one in which word d has another head, at least 0; +inf where no other
+        head is possible, and at position 0.
     heads : int32 (n + 1,)
         That other head; −1 where there is none.
     """
@@ -77,16 +77,16 @@ class Margins(NamedTuple):
 
 
 class PartMarginals(NamedTuple):
-    """Sums over all derivations, each weighing exp(score / temperature).
+    """Sums over all derivations, each with the weight exp(score / temperature).
 
     Attributes
     ----------
     log_partition : float
         Logarithm of the sum of the weights.
     parts : float64 (C, N, N)
-        How often a derivation has each part on average: what log_partition · temperature grows by if its score does.
+        Expected count of each part: the derivative of log_partition · temperature by the score of the part.
     arcs : float64 (N, N)
-        Probability of each arc [head, dependent]; the same for the arc bonus.
+        Probability of each arc [head, dependent]: the derivative by its arc bonus.
     """
 
     log_partition: float

@@ -1,9 +1,9 @@
 """The k best trees of a decoder, each once, by partition of the trees.
 
-A tree may have several derivations, so not derivations are listed but cells of trees: a cell is an arc bonus, with −inf
-on the arcs that its trees do not have. The best tree of a cell comes from decoding; the next best one differs from it
-in the head of some word, and of the word where that costs least it is known what it costs (`Forest.margins`). When
-it is taken, its cell is split in two: the trees in which this word keeps its old head, and those in which it does not.
+A tree may have several derivations, so the search partitions trees instead, into cells: a cell is an arc bonus with
+−inf on the arcs that its trees must not have. Decoding finds the best tree of a cell. The second best differs from it
+in the head of some word; the smallest margin (`Forest.margins`) says in which, and at what cost. When the second best
+tree is taken, its cell is split in two: the trees in which this word keeps its head, and those in which it does not.
 
 References
 ----------
@@ -28,13 +28,13 @@ class Next(NamedTuple):
     Attributes
     ----------
     word
-        In whose head it differs from the best.
+        A word whose head differs from the best tree.
     loss
-        Minus its score; +inf if there is none.
+        Minus the score; +inf if there is no second best tree.
     rest
-        What the loss would be if no tree differed in that word, at least.
+        Lower bound on the loss of the trees in which that word keeps its head.
     tree
-        It, if that is known.
+        The second best tree itself, if known already.
     """
 
     word: int
@@ -44,40 +44,40 @@ class Next(NamedTuple):
 
 
 class NearlyBest(Protocol):
-    """Derivations that score hardly less than the best, with all trees of at least some score.
+    """The derivations that score nearly as high as the best, including every tree above some score.
 
     Attributes
     ----------
     are_all
-        Whether there are no others.
+        Whether these are all derivations.
     """
 
     are_all: bool
 
     def next(self, bonus: np.ndarray, best: Derivation) -> Next:
-        """The second best tree under an arc bonus; no loss but +inf if others may be better than that one."""
+        """The second best tree under an arc bonus; its loss is +inf if other derivations might be better."""
 
     def decode(self, bonus: np.ndarray) -> Derivation:
         """The best derivation under an arc bonus."""
 
 
 class _Cell(NamedTuple):
-    """Trees to choose from, in a heap: the one that may hold the best tree not yet listed comes first.
+    """A set of trees, ordered for a heap: the cell that may hold the best tree not yet listed comes first.
 
     Attributes
     ----------
     loss
-        Minus the score of the second best tree; of an unopened cell minus what it cannot exceed.
+        Minus the score of the second best tree; a lower bound while unopened.
     unopened
-        Whether that second best tree is yet to be looked for.
+        Whether the second best tree is still to be found.
     order
-        Decides between equals.
+        Tie-breaker.
     best
         The best tree, which is listed already.
     bonus
         The arc bonus (N, N).
     next
-        What is known of the second best tree, None if unopened.
+        The second best tree, None while unopened.
     """
 
     loss: float
@@ -89,7 +89,7 @@ class _Cell(NamedTuple):
 
 
 def next_by_margins(values: np.ndarray, best: Derivation) -> Next:
-    """The second best tree, from what another head of each word costs, float64 (n + 1,); the array is used up."""
+    """The second best tree, from the margin of each word, float64 (n + 1,); the array is overwritten."""
     word = int(np.argmin(values))
     loss, values[word] = float(values[word]) - best.score, np.inf
     return Next(word, loss, float(values.min()) - best.score)
@@ -107,11 +107,11 @@ def k_best_trees(
     Parameters
     ----------
     best
-        Of all trees that ``bonus``, float32 (N, N), allows; the array is used up.
+        The best tree under ``bonus``, float32 (N, N), an array that is overwritten.
     find_next
-        From an arc bonus and the best tree under it to the second best.
+        Maps an arc bonus and the best tree under it to the second best.
     decode
-        From an arc bonus to the best tree under it.
+        Maps an arc bonus to the best tree under it.
     """
     found = [best]
     cells = [_Cell(-best.score, True, 0, best, bonus, None)]
@@ -131,8 +131,8 @@ def k_best_trees(
         found.append(second)
         kept = np.full_like(cell.bonus[:, word], -np.inf)
         kept[old] = cell.bonus[old, word]
-        cell.bonus[:, word] = kept  # nobody else looks at it
-        # With its head kept, another word must change, and trees were not worth more when this one was free.
+        cell.bonus[:, word] = kept  # no other cell shares this array
+        # If the word keeps its head, another must change, and the trees left are no better than those before the split.
         for tree, own, loss in (
             (cell.best, cell.bonus, max(cell.next.rest, cell.loss)),
             (second, without, -second.score),

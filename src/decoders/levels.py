@@ -1,12 +1,14 @@
-"""Numbers that are worlds apart, such as masks of −1e9 that no derivation avoids, in charts that add in float32.
+"""Decoding scores that differ by orders of magnitude, such as masks of −1e9 that no derivation can avoid.
 
-Which of the others is best is decided by what such a sum leaves no digits for. But it does not depend on how large the
-large numbers are, as long as they decide first: each level of numbers, the largest first, is added up best, and then
-weighs as little as it takes for derivations to stay the best on that level while the smaller numbers decide among them.
+A float32 sum with such a number has no digits left for the small scores that decide between derivations. But the size
+of the large numbers does not matter, as long as they decide first. The scores are therefore split into levels, the
+largest numbers first. The best total is found level by level, and each level is then scaled down as far as possible:
+derivations must stay optimal on it while smaller numbers decide between them.
 
-That is right where sums of large numbers are equal or differ by more than the smaller ones add up to, as sums of masks
-do. Numbers of all sizes have no such levels: there, the chart on all of them is off by its rounding alone. So both are
-tried, and levels that end where no numbers are for a while, too; the one that weighs most in float64 is taken.
+This is exact if sums of large numbers are equal or differ by more than all smaller numbers add up to, as sums of masks
+do. Scores of all sizes have no such levels, but a chart on all of them is off by its rounding error only. Three results
+are therefore compared: the chart on all numbers, levels that end at a size, and levels that end at a gap between sizes.
+The one with the best score in float64 wins.
 """
 
 from __future__ import annotations
@@ -18,21 +20,22 @@ import numpy as np
 from .derivation import Derivation
 from .shared import LARGE
 
-STEP = 8.0  # by which weights grow
-APART = 32.0  # times the number of words: what is that much smaller does not add up to it
-ROUNDING = 1e-12  # of float64 sums, whose numbers may cancel out: of the largest one
+STEP = 8.0  # factor by which the weight of a level grows
+APART = 32.0  # times the number of words: numbers smaller by this factor do not add up to the larger one
+ROUNDING = 1e-12  # of float64 sums, relative to the largest number, since numbers may cancel out
 CERTAIN = 800.0  # exp(−800) is 0
-MOST_NUMBERS = 5  # of a derivation for each word, and for the root: parts and an arc bonus
+MOST_NUMBERS = 5  # bound on the parts and arc bonuses that a derivation sums for each word and for the root
 
 Run = Callable[[np.ndarray], np.ndarray]
 
 
 def levels_of(values: np.ndarray, n: int, between_gaps: bool = False) -> list[np.ndarray]:
-    """Arrays that add up to the values, float64, each holding numbers of about one size and zeros, the largest first.
+    """Split values, float64, into levels that sum to them: numbers of about one size and zeros, the largest first.
 
-    A level ends below a size that depends on its largest number or, ``between_gaps``, where the next number is much
-    smaller. What is nearly a multiple of the smallest number of a level counts as that multiple; what is left of it,
-    and all smaller numbers, are for later levels. The last one has −inf where the values have it.
+    A level ends below a size that depends on its largest number or, with ``between_gaps``, before the first number that
+    is much smaller than the previous one. A number close to a multiple of the smallest number of its level is rounded
+    to that multiple; the remainder and all smaller numbers go to later levels. The last level has −inf where the values
+    have it.
     """
     levels, finite, apart = [], values > -np.inf, APART * n
     rest = np.where(finite, values, 0.0)
@@ -48,10 +51,10 @@ def levels_of(values: np.ndarray, n: int, between_gaps: bool = False) -> list[np
 
 
 def brought_together(values: np.ndarray, n: int) -> np.ndarray:
-    """Shrink large numbers as far as probabilities allow; returns float64 (V,), like ``values``, for n words.
+    """Shrink large numbers as far as probabilities of n words allow; returns float64 (V,), like ``values``.
 
-    exp(score) of a derivation that is not the best on a level is 0 next to that of the best, whether it is short of it
-    by 1e30 or by as much as all smaller numbers add up to and 800 more. Next to 1e30, they would have no digits left.
+    If a derivation is not the best on a level, its exp(score) is 0 relative to that of the best, whether it falls short
+    by 1e30 or by 800 more than all smaller numbers add up to. Next to 1e30, smaller numbers would lose their digits.
     """
     *levels, found = levels_of(values, n, between_gaps=True)
     for level in reversed(levels):
@@ -64,19 +67,19 @@ def brought_together(values: np.ndarray, n: int) -> np.ndarray:
 
 
 def _before_gap(rest: np.ndarray, apart: float) -> float:
-    """The smallest number, in size, from which the largest one is reached without a step of that many times."""
+    """The last size before the first gap, where the next smaller size is less than 1/``apart`` of it."""
     sizes = np.sort(np.abs(rest[rest != 0]))[::-1]
     gaps = np.flatnonzero(sizes[:-1] > apart * sizes[1:])
     return float(sizes[gaps[0] if len(gaps) else -1])
 
 
 def best_by_levels(run: Run, values: np.ndarray, levels: Sequence[np.ndarray]) -> np.ndarray:
-    """Which numbers the best derivation collects.
+    """Return the indices of the numbers that the best derivation sums.
 
     Parameters
     ----------
     run
-        From numbers laid out like ``values`` to the indices of those that the best derivation collects.
+        Decodes numbers laid out like ``values`` and returns the indices of those that the best derivation sums.
     values : float64 (V,)
         −inf forbids.
     levels
@@ -107,12 +110,12 @@ def best_by_levels(run: Run, values: np.ndarray, levels: Sequence[np.ndarray]) -
 
 
 def joined(scores: np.ndarray, arc_bonus: np.ndarray) -> np.ndarray:
-    """Scores (C, N, N) and arc bonus (N, N) in one row."""
+    """Flatten scores (C, N, N) and arc bonus (N, N) into one array."""
     return np.concatenate([scores.reshape(-1), arc_bonus.reshape(-1)])
 
 
 def parted(values: np.ndarray, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Numbers in one row laid out like scores and arc bonus."""
+    """Undo `joined`: split ``values`` into arrays of the shapes of scores and arc bonus."""
     return values[: scores.size].reshape(scores.shape), values[scores.size :].reshape(arc_bonus.shape)
 
 
@@ -126,7 +129,7 @@ def best_of_large(
     """The best derivation of scores (C, N, N) and arc bonus (N, N), float64, whose large numbers cannot be avoided.
 
     ``best`` decodes such arrays with a chart, ``weigh`` returns the score of a derivation in float64, and ``found`` is
-    what ``best`` returns for all numbers at once.
+    the result of ``best`` on all numbers at once.
     """
     size, words = len(arc_bonus), np.arange(1, len(arc_bonus) - 1)
     values = joined(scores, arc_bonus)

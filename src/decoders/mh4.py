@@ -3,8 +3,8 @@
 Source: Gómez-Rodríguez, Shi and Lee (2018), "Global Transition-based Non-projective Dependency Parsing", sections 3
 and 4, after the MH_k parsers of Gómez-Rodríguez, Carroll and Weir (2011).
 
-An item [h1 … hm] is a stretch of the stack h1 … h(m−1) whose next buffer word is hm; the words between are attached
-already. Below i < j < k < l; C2, C3 and v are the best values of the items of two, three and four heads.
+An item [h1 … hm] is a stretch of the stack, h1 … h(m−1), with hm first in the buffer; the words in between have their
+heads. Below i < j < k < l; C2, C3 and v are the best values of the items of two, three and four heads.
 
 - axiom: C2[i, i+1] = 0
 - combine: C3[i, j, l] = C2[i, j] + shift(i, j) + C2[j, l]
@@ -14,7 +14,7 @@ already. Below i < j < k < l; C2, C3 and v are the best values of the items of t
 - link: C3[i, k, l] = max over j of v[i, j, k, l] + the best of ra', la' and la2, which remove j
 - goal: C2[0, n + 1]
 
-`mh4_chart` fills the items, `mh4_outside` says what each is worth to the whole.
+`mh4_chart` fills the items, `mh4_outside` computes their outside values.
 
 One root child. The end position heads nothing, so the last move is always ra on [0, j, n + 1]: the root has exactly one
 child if and only if no earlier move took an arc from the root. That needs no further items.
@@ -53,7 +53,7 @@ from .tree_batch import TreeBatch
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, walk, heads, parts):
-    """Number of parts, or −1, and the score; without ``walk`` the charts are only filled, and there are none.
+    """Return the number of parts, −1 if there is no derivation, and the score; without ``walk`` only fill the charts.
 
     ``memory`` holds the charts, ``unit`` is 1 (`lanes.add`).
     """
@@ -67,7 +67,7 @@ def _decode(scores, arc_bonus, single_root, hybrid, memory, paired_from, unit, w
     return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
 
 
-@lru_cache(maxsize=1024)  # asked several times per sentence
+@lru_cache(maxsize=1024)  # called several times per sentence
 def _chart_bytes(n: int) -> int:
     return 4 * sum(rows * columns for rows, columns in chart_shapes(n))
 
@@ -87,7 +87,7 @@ def _spans_of(memory, n, spans):
 
 @lru_cache(maxsize=1024)
 def _floats(n: int) -> tuple[int, int]:
-    """Numbers in the chart, and in those of the outside pass behind it."""
+    """Number of floats in the charts, and in those of the outside pass, which follow them in memory."""
     return _chart_bytes(n) // 4, (_outside_bytes(n) - _chart_bytes(n)) // 4
 
 
@@ -95,7 +95,7 @@ UNIT = np.float32(1)
 
 
 class MH4(Decoder):
-    """What the two MH4 decoders share."""
+    """Base class of the two MH4 decoders."""
 
     tree_class = "mh4"
     has_outside_pass = has_marginals = True
@@ -111,7 +111,7 @@ class MH4(Decoder):
         return _decode(scores, arc_bonus, self.single_root, self.hybrid, memory, PAIRED_FROM, UNIT, True, heads, parts)
 
     def _chart(self, solved: Solved, size: int) -> np.ndarray:
-        """The filled charts, in memory of that many bytes at least."""
+        """Memory of at least ``size`` bytes that begins with the filled charts."""
         if solved.chart is not None and 4 * solved.chart.size >= size:
             return solved.chart
         memory, (scores, arc_bonus, (heads, parts, _), _) = scratch(size // 4), solved

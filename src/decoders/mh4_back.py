@@ -1,4 +1,4 @@
-"""The ways back through a filled MH4 chart. No rule was recorded: the ways that an item was made in are tried again."""
+"""Walking back through a filled MH4 chart, which has no backpointers: all ways to make an item are tried again."""
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
 
@@ -9,14 +9,15 @@ from .mh4_chart import NEG, item3, panel_item, reduce, row_of_root_move
 from .mh4_derivation import follow
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 
-WAYS = 12  # that end in the same third or fourth head, at most
+WAYS = 12  # bound on the ways to make an item, per position
 
 
 @njit(nogil=True, forceinline=True)
 def _offer(value, move, gone, left, every, found, values, ways):
-    """Note a way: all that are worth the least, if ``every``, else the first best, whose value becomes the least.
+    """Record a way: if ``every``, any whose value reaches the threshold; else the first best, which raises it.
 
-    ``found`` is the number of ways, the least, and the way: the first best stays in registers, without a branch.
+    ``found`` is a tuple of the number of ways, the threshold and the way last recorded. So the first best stays in
+    registers, without a branch.
     """
     count, least = found[0], found[1]
     if every:
@@ -31,9 +32,9 @@ def _offer(value, move, gone, left, every, found, values, ways):
 
 @njit(nogil=True, forceinline=True)
 def ways_of_two(i, l, charts, every, least, values, ways):
-    """How [i, l] was made out of some [i, j, l]; returns what `_offer` found.
+    """The ways to make [i, l] from some [i, j, l]; returns ``found``, see `_offer`.
 
-    Each way is a move and the head j that it removed.
+    A way consists of a move and the head j that it removes.
     """
     A, B, C3 = charts.A, charts.B, charts.C3
     ra_row = row_of_root_move(A, i, l)
@@ -49,10 +50,10 @@ def ways_of_two(i, l, charts, every, least, values, ways):
 
 @njit(nogil=True, forceinline=True)
 def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
-    """How [i, j, l] was made; returns what `_offer` found.
+    """The ways to make [i, j, l]; returns ``found``, see `_offer`.
 
-    Each way is a move, the head it removed, and whether the four heads before it were [i, s1, s0] + [s0, l], else
-    [i, s1] + [s1, s0, l]; or the move −1 if it was made of [i, j] + [j, l].
+    A way consists of a move, the head it removes, and whether the four heads before it are [i, s1, s0] + [s0, l]
+    rather than [i, s1] + [s1, s0, l]; the move is −1 for [i, j] + [j, l].
     """
     A, B, arc, C2, E, C3 = charts.A, charts.B, charts.arc, charts.C2, charts.E, charts.C3
     e = panel_item(E, j, i)
@@ -91,11 +92,11 @@ def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
 
 @njit(nogil=True, forceinline=True)
 def walk_back(shift, charts, hybrid, heads, parts):
-    """Follow the best derivation from the goal; fills heads and parts and returns the number of parts."""
+    """Follow the best derivation from the goal; fill heads and parts and return the number of parts, −1 without one."""
     end = charts.A.shape[0] - 1
     stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
     stack[0] = (0, 0, end)
-    values, ways = np.empty(0, np.float32), np.empty((0, 3), np.int64)  # one way needs no memory
+    values, ways = np.empty(0, np.float32), np.empty((0, 3), np.int64)  # unused: a single way is in ``found``
     size = 1
     count = 0
     while size > 0:

@@ -3,8 +3,8 @@
 Each reduce scores A[s1, s0] + B[s0, b0] and its arc. Only n³ values are stored: an item of four heads lives in a
 register, between the two smaller items it is combined from and the two smaller items it is linked to.
 
-Filling goes by l, and for each l reads all of C3, which for long sentences is more than a cache holds. From
-`PAIRED_FROM` on, l and l + 1 are therefore filled together: what was read for l is in the cache when l + 1 needs it.
+For each l, filling reads all of C3, which for long sentences exceeds the cache. From `PAIRED_FROM` on, l and l + 1 are
+therefore filled together: what was read for l is in the cache when l + 1 needs it.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -23,11 +23,11 @@ from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2
 SHIFT = 6  # behind the six reduces in A
 SLOTS = 8  # vectors in a group of A, B and links
 
-# What a pair (j, l) needs to know about each k: the slots of `links`.
+# Slots of `links`: the terms of a pair (j, l) for each k, which do not depend on i.
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1 = range(6)
 S0_GONE = 6  # in the third row of `links`: what `_settle` is about to write
 
-PAIRED_FROM = 192  # the first l that is filled together with the next one; below, that costs more than it saves
+PAIRED_FROM = 192  # the first l that is filled together with the next one; for smaller l, that costs more than it saves
 
 W = 16  # lanes
 NEG = np.float32(-np.inf)
@@ -39,28 +39,28 @@ NEG = np.float32(-np.inf)
 
 @register_jitable
 def panels_before(j):
-    """Panels of C3 that belong to smaller j: ⌈1/W⌉ + … + ⌈(j − 1)/W⌉."""
+    """Number of panels of C3 for all smaller j: ⌈1/W⌉ + … + ⌈(j − 1)/W⌉."""
     full = (j - 1) // W
     return (full + 1) * (full * W // 2 + (j - 1) % W)
 
 
 class Charts(NamedTuple):
-    """Scores of moves and arcs, laid out, and the items; all of them matrices in one piece of memory.
+    """Scores of moves and arcs as the kernels read them, and the items; matrices in one block of memory.
 
     Attributes
     ----------
     A, B
-        Scores of the moves, by groups.
+        Scores of the moves, in groups.
     arc, arc_to
-        The arc bonus, [h, d] and panels (d, h); −inf for no arc.
+        The arc bonus, at [h, d] and in panels (d, h); −inf for impossible arcs.
     C2
         ``C2[l, i]`` is the item [i, l].
     E, E_of
-        C2 + shift(i, l), panels (l, i) and [i, l].
+        C2 + shift(i, l), in panels (l, i) and at [i, l].
     C3l, C3m
-        Panels (j, i): the items [i, j, l] of this l and of m, the one after.
+        Panels (j, i): the items [i, j, l] of the current l and those of m = l + 1.
     links
-        Rows for l, for m and for what `_settle` needs.
+        Three rows: the slots for l, those for m, and those that `_settle` uses.
     C3
         Panels (k, i) for each j: the final [i, j, k].
     """
@@ -101,7 +101,7 @@ def chart_shapes(n):
 
 @njit(nogil=True, forceinline=True)
 def cut_charts(memory, n):
-    """All charts out of one piece of memory."""
+    """Cut all charts out of one block of memory."""
     shapes = chart_shapes(n)
     A, at = cut(memory, 0, shapes[0])
     B, at = cut(memory, at, shapes[1])
@@ -137,23 +137,23 @@ def item3(C3, i, j, k):
 
 @njit(nogil=True, forceinline=True)
 def reduce(A, B, move, s1, s0, b0):
-    """Score of a reduce, with the arcs that are folded in."""
+    """Score of a reduce, with the arc bonus where `prepare` adds it to A or B."""
     return A[s1, slot_of(move, s0)] + B[b0, slot_of(move, s0)]
 
 
 @njit(nogil=True, forceinline=True)
 def row_of_root_move(A, i, l):
-    """Row of ra in A for the item [i, l]. The end is never on the stack: its row serves the root at the last move."""
+    """Row of ra in A for [i, l]. The end is never on the stack, so its row serves the root at the last move."""
     end = A.shape[0] - 1
     return end if i == 0 and l == end else i
 
 
 @njit(nogil=True, forceinline=True)
 def prepare(scores, arc_bonus, single_root, hybrid, charts):
-    """Lay the scores out and fold the arc bonuses in.
+    """Copy the scores into `Charts`, and add the arc bonuses that A or B can hold.
 
-    Whole groups are copied: lanes beyond the end hold the next row's scores, or zeros, and are never used. Of A and B
-    only what has s1 < s0 < b0 is written.
+    Whole groups are copied: lanes beyond the end hold the next row's scores, or zeros, and are never used. A and B are
+    only written where s1 < s0 < b0.
     """
     N = scores.shape[1]
     end = N - 1
@@ -199,9 +199,10 @@ def prepare(scores, arc_bonus, single_root, hybrid, charts):
 
 @njit(nogil=True, forceinline=True)
 def _prepare_links(j, l, A, B, arc, C2, C3l, links):
-    """Everything about a pair (j, l) that depends on k alone; returns C2[j, l].
+    """Fill ``links`` for a pair (j, l); returns C2[j, l].
 
-    Whole groups of k are computed. What lands outside j < k < l is never read, and cannot win here: C3l is −inf there.
+    Whole groups of k are computed. Lanes outside j < k < l are never read, and do not affect the maximum, since C3l is
+    −inf there.
     """
     ra_row = row_of_root_move(A, j, l)
     la2_arc = splat(arc[l, j], W)
@@ -225,7 +226,7 @@ def _prepare_links(j, l, A, B, arc, C2, C3l, links):
 
 @njit(nogil=True, forceinline=True)
 def _push(p, j, l, stop, arc_to, C2, E, C3, C3l, links, one):
-    """Combine to every [i, j, k, l], k < stop, and link it at once, for panel p of i."""
+    """Combine items into every [i, j, k, l], k < stop, for panel p of i, and link each at once."""
     first = panels_before(j) + p
     left = load(E, (p, j * W), W)
     arc_j = load(arc_to, (p, j * W), W)
@@ -246,10 +247,10 @@ def _push(p, j, l, stop, arc_to, C2, E, C3, C3l, links, one):
 
 @njit(nogil=True, forceinline=True)
 def _settle(j, l, arc, E_of, C3m, links, late):
-    """The links from [j, y, l, l + 1], y < l, to [j, y, l + 1] and [j, l, l + 1], and the axiom under the latter.
+    """Link [j, y, l, l + 1], y < l, to [j, y, l + 1] and [j, l, l + 1], and combine [j, l] with the axiom [l, l + 1].
 
-    They wait for [j, y, l], hence for (j, l): ``links`` holds these items. ``late`` holds what `_prepare_links` found
-    for k = l at each (y, l + 1), and −inf beyond; so do ``links`` and ``E_of`` outside j < y < l.
+    These links need [j, y, l], which (j, l) puts into ``links``. ``late`` holds what `_prepare_links` found for k = l
+    at each (y, l + 1), and −inf beyond; so do ``links`` and ``E_of`` outside j < y < l.
     """
     p, i = j // W, j % W
     arc_l = splat(arc[j, l], W)
@@ -271,7 +272,7 @@ def _settle(j, l, arc, E_of, C3m, links, late):
 
 @njit(nogil=True, forceinline=True)
 def _keep_items_of_three(l, C3l, C3):
-    """Every [i, j, l] is final."""
+    """Copy every [i, j, l], now final, to C3."""
     for j in range(1, l):
         first = panels_before(j)
         for p in range((j + W - 1) // W):
@@ -280,7 +281,7 @@ def _keep_items_of_three(l, C3l, C3):
 
 @njit(nogil=True, forceinline=True)
 def _keep_item_of_two(i, l, shift, C2, E, E_of):
-    """[i, l] is final."""
+    """Write E for the item [i, l], now final."""
     e = C2[l, i] + shift[i, l]
     E[i // W, l * W + i % W] = e
     E_of[i, l] = e
@@ -288,7 +289,7 @@ def _keep_item_of_two(i, l, shift, C2, E, E_of):
 
 @njit(nogil=True, forceinline=True)
 def fill(shift, charts, paired_from, unit):
-    """Fill the charts, l ascending and j descending: at (j, l) every [j, k, l] is final, hence [j, l] is.
+    """Fill the charts, l ascending and j descending: at (j, l) every [j, k, l] is final, and so is [j, l].
 
     Lanes with i ≥ j stay −inf in E, hence in C3l, C3m and C3. When l and m are filled together, the items [i, j, l, m]
     are left to `_settle`.

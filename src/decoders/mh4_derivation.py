@@ -1,6 +1,6 @@
-"""Derivations of MH4: how they are followed back from the goal, and the best one of a given tree.
+"""Derivations of MH4: following them back from the goal, and the best one of a given tree.
 
-See `mh4` for the items and for what becomes of them.
+See `mh4` for the items and rules.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -18,7 +18,7 @@ NEG = np.float32(-np.inf)
 
 @njit(nogil=True, forceinline=True)
 def _add(rows, count, first, second, third):
-    """Write one more row; their number by now."""
+    """Append a row; return the new number of rows."""
     rows[count, 0] = first
     rows[count, 1] = second
     rows[count, 2] = third
@@ -27,11 +27,11 @@ def _add(rows, count, first, second, third):
 
 @njit(nogil=True, forceinline=True)
 def follow(i, j, l, move, gone, left, hybrid, stack, size, heads, parts, count):
-    """Go back over the last move that made [i, j, l], or [i, l] where j = 0: on to the items it was made from.
+    """Undo the last move of [i, j, l], or of [i, l] if j = 0: push the items it was made from, record arc and parts.
 
-    ``move`` and ``gone`` are the reduce and the head it removed, −1 if [i, j, l] is [i, j] + [j, l]; ``left`` says, of
-    four heads, whether they were [s2, s1, s0] + [s0, b0], else [s2, s1] + [s1, s0, b0]. ``stack``, int64 (n + 3, 3),
-    holds the items still to be followed. Returns how many these, and the parts, are by now.
+    ``move`` and ``gone`` are the reduce and the head it removed; ``move`` is −1 for [i, j] + [j, l]. ``left`` says
+    whether four heads were [s2, s1, s0] + [s0, b0] rather than [s2, s1] + [s1, s0, b0]. ``stack``, int64 rows, holds
+    the items still to be followed. Returns the new numbers of these items and of parts.
     """
     if move < 0:
         size = _add(stack, size, i, 0, j)
@@ -70,7 +70,7 @@ def _reduce(scores, hybrid, move, s1, s0, b0):
 
 @njit(nogil=True)
 def _places(kept, pairs):
-    """Where the items of three stand, ``first[l, i] + j``, and their number. Place 0 is for invalid items."""
+    """Return ``first``, with ``first[l, i] + j`` the index of [i, j, l], and the number of indices; 0 is invalid."""
     first = np.empty(kept.shape, np.int64)
     room = 1
     for p in range(pairs.shape[0]):
@@ -82,11 +82,11 @@ def _places(kept, pairs):
 
 @njit(nogil=True)
 def _fill(scores, hybrid, heads, kept, pairs, first, two, three, last_two, last_three):
-    """Fill the items of a tree, those of smaller intervals first, and note the last move of each.
+    """Fill the items of a tree, those of smaller intervals first, and record the last move of each.
 
-    The sums, and what wins among equal ones, are those of `mh4`: j, k and y in ascending order. ``two`` and
-    ``last_two``, (n + 2, n + 2), are [i, l], −inf at first, and the j that a reduce removed; ``three`` (items,) and
-    ``last_three`` (items, 3) are [i, j, l], −inf at first, and what `follow` has to know of it.
+    Sums and tie-breaking are those of `mh4`: j, k and y in ascending order. ``two`` and ``last_two``, (n + 2, n + 2),
+    are [i, l], −inf at first, and the j that a reduce removed; ``three`` (items,) and ``last_three`` (items, 3) are
+    [i, j, l], −inf at first, and the move, gone and left that `follow` takes.
     """
     end = heads.shape[0]
     for p in range(pairs.shape[0]):

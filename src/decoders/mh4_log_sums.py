@@ -1,8 +1,8 @@
-"""Sums over the transition sequences of MH4, in logarithms: right for any finite scores, O(n⁴) exponentials.
+"""Sums over the transition sequences of MH4, in logarithms: correct for any finite scores, O(n⁴) exponentials.
 
-The chart of `mh4` finds some sequences in several ways. With items of three kept apart by how they were made, each is
-counted once. Below C2 and R are the sums over items of two, and over items of three made by a link; K are items of
-three made by combining, T = K + R.
+The chart of `mh4` derives some sequences in several ways. Distinguishing items of three by how they were made counts
+each sequence once. Below, C2 are the sums of items of two; R are those of items of three made by a link, K those of
+items of three made by combining, and T = K + R.
 
 - K[i, j, l] = C2[i, j] · shift(i, j) · C2[j, l]
 - vL[i, j, k, l] = R[i, j, k] · shift(j, k) · C2[k, l] and vR[i, j, k, l] = C2[i, j] · shift(i, j) · T[j, k, l]
@@ -10,8 +10,8 @@ three made by combining, T = K + R.
 - R[i, j, l] = sum over k of (vL + vR) · ra2 + vL · (ra + la), which remove k,
   plus the sum over y of (vL + vR)[i, y, j, l] · (ra' + la' + la2), which remove y
 
-Checked by enumeration. Instead of outside sums, the probability of each item flows down from the goal: an item hands
-its own to the ways it was made in, by their shares. So no number leaves [0, 1]."""
+Instead of outside sums, probabilities flow down from the goal: an item distributes its own over the ways to make it,
+in proportion to their weights. So no number leaves [0, 1]."""
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
 
@@ -30,21 +30,21 @@ from .mh4_derivation import follow
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
 from .numbers import add_logs
 
-NEGLIGIBLE = -46.0  # logarithm of a probability, or of a share, that changes no sum
-ABOVE, BELOW = 4, 6  # terms for each k above j, for each y below j
+NEGLIGIBLE = -46.0  # logarithm of a probability or share that is too small to change a sum
+ABOVE, BELOW = 4, 6  # number of terms for each k above j, and for each y below j
 
 
 class PartNumbers(NamedTuple):
-    """A number for each part and arc: its score, or how often it is in a derivation, on average.
+    """A number for each part and arc: its score or its expected count.
 
     Attributes
     ----------
     S : float64 (N, N)
-        Of shifts [s0, b0].
+        Shifts [s0, b0].
     A, B : float64 (6, N, N)
-        Of reduces by (s1, s0) and by (s0, b0).
+        Reduces by (s1, s0) and by (s0, b0).
     arc : float64 (N, N)
-        The arc bonus, −inf for no arc.
+        Arcs [h, d]: the arc bonus, −inf for impossible arcs, or the expected count.
     """
 
     S: np.ndarray
@@ -70,7 +70,7 @@ class ItemNumbers(NamedTuple):
 
 @njit(nogil=True)
 def _terms_of_two(i, l, scores, last, T, terms):
-    """Logarithms of the summands of [i, l], ra and la for each j; returns their number and the largest."""
+    """Fill ``terms``: logarithms of the summands of [i, l], ra and la for each j; return their number and maximum."""
     _, A, B, arc = scores
     end = arc.shape[0] - 1
     at, top = 0, -np.inf
@@ -86,7 +86,7 @@ def _terms_of_two(i, l, scores, last, T, terms):
 
 @njit(nogil=True)
 def _terms_of_three(i, j, l, scores, charts, terms):
-    """Logarithms of the summands of R[i, j, l]; returns their number and the largest.
+    """Fill ``terms`` with the logarithms of the summands of R[i, j, l]; return their number and maximum.
 
     First `ABOVE` for each k: vL and vR by ra2, vL by ra and by la; then `BELOW` for each y: vL by ra', la' and la2 and
     vR by the same.
@@ -182,7 +182,7 @@ def _flow_from_two(i, l, flow, scores, last, charts, terms, to_T, expected):
 
 @njit(nogil=True)
 def _way_of_three(i, j, l, t):
-    """Of summand t of R[i, j, l]: the four heads, the move, whether they are vL, and the arc."""
+    """For summand t of R[i, j, l]: s2, s1 and s0, the move, whether it is from vL, and the head and dependent."""
     above = (l - j - 1) * ABOVE
     if t < above:
         k = j + 1 + t // ABOVE
@@ -198,7 +198,7 @@ def _way_of_three(i, j, l, t):
 
 @njit(cache=True, nogil=True)
 def flow_down(scores, last, charts, terms, flows, expected):
-    """Fill ``flows``, `ItemNumbers`, and ``expected``, `PartNumbers`, both zeros at first, from filled charts."""
+    """Fill ``flows``, `ItemNumbers`, with probabilities and ``expected``, `PartNumbers`, with counts, from zeros."""
     S, (C2, R, T), (to_two, to_R, to_T) = scores.S, charts, flows
     in_S, in_A, in_B, in_arc = expected
     N = S.shape[0]
@@ -240,7 +240,7 @@ def flow_down(scores, last, charts, terms, flows, expected):
 
 @njit(nogil=True)
 def _draw(terms, count, whole, uniform):
-    """A summand, with its share of the sum as probability."""
+    """Draw the index of a summand, with its share of the sum as probability."""
     left = uniform
     chosen = -1
     for t in range(count):

@@ -1,10 +1,10 @@
 """The nearly best derivations of MH4 as a hypergraph, and the best and second best trees in it.
 
-A filled chart says what each item is worth, and so, on the way down from the goal, what each way that an item was made
-in loses against the best derivation. Those that lose no more than some bound are the edges: all derivations that lose
-no more consist of them. They are few where scores tell trees apart, and searched in a fraction of the time that a chart
-takes (Huang and Chiang 2005, "Better k-best parsing"; Pauls and Klein 2009, "K-best A* parsing": inside values are an
-exact heuristic).
+A filled chart holds the value of each item. On the way down from the goal, this tells how much each way to make an item
+loses against the best derivation. The ways that lose at most some bound are the edges of the hypergraph: all
+derivations within the bound consist of them. They are few if the scores tell trees apart, and searching them takes a
+fraction of the time of filling a chart (Huang and Chiang 2005, "Better k-best parsing"; Pauls and Klein 2009, "K-best
+A* parsing": inside values are an exact heuristic).
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -24,15 +24,15 @@ from .mh4_derivation import follow
 from .numbers import parts_score
 from .shared import holds_large
 
-MOST_EDGES = 20_000  # with more of them, charts are quicker
-ROUNDING = 1e-5  # more than that of sums in float32, relative to what they add up
+MOST_EDGES = 20_000  # with more edges, charts are faster
+ROUNDING = 1e-5  # more than the rounding error of a float32 sum, relative to the sizes of its numbers
 PARENT, FIRST, SECOND, HEAD, DEPENDENT, MOVE, LEFT = range(7)
-AXIOM = 0  # the number of all items [i, i + 1], which are worth 0
+AXIOM = 0  # the number of all items [i, i + 1], whose value is 0
 
 
 @njit(nogil=True)
 def _reach(item, loss, numbers, items, losses, following, waiting, count):
-    """The number of an item, which some derivation has that loses that much, and the next item's number."""
+    """Return the number of an item, given the loss of a derivation with it, and the number for the next new item."""
     i, j, l = item[0], item[1], item[2]
     if j == 0 and l == i + 1:
         return AXIOM, count
@@ -43,7 +43,7 @@ def _reach(item, loss, numbers, items, losses, following, waiting, count):
         numbers[i, j, l] = number
         items[number, 0], items[number, 1], items[number, 2] = i, j, l
         losses[number] = loss
-        order = 2 * (l - i) + (j == 0)  # items are made of shorter ones, [i, l] also of [i, j, l]
+        order = 2 * (l - i) + (j == 0)  # items are made of items of lower order
         following[number] = waiting[order]
         waiting[order] = number
     losses[number] = min(losses[number], loss)
@@ -52,22 +52,26 @@ def _reach(item, loss, numbers, items, losses, following, waiting, count):
 
 @njit(cache=True, nogil=True)
 def find_edges(scores, hybrid, memory, bound, collect, numbers, items, edges, weights, of_arcs):
-    """The edges that lose no more than ``bound``, those of longer items first; how many, −1 if there is no room.
+    """Find the edges that lose at most ``bound``, those of longer items first.
+
+    Returns the number of edges, −1 if there is no room for them, and the number of items.
 
     Parameters
     ----------
     memory
         The filled charts.
+    collect
+        Whether to look at all ways to make the items, for ``of_arcs``, and not just at those within the bound.
     numbers : int32 (N, N, N), zeros
-        Gets the number of each item [i, j, l], j = 0 for [i, l].
+        Receives the number of each item [i, j, l], j = 0 for [i, l].
     items : int64 (M, 3)
-        Gets the items by number, the goal as 1.
+        Receives the items by number; the goal is 1.
     edges : int64 (E, 7)
-        Parent and children, head (−1 if no arc is made) and dependent, and the move and the side that `follow` needs.
+        Receives parent and children, head (−1 if no arc is made), dependent, and the move and side that `follow` takes.
     weights : float64 (E,)
-        Scores of the moves, without the arc bonus.
+        Receives the scores of the moves, without the arc bonus.
     of_arcs : float32 (N, N)
-        With ``collect`` what arcs lose at most, +inf at first.
+        Receives the smallest loss found for each arc, an upper bound; +inf at first.
     """
     N = scores.shape[1]
     charts = cut_charts(memory, N - 2)
@@ -120,7 +124,7 @@ def _weight(edge, weight, bonus):
 
 @njit(nogil=True)
 def _inside(edges, weights, bonus, items):
-    """What each item is worth."""
+    """The inside value of each item."""
     inside = np.full(items, -np.inf)
     inside[AXIOM] = 0.0
     for e in range(edges.shape[0] - 1, -1, -1):
@@ -132,7 +136,7 @@ def _inside(edges, weights, bonus, items):
 
 @njit(cache=True, nogil=True)
 def margins(edges, weights, bonus, items, best, values):
-    """What it costs at least, among the edges, if each word has another head than in ``best``: float64 (n + 1,)."""
+    """Fill ``values``, float64 (n + 1,), with the smallest loss if each word has another head than in ``best``."""
     inside = _inside(edges, weights, bonus, items)
     outside = np.full(items, -np.inf)
     outside[1] = 0.0
@@ -149,7 +153,7 @@ def margins(edges, weights, bonus, items, best, values):
 
 @njit(cache=True, nogil=True)
 def best_tree(edges, weights, bonus, items, hybrid, heads, parts):
-    """Fill heads and parts with the best derivation; the number of parts, −1 if there is none, and its score."""
+    """Fill heads and parts with the best derivation; return the number of parts, −1 if there is none, and its score."""
     inside = _inside(edges, weights, bonus, items.shape[0])
     if inside[1] == -np.inf:
         return -1, -np.inf
@@ -184,9 +188,10 @@ class MH4NearlyBest:
 
     @classmethod
     def find(cls, solved: Solved, memory: np.ndarray, hybrid: bool, rank: int) -> Self | None:
-        """The derivations that lose no more than the ``rank`` arcs that lose least; None if there are too many.
+        """Find the derivations that lose no more than the ``rank``-th cheapest arc that is not in the best tree.
 
-        What arcs lose is estimated: each by the best derivation that leaves ``solved.best`` in one item to make it.
+        The loss of an arc is estimated from the best derivation that departs from ``solved.best`` in one item to make
+        it. Returns None if there are too many derivations or if they contain large numbers.
         """
         scores, arc_bonus, best, _ = solved
         size = len(arc_bonus)
@@ -210,7 +215,7 @@ class MH4NearlyBest:
         edges, weights = room[1][:count].copy(), room[2][:count].copy()
         with_arc = edges[edges[:, HEAD] >= 0]
         if holds_large(weights) or holds_large(arc_bonus[with_arc[:, HEAD], with_arc[:, DEPENDENT]]):
-            return None  # next to which a chart does not tell the others apart
+            return None  # next to large numbers, a float32 chart cannot tell derivations apart
         return cls(hybrid, room[0][:items].copy(), edges, weights, best.score - bound)
 
     def next(self, bonus: np.ndarray, best: Derivation) -> Next:

@@ -1,18 +1,19 @@
-"""Max-marginals of MH4: what each arc is worth to the best tree that has it, from one pass back over the filled chart.
+"""Max-marginals of MH4: the score of the best tree with each arc, from one outside pass over the filled chart.
 
-O2 and O3 are the best values of what is around an item, O2[0, n + 1] = 0; each rule of `mh4` hands the value around
-what it makes on to what it makes it from. With E[i, j] = C2[i, j] + shift(i, j) and the names of `mh4_chart` for what a
-pair (j, l) knows about each k, for l = n + 1 … 2 and j = 0 … l − 2:
+O2 and O3 are the outside values of items of two and three heads, O2[0, n + 1] = 0; each rule of `mh4` passes the
+outside value of the item it makes down to the items it is made from. With E[i, j] = C2[i, j] + shift(i, j) and the
+slots of ``links`` in `mh4_chart`, which a pair (j, l) has for each k, for l = n + 1 … 2 and j = 0 … l − 2:
 
 - from [j, l]: O3[j, k, l] ⊔ O2[j, l] + max(ra, la), for each k between
-- from [i, j, k, l], whose value is v = max(C3[i, j, k] + OPEN, E[i, j] + CLOSED) and around which is
+- from [i, j, k, l], whose value is v = max(C3[i, j, k] + OPEN, E[i, j] + CLOSED) and whose outside value is
   o = max(O3[i, j, l] + max(arc(i → k) + TO_S0, KEEP_S0), O3[i, k, l] + max(arc(i → j) + TO_S1, KEEP_S1)):
   O3[i, j, k] ⊔ o + OPEN, O2[k, l] ⊔ o + C3[i, j, k] + shift(j, k), O3[j, k, l] ⊔ o + E[i, j],
   O2[i, j] ⊔ o + CLOSED + shift(i, j)
 - from [j, k, l]: O2[k, l] ⊔ O3[j, k, l] + E[j, k], O2[j, k] ⊔ O3[j, k, l] + C2[k, l] + shift(j, k)
 
-where x ⊔ y raises x to y. The arc of each link gets the link's score, what is around it and what it is made from. When
-(j, l) comes, O2[j, l], O3[i, j, l] and O3[i, k, l] are final for i < j < k.
+where x ⊔ y raises x to y if y is larger. A link is worth its score, the outside value of the item it makes and the
+value of the item it is made from, and an arc as much as its best link. When (j, l) is reached, O2[j, l], O3[i, j, l]
+and O3[i, k, l] are final for i < j < k.
 
 Vectors run over k: maxima over i stay in registers. They reach beyond j < k < l: for k ≤ j all items are −inf, for
 k ≥ l OPEN and CLOSED.
@@ -41,24 +42,24 @@ from .mh4_chart import (
 )
 from .mh4_transitions import LA, LA1, LA2, RA, RA1, RA2, place_of_pair
 
-V = REGISTER  # lanes of the way back, which keeps too many vectors for two registers each
+V = REGISTER  # lanes of the outside pass, which keeps too many vectors to give each of them two registers
 HALF = V // 2
-# What is known about each i and W neighbouring k.
+# Slots of ``known`` for each i and W neighbouring k, and their number.
 AROUND, ARC, BY_HEAD, KNOWN = range(4)
 
 
 class _Outside(NamedTuple):
-    """Values around items, and of arcs; matrices in one piece of memory.
+    """Outside values of items, and values of arcs; matrices in one block of memory.
 
     Attributes
     ----------
     known
-        A row for each W neighbouring k: for each i three vectors over them, what is around [i, k, l], the arc bonus
-        [i, k] and the value of the arc i → k. The loops over i so have few streams of memory to follow.
+        A row for each W neighbouring k: for each i three vectors over them, the outside value of [i, k, l], the arc
+        bonus [i, k] and the value of the arc i → k. In one array, they are one stream of memory for the loops over i.
     O2
-        ``O2[i, k]`` is what is around [i, k], as far as [j, k, l] handed it on, less shift(i, k).
+        ``O2[i, k]`` is the part of the outside value of [i, k] that comes from items of three, less shift(i, k).
     O2l
-        In its only row, what is around each [k, l].
+        In its only row, the outside value of each [k, l].
     C3l
         ``C3l[k, j]`` is the item [j, k, l].
     E_to, arc_to
@@ -66,10 +67,10 @@ class _Outside(NamedTuple):
     by_dependent
         Further values of arcs, [d, h].
     limit
-        Zeros, and from the middle on −inf: from there on, k − l is not below 0.
+        Zeros, and −inf from the middle on; read at an offset of k − l from the middle, it masks the lanes with k ≥ l.
     pairs
-        For each i < j two halves of a vector, lanes still to be compared: what is around [i, j] as far as items of four
-        handed it on, less shift(i, j); and the arc i → j removing s1.
+        For each i < j two halves of a vector, whose lanes are still to be compared: the part of the outside value of
+        [i, j] that comes from items of four, less shift(i, j); and the value of the arc i → j made by a reduce of s1.
     """
 
     known: np.ndarray
@@ -85,7 +86,7 @@ class _Outside(NamedTuple):
 
 @register_jitable
 def _row_length(n, j):
-    """Room for [i, j, k], k = j + 1 … n + 1, in whole vectors from `_first` on."""
+    """Length of a row for [i, j, k], k = j + 1 … n + 1, in whole vectors from `_first` on."""
     return ((n + 1) // W - (j + 1) // W + 1) * W
 
 
@@ -97,7 +98,7 @@ def _first(j):
 
 @register_jitable
 def _elements_before(n, j):
-    """Elements of the vectors of smaller j. For each i < j there are two: C3[i, j, k], and what is around it."""
+    """Number of elements in the rows of all smaller j; each i < j has two, for C3[i, j, k] and its outside value."""
     at = 0
     for smaller in range(1, j):
         at += 2 * smaller * _row_length(n, smaller)
@@ -106,7 +107,7 @@ def _elements_before(n, j):
 
 @register_jitable
 def _outside_shapes(n):
-    """Rows and columns of `_Outside`; a row is as long as unaligned vectors may reach."""
+    """Rows and columns of `_Outside`; rows have room for unaligned vectors that reach beyond N."""
     N = n + 2
     pitch = (N + 2 * W) // W * W + W
     square = (N, pitch)
@@ -116,7 +117,7 @@ def _outside_shapes(n):
 
 
 def outside_floats(n: int) -> int:
-    """Numbers in all charts of `max_marginals`."""
+    """Number of floats in all charts of `max_marginals`."""
     shapes = (*chart_shapes(n), *_outside_shapes(n))
     return sum(rows * columns for rows, columns in shapes) + _elements_before(n, n + 1) + 2 * W
 
@@ -138,21 +139,21 @@ def _cut_outside(memory, at, n):
 
 @njit(nogil=True, forceinline=True)
 def _at(what, i, k):
-    """Where ``known`` has something about i and k."""
+    """Index into ``known`` of the slot ``what`` for i and k."""
     return k // W, (i * KNOWN + what) * W + k % W
 
 
 @njit(nogil=True, forceinline=True)
 def _block(start, j, k):
-    """Where the vectors from k on begin, of all i < j; ``start`` is that of j."""
+    """Offset of the vectors over k, k + 1, … of all i < j; ``start`` is the offset of all vectors of j."""
     return start + (k - _first(j)) * 2 * j
 
 
 @njit(nogil=True, forceinline=True)
 def _copy_items(items, panel, n, starts, blocks):
-    """The panels (k, lanes i) of each j as vectors over k, each with one of −inf behind it.
+    """Copy the panels (k, lanes i) of each j to vectors over k, each followed by a vector of −inf.
 
-    ``items`` are those of C3. Lanes with k > n + 1 get what lies there.
+    ``items`` is C3, flattened. Lanes with k > n + 1 are copied, too.
     """
     for j in range(1, n + 1):
         at = starts[j]
@@ -165,7 +166,7 @@ def _copy_items(items, panel, n, starts, blocks):
 
 @njit(nogil=True, forceinline=True)
 def _begin(l, n, shift, C3, o):
-    """What is around [i, l] so far, and the items [j, k, l]."""
+    """Fetch the outside values of [i, l] and the items [j, k, l] for one l."""
     O2, O2l, C3l, pairs = o.O2, o.O2l, o.C3l, o.pairs
     O2l[:] = NEG
     if l == n + 1:
@@ -182,7 +183,7 @@ def _begin(l, n, shift, C3, o):
 
 @njit(nogil=True, forceinline=True)
 def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
-    """What a pair (j, l) knows about each of V neighbouring k, `OPEN` … `KEEP_S1`, and then ra, la, la1 and la2."""
+    """The links of a pair (j, l) for V neighbouring k, `OPEN` … `KEEP_S1`, and then the scores of ra, la, la1, la2."""
     at = k // W * (SLOTS * W) + k % W
     ra = load(A, (row_of_ra, at + RA * W), V) + load(B, (l, at + RA * W), V)
     la = load(A, (j, at + LA * W), V) + load(B, (l, at + LA * W), V)
@@ -197,7 +198,7 @@ def _links(j, l, k, row_of_ra, A, B, arc, C2, C3l, below_l):
 
 @njit(nogil=True, forceinline=True)
 def _pull(j, k, at, opened, closed, to_s0, keep_s0, to_s1, keep_s1, E_to, arc_to, blocks, known, pairs, one):
-    """Hand on from all [i, j, k, l], i < j, for a vector of k.
+    """Pass outside values down from all [i, j, k, l], i < j, for a vector of k.
 
     ``at`` is where their C3[i, j, k] begin. Returns maxima over i: o + C3, o + E, v + O3[i, j, l] and v + O3[i, k, l].
     """
@@ -237,7 +238,7 @@ def _raise(matrix, at, v):
 
 @njit(nogil=True, forceinline=True)
 def _go_back(n, shift, charts, starts, blocks, o, unit):
-    """Hand on from all items, the longest first."""
+    """Pass outside values down from all items, the longest first."""
     A, B, arc, C2, E_of = charts.A, charts.B, charts.arc, charts.C2, charts.E_of
     known, O2, O2l, C3l, E_to, arc_to, by_dependent, limit, pairs = o
     one = splat(unit, V)
@@ -271,7 +272,7 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
                 by_l = vmax(by_l, s1_gone + la2)
             own = _at(BY_HEAD, l, j)
             known[own] = max(known[own], lane_max(by_l))
-            # What is around [i, j, l − 1] is known now. Nobody looks at [i, j, l] any more.
+            # The outside value of [i, j, l − 1] is final, and takes the place of that of [i, j, l], which is used up.
             at = _block(starts[j], j, (l - 1) // W * W) + W + (l - 1) % W
             for i in range(j):
                 known[_at(AROUND, i, j)] = blocks[at + 2 * i * W]
@@ -279,7 +280,7 @@ def _go_back(n, shift, charts, starts, blocks, o, unit):
 
 @njit(nogil=True, forceinline=True)
 def _mark_unfilled(C2, C3):
-    """−inf for all that vectors read and `fill` leaves: [i, j, k] with k ≤ j and with k > n + 1, [k, l] with k ≥ l."""
+    """Write −inf where vectors read what `fill` left unset: [i, j, k] with k ≤ j or k > n + 1, [k, l] with k ≥ l."""
     N = C2.shape[0]
     for j in range(1, N):
         for panel in range(panels_before(j), panels_before(j + 1)):
@@ -291,7 +292,7 @@ def _mark_unfilled(C2, C3):
 
 @njit(cache=True, nogil=True)
 def max_marginals(shift, memory, unit, marginals):
-    """Fill ``marginals``, float32 (N, N). ``memory``, `outside_floats`, begins with filled charts."""
+    """Fill ``marginals``, float32 (N, N). ``memory``, of `outside_floats` elements, begins with the filled charts."""
     marginals[:] = NEG
     n = shift.shape[0] - 2
     charts = cut_charts(memory, n)

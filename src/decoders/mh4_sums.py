@@ -1,16 +1,16 @@
-"""Sums over the transition sequences of MH4: those of `mh4_log_sums`, many times as fast, on plain numbers.
+"""Sums over the transition sequences of MH4, as in `mh4_log_sums`, but in plain numbers and many times as fast.
 
-Weights are exp(score), and so that products stay in range, what the best derivation scores is taken off: its shift of
-each word off all shifts of that word, and of the rest, which its reduces score, an equal share off every reduce. As
-items of n words are made in up to 15ⁿ ways, `GROWTH` a word goes off, too, half the logarithm of that.
+Weights are exp(score). To keep products in range, the score of the best derivation is subtracted: its shift score of
+each word from all shifts of that word, and an equal share of the rest, for reduces and arcs, from every reduce. Since
+an item of n words is made in up to 15ⁿ ways, every reduce also loses `GROWTH`, half the logarithm of that per word.
 
-What leaves the range all the same becomes infinite, or is lost below 5e-324. The latter changes nothing unless what is
-around it is enormous, so the sum of all that is around items is returned, too. Factors, and the products of three that
-make a link, never leave the range: their logarithms are within `LARGEST_FACTOR`. For all else `MH4Sums` asks
-`mh4_log_sums`.
+Numbers that still leave the range become infinite or underflow below 5e-324. Underflow matters only if the outside
+value is enormous, so the sum of all outside values is returned as well. Factors, and the products of three that make a
+link, stay in range, since their logarithms are within `LARGEST_FACTOR`. In all other cases `MH4Sums` falls back to
+`mh4_log_sums`, which also defines R, T, vL and vR.
 
-Items [i, j, k] lie in rows over k, two for each i < j: R and what is around it where it became part of vL. Vectors run
-over k, begin at k = j + 1, and may reach beyond l, where OPEN and CLOSED are 0.
+Items [i, j, k] lie in rows over k, two for each i < j: R, and the part of its outside value that comes from vL. Vectors
+run over k, begin at k = j + 1, and may reach beyond l, where OPEN and CLOSED are 0.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -35,15 +35,15 @@ from .shared import holds_large
 
 W = 8  # lanes
 GROWTH = 1.35
-LARGEST_AROUND = 1e280
+LARGEST_AROUND = 1e280  # sum of outside values up to which underflow is negligible
 LARGEST_SCORE = 1e6  # its exponential always overflows
-LARGEST_FACTOR = 230.0  # three times of it is the logarithm of a number, as minus that is
+LARGEST_FACTOR = 230.0  # exp(3 · 230) and exp(−3 · 230) are float64 numbers
 
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1, BY_RA, BY_LA, BY_LA1, BY_LA2 = range(10)
 
 
 class _Weights(NamedTuple):
-    """Exponentials of the scores, rows padded with zeros; 0 for what is no part.
+    """Exponentials of the scores, 0 where no part is possible; rows are padded with zeros to length P.
 
     Attributes
     ----------
@@ -66,26 +66,28 @@ class _Weights(NamedTuple):
 
 
 class _Charts(NamedTuple):
-    """Items, what is around them, and probabilities of arcs; matrices in one piece of memory.
+    """Items, their outside values, and probabilities of arcs; matrices in one block of memory.
 
     Attributes
     ----------
     C2
         ``C2[l, i]`` is [i, l].
     E, around_e
-        [i, l] times the shift of l, ``E[i, l]``; what is around that, as far as [i, j] + [j, l] handed it on.
+        ``E[i, l]`` is [i, l] times the shift of l; the part of its outside value that comes from combining two items
+        of two.
     R_l, around_l
-        R[i, k, l] of this l, ``R_l[i, k]``, and what is around it.
+        R[i, k, l] of the current l, ``R_l[i, k]``, and its outside value.
     around_two
-        In its only row, what is around each [k, l].
+        In its only row, the outside value of each [k, l].
     by_head, by_dependent
         Probabilities of arcs [h, d] and [d, h].
     links
-        What a pair (j, l) knows about each k, a row for each slot.
+        Factors of the current pair (j, l) for each k, a row for each slot from `OPEN` to `BY_LA2`.
     sums
         A vector for each i.
     pairs
-        For each i < j two vectors, lanes still to be added: what is around E[i, j]; the arc i → j removing s1.
+        For each i < j two vectors whose lanes are still to be summed: the other part of the outside value of E[i, j],
+        and the probability that a reduce of s1 makes the arc i → j.
     """
 
     C2: np.ndarray
@@ -103,7 +105,7 @@ class _Charts(NamedTuple):
 
 @register_jitable
 def _pitch(n):
-    """Length of a row that unaligned vectors may reach beyond."""
+    """Length of a row of n + 2 elements, with room for unaligned vectors that reach beyond them."""
     return (n + 2 + 2 * W) // W * W + W
 
 
@@ -115,7 +117,7 @@ def _row_length(n, j):
 
 @register_jitable
 def _rows_before(n, j):
-    """Elements of the rows of smaller j."""
+    """Number of elements in the rows of all smaller j."""
     at = 0
     for smaller in range(1, j):
         at += 2 * smaller * _row_length(n, smaller)
@@ -159,7 +161,7 @@ def _plus_move(tensor, move, i, k, v):
 
 @njit(nogil=True, forceinline=True)
 def _prepare_links(j, l, weights, C2, E, R_l, links):
-    """Everything about a pair (j, l) that depends on k alone; returns the sum of the links to [j, l]."""
+    """Fill ``links``, the factors that do not depend on i; returns the sum of the links to [j, l]."""
     S, A, B, arc, arc_to, last = weights
     end = S.shape[0] - 1
     arc_l_j = splat_double(arc[l, j], W)
@@ -188,7 +190,7 @@ def _prepare_links(j, l, weights, C2, E, R_l, links):
 
 @njit(nogil=True, forceinline=True)
 def _push(j, k, at, step, E, arc, rows, R_l, links, sums):
-    """Combine to all [i, j, k, l], i < j, for a vector of k, and link them."""
+    """Combine items into all [i, j, k, l], i < j, for a vector of k, and link these."""
     opened, closed = load(links, (OPEN, k), W), load(links, (CLOSED, k), W)
     to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
     to_s1, keep_s1 = load(links, (TO_S1, k), W), load(links, (KEEP_S1, k), W)
@@ -231,10 +233,10 @@ def _fill(n, weights, charts, starts, rows):
 
 @njit(nogil=True, forceinline=True)
 def _pull(j, k, at, step, E, arc, rows, around_l, by_head, pairs, links):
-    """Hand on from all [i, j, k, l], i < j, for a vector of k.
+    """Pass outside values down from all [i, j, k, l], i < j, for a vector of k.
 
-    Returns sums over i: what is around T[j, k, l] through vR; R[i, j, k] times what is around vL; the probabilities of
-    ra2 and of ra'; and what (ra, la) and (la', la2) are to be multiplied with to be theirs.
+    Returns sums over i: the outside value of T[j, k, l] through vR; R[i, j, k] times the outside value of vL; the
+    probabilities of ra2 and of ra'; and the factors that turn (ra, la) and (la', la2) into probabilities.
     """
     opened, closed = load(links, (OPEN, k), W), load(links, (CLOSED, k), W)
     to_s0, keep_s0 = load(links, (TO_S0, k), W), load(links, (KEEP_S0, k), W)
@@ -269,7 +271,7 @@ def _pull(j, k, at, step, E, arc, rows, around_l, by_head, pairs, links):
 
 @njit(nogil=True, forceinline=True)
 def _begin(l, n, whole, weights, charts, starts, rows, in_S):
-    """What is around R[i, k, l] and [i, l] so far, and R; returns the sum of all that."""
+    """Fetch R[i, k, l] and its outside value, and that of [i, l], for one l; returns the sum of the outside values."""
     R_l, around_l, around_two, pairs = charts.R_l, charts.around_l, charts.around_two, charts.pairs
     R_l[:l, : l + W] = 0
     around_l[:l, : l + W] = 0
@@ -296,16 +298,16 @@ def _begin(l, n, whole, weights, charts, starts, rows, in_S):
 
 @njit(nogil=True, forceinline=True)
 def _links_of_four(k, largest_arc, links):
-    """What items of four are linked by, at most, summed over all i."""
+    """Upper bound, for every i, on the sum of the links of [i, j, k, l]."""
     arcs = (load(links, (TO_S0, k), W) + load(links, (TO_S1, k), W)) * largest_arc
     return load(links, (KEEP_S0, k), W) + load(links, (KEEP_S1, k), W) + arcs
 
 
 @njit(nogil=True, forceinline=True)
 def _go_back(n, whole, weights, charts, starts, rows, in_S, in_A, in_B):
-    """Hand on from all items, the longest first.
+    """Pass outside values down from all items, the longest first.
 
-    Returns the sum of all that is around items, those of four included: each is linked to an item of three.
+    Returns the sum of all outside values, with an upper bound for items of four: each is linked to an item of three.
     """
     C2, E, around_e, R_l, around_l, around_two, by_head, by_dependent, links, _, pairs = charts
     S, arc = weights.S, weights.arc
@@ -358,9 +360,9 @@ def _go_back(n, whole, weights, charts, starts, rows, in_S, in_A, in_B):
 
 @njit(cache=True, nogil=True)
 def _sum(S, A, B, arc, arc_to, last, memory, in_S, in_A, in_B, in_arc):
-    """The sum over all derivations, and the sum of what is around all items, divided by it.
+    """Return the sum over all derivations, and the sum of the outside values of all items, divided by it.
 
-    ``in_S``, ``in_A``, ``in_B`` and ``in_arc``, zeros laid out like the weights, get the probabilities.
+    ``in_S``, ``in_A``, ``in_B`` and ``in_arc``, zeros laid out like the weights, receive the probabilities.
     """
     n = S.shape[0] - 2
     memory[:] = 0
@@ -389,7 +391,7 @@ def _sums_floats(n: int) -> int:
 
 
 def sums_bytes(n: int) -> int:
-    """Bytes that `MH4Sums` take at most."""
+    """Upper bound on the bytes that `MH4Sums` takes."""
     return max(log_sums_bytes(n), 8 * (_sums_floats(n) + 30 * (n + 2) * _pitch(n)))
 
 
@@ -400,7 +402,7 @@ def _exponentials(scores: np.ndarray, pitch: int) -> np.ndarray:
 
 
 class MH4Sums(Sums):
-    """For scores of mh4-two or mh4-hybrid; ``decode`` leads from scores and arc bonus to a nearly best derivation."""
+    """Sums for scores of mh4-two or mh4-hybrid; ``decode`` maps scores and arc bonus to a nearly best derivation."""
 
     def __init__(
         self,
@@ -420,7 +422,7 @@ class MH4Sums(Sums):
         return LogSums(*self._known).samples(count, rng)
 
     def _on_numbers(self, decode: Callable[[np.ndarray, np.ndarray], Derivation]) -> PartMarginals | None:
-        """None if numbers leave the range."""
+        """Marginals computed in plain numbers; None if they leave the range."""
         scores, arc_bonus, single_root = self._known
         if holds_large(scores, LARGEST_SCORE) or holds_large(arc_bonus, LARGEST_SCORE):
             return None
@@ -445,7 +447,7 @@ class MH4Sums(Sums):
         in_S, in_A, in_B, in_arc = (np.zeros_like(x) for x in (S, A, B, S))
         memory = scratch(2 * _sums_floats(n)).view(np.float64)
         whole, around = _sum(S, A, B, arcs, arcs_to, lasts, memory, in_S, in_A, in_B, in_arc)
-        if not around < LARGEST_AROUND:  # nor is it a number if the sum is 0 or infinite
+        if not around < LARGEST_AROUND:  # NaN, too; infinite if the sum over derivations is 0 or infinite
             return None
         parts = np.concatenate((in_S[None], in_A[: 6 * hybrid], np.zeros((6, size, pitch))))[..., :size]
         parts[-6:] = in_B[..., :size].transpose(0, 2, 1)

@@ -1,6 +1,7 @@
-"""The reduces of the MH4 transition system as a table, for all that run it; MH3 has two of them, ``ra`` and ``la``.
+"""The reduces of the MH4 transition system as a table; MH3 has two of them, ``ra`` and ``la``.
 
-They look at a window of three words on top of the stack, s0 the topmost, and the next one in the buffer, b0.
+They work on a window of four words: the top three of the stack, of which s0 is the topmost, and b0, the first in the
+buffer.
 """
 
 import numpy as np
@@ -17,12 +18,12 @@ REDUCES = np.array([(0, 2), (1, 2), (3, 2), (0, 1), (2, 1), (3, 1)])
 
 @register_jitable
 def place_of_pair(i, j):
-    """Number of the pair i < j, where charts have something for each."""
+    """Index of the pair i < j in charts that have a row for each pair."""
     return j * (j - 1) // 2 + i
 
 
 def hybrid_groups() -> tuple[Group, Group]:
-    """Scores of reduces, [s1,s0] plus [s0,b0]: those in the row of the word that leaves, s0 or s1, and the others."""
+    """Groups of reduce channels (see `shared`): those with the removed word, s0 or s1, as row, and the others."""
     of_s0, of_s1 = REDUCE_NAMES[:3], REDUCE_NAMES[3:]
     return (
         (*((f"{name}[s0,b0]", "row") for name in of_s0), *((f"{name}[s1,s0]", "row") for name in of_s1)),

@@ -15,7 +15,7 @@ from .derivation import Solved
 from .mst_sums import TreeSums
 from .numbers import check_numbers, derivation_score
 
-LARGEST_SCORE = 1e30  # that n of surely sum to a float32
+LARGEST_SCORE = 1e30  # small enough for n of them to sum to a float32
 
 
 @njit(nogil=True)
@@ -81,7 +81,7 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
                 path[length] = node
                 on_path[node] = True
                 length += 1
-            else:  # a cycle: the path from source to here. What an arc into it costs is the arc that it replaces.
+            else:  # a cycle: the path from source to here. An arc into it loses the weight of the arc that it replaces.
                 cycle = nodes
                 nodes += 1
                 keep = row_of[source]
@@ -113,7 +113,7 @@ def _mst(scores, arc_bonus, single_root, heads, parts):
     if single_root and root_children != 1:
         return -1
 
-    # Open the cycles, the last one first: the arc into a cycle overrules the arcs of all nodes around its word in it.
+    # Expand the cycles, the last one first: the arc into a cycle overrules the arcs of the nodes in it around its word.
     for node in range(nodes - 1, 0, -1):
         inner = arc_word[node]
         if inner > 0:
@@ -142,7 +142,7 @@ def _decode_batch(scores, arc_bonus, single_root, heads, ends, parts, counts, to
 
 @njit(nogil=True)
 def _best_score(scores, arc_bonus, single_root, heads, parts):
-    """Score of the best tree, which is left in heads; −inf if there is none."""
+    """Score of the best tree, −inf if there is none; fills ``heads`` with the tree."""
     if _mst(scores, arc_bonus, single_root, heads, parts) < 0:
         return -np.inf
     total = 0.0
@@ -153,9 +153,10 @@ def _best_score(scores, arc_bonus, single_root, heads, parts):
 
 @njit(cache=True, nogil=True)
 def _other_trees(scores, arc_bonus, single_root, best, every_arc, values, others, marginals):
-    """Decode again for each word without its head in ``best`` or, if ``every_arc``, for each arc with it forced.
+    """Decode again for each word, with its head in ``best`` forbidden, or, if ``every_arc``, for each arc, forced.
 
-    Fills values and others, (n + 1,), with score and head, or the marginals (N, N) of arcs not in ``best``.
+    Fills ``values`` and ``others``, (n + 1,), with the score and the word's other head, or ``marginals``, (N, N), with
+    the scores for the arcs that are not in ``best``.
     """
     check_numbers(scores, arc_bonus)
     n = best.shape[0] - 1
@@ -180,12 +181,12 @@ def _other_trees(scores, arc_bonus, single_root, best, every_arc, values, others
 class MST(ArcFactored):
     """Best tree of any shape for arc scores; O(n²) time and space.
 
-    Among trees of equal score the choice is fixed, but follows no simple rule. Sums are taken in float64.
+    The choice among trees of equal score is deterministic but follows no simple rule. Sums are taken in float64.
 
     References
     ----------
-    Chu and Liu (1965); Edmonds (1967); Gabow, Galil, Spencer and Tarjan (1986). That one root child is a constraint to
-    be met exactly: Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root"; here by ordering root arcs last.
+    Chu and Liu (1965); Edmonds (1967); Gabow, Galil, Spencer and Tarjan (1986). On exact decoding with one root child:
+    Zmigrod, Vieira and Cotterell (2020), "Please Mind the Root"; here root arcs are ordered last instead.
     """
 
     name = "mst"
@@ -220,6 +221,6 @@ class MST(ArcFactored):
         return TreeSums(arcs, self._heads_in_double(arcs), self.single_root)
 
     def _heads_in_double(self, arcs: np.ndarray) -> np.ndarray:
-        """The best tree but for rounding, of arc scores of any size, float64 (N, N)."""
+        """Heads of the best tree, up to rounding, for arc scores of any size, float64 (N, N)."""
         largest = np.abs(arcs, where=np.isfinite(arcs), out=np.zeros_like(arcs)).max()
         return self.decode((arcs / max(1.0, largest / LARGEST_SCORE))[None]).heads

@@ -1,17 +1,17 @@
 """Sums over trees of any shape: the matrix-tree theorem without a subtraction.
 
-The determinant of a Laplacian and its inverse lose every digit where a cycle outweighs the tree. Elimination of one
-word after the other, with row sums as pivots, only adds, multiplies and divides numbers that are not negative: each
-result is right to nearly all its digits (Grassmann, Taksar and Heyman 1985). Gradients come from running it in reverse.
+The determinant and the inverse of a Laplacian lose every digit where a cycle outweighs the tree. Eliminating one word
+after the other, with row sums as pivots, only adds, multiplies and divides numbers that are not negative, so results
+are right to nearly all their digits (Grassmann, Taksar and Heyman 1985). Gradients come from running it in reverse.
 
-One root child: the sum is linear in the weights of the root's arcs, so that they count in no pivot and the last word
-left must take its head from the root. That is the root's child in the best tree.
+One root child: the sum is linear in the weights of the root's arcs, so they enter no pivot, and the word eliminated
+last takes its head from the root. This word is the root's child in the best tree.
 
-Weights are exp(score), divided so that all arcs of the best tree weigh 1, which leaves no tree heavier than 1: the
-weights of all arcs into a word by one number and, with one root child, those of all arcs from the root by another.
+Weights are exp(score), scaled so that all arcs of the best tree weigh 1 and no tree weighs more: all arcs into a word
+are divided by one number and, with one root child, all arcs from the root by another.
 
-Trees are drawn as the paths of a random walk that takes each arc as often as it weighs, loops left out (Wilson 1996).
-Where words that attract each other would keep it in loops, each step is drawn by what is left of it instead.
+Trees are drawn by loop-erased random walks that take arcs in proportion to their weights (Wilson 1996). Where words
+attract each other so strongly that walks would stay in loops, `walk_without_loops` draws the steps left after erasure.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ from .derivation import PartMarginals
 from .forest import Sums
 from .numbers import add_logs
 
-LARGEST_EXCESS = 600.0  # its exponential is finite, and times the smallest number still negligible
-LARGEST_SUM = 1e12  # beyond it float64 loses what is between trees; scaled down, the best one is as good as certain
-PATIENCE = 64  # steps of a walk for each word
-RARELY = 1e-280  # a probability next to which what plain numbers lose is nothing
+LARGEST_EXCESS = 600.0  # exp(600) is finite, and still negligible when multiplied by the smallest float64
+LARGEST_SUM = 1e12  # beyond it float64 loses the differences between trees; scaled to it, the best is nearly certain
+PATIENCE = 64  # steps of a walk per word, after which it gives up
+RARELY = 1e-280  # underflow is negligible for probabilities above it
 
 
 @njit(nogil=True)
 def _swap(v, at, m, r):
-    """Exchange words m and r, rows and columns."""
+    """Exchange the rows and the columns of words m and r."""
     for h in range(v.shape[0]):
         v[m, h], v[r, h] = v[r, h], v[m, h]
     for d in range(v.shape[0]):
@@ -43,7 +43,7 @@ def _swap(v, at, m, r):
     at[m], at[r] = at[r], at[m]
 
 
-# Every kernel is compiled for plain numbers and, ``in_logs``, for logarithms of numbers that floats do not hold.
+# Every kernel is compiled for plain numbers and, ``in_logs``, for logarithms of numbers beyond the range of float64.
 
 
 @njit(nogil=True, forceinline=True)
@@ -63,7 +63,7 @@ def _over(x, y, in_logs):
 
 @njit(nogil=True, forceinline=True)
 def _plus_number(x, y, in_logs):
-    """x plus a plain number, which may be below 0; nothing where rounding has left less than nothing."""
+    """x plus a plain number, which may be negative; in logarithms, a sum that rounding leaves negative counts as 0."""
     if not in_logs:
         return x + y
     if y >= 0:
@@ -74,7 +74,7 @@ def _plus_number(x, y, in_logs):
 
 @njit(cache=True, nogil=True)
 def normalise(arcs, best, single_root, logs):
-    """Fill the logarithms of the weights of arcs, [d, h]; −inf where no arc can be.
+    """Fill ``logs`` with the logarithms of the scaled weights of arcs, [d, h]; −inf where no arc is possible.
 
     Parameters
     ----------
@@ -86,12 +86,12 @@ def normalise(arcs, best, single_root, logs):
     Returns
     -------
     last : int
-        The word to be eliminated last: with one root child that one.
+        The word to be eliminated last: a child of the root in the best tree.
     score : float
-        What the logarithms of all trees were lowered by.
+        The number by which scaling lowers the logarithm of the weight of every tree.
     excess, from_root : float
-        What the heaviest choice of arcs weighs, at most one into each word, as a logarithm; with one root child, what
-        that of the root adds to it.
+        Logarithm of the heaviest product of arcs, at most one into each word; with one root child, the share of the
+        root's arc in it.
     """
     size = best.shape[0]
     first = 1 if single_root else 0
@@ -157,12 +157,12 @@ def _eliminate(v, single_root, last, at, pivots, in_logs):
 
 @njit(cache=True, nogil=True)
 def eliminate(v, single_root, last, at, pivots, in_logs):
-    """Eliminate the words of the weights v[d, h] ≥ 0, float64 (n + 1, n + 1), with nothing on the diagonal.
+    """Eliminate the words of the weights v[d, h] ≥ 0, float64 (n + 1, n + 1), with no weight on the diagonal.
 
-    The sum over trees is the product of the pivots. Rows go from the last one on, the word with the largest weights
-    first; with one root child, ``last`` is kept to the end. Column r of v then holds what it held when r was
-    eliminated, row r the same divided by the pivot. ``at``, int64, says which word stands in which row; ``pivots``,
-    float64, gets the pivot of each row. Returns whether there is anything to sum.
+    The sum over trees is the product of the pivots. Rows are eliminated from the last to the first, each time the word
+    with the largest sum of weights; with one root child, ``last`` is kept to the end. Afterwards column r of v has the
+    values it had when r was eliminated, and row r those divided by the pivot. ``at``, int64, is permuted to say which
+    word is in which row; ``pivots``, float64, receives the pivot of each row. Returns whether any tree is possible.
     """
     if in_logs:
         return _eliminate(v, single_root, last, at, pivots, True)
@@ -195,7 +195,7 @@ def _differentiate(v, single_root, pivots, slopes, in_logs):
 
 @njit(cache=True, nogil=True)
 def differentiate(v, single_root, pivots, slopes, in_logs):
-    """Derivatives of the logarithm of the sum by the weights, from what `eliminate` left; by rows, like v."""
+    """Fill ``slopes``, laid out like v, with the derivatives of the log-sum by the weights, after `eliminate`."""
     if in_logs:
         _differentiate(v, single_root, pivots, slopes, True)
     else:
@@ -204,16 +204,16 @@ def differentiate(v, single_root, pivots, slopes, in_logs):
 
 @njit(cache=True, nogil=True)
 def walk(cumulative, in_tree, uniforms, heads):
-    """Draw the heads of all words that are not in the tree yet by random walks; whether the numbers were enough.
+    """Draw heads for all words outside the tree by loop-erased random walks; return whether the numbers sufficed.
 
-    That they were says nothing about the tree: it does not depend on the loops that were left out.
+    Rejecting long walks does not bias the tree, which is independent of the erased loops.
 
     Parameters
     ----------
     cumulative : float64 (n + 1, n + 1)
-        Of each word, the sums of the probabilities of its heads.
+        For each word, the cumulative probabilities of its heads.
     in_tree : bool (n + 1,)
-        Grows until it is the whole.
+        The words in the tree, in the end all.
     uniforms : float64 (U,)
         Numbers from [0, 1), one for each step.
     heads : int32 (n + 1,)
@@ -236,16 +236,16 @@ def walk(cumulative, in_tree, uniforms, heads):
 
 @njit(nogil=True, forceinline=True)
 def _chances(weights, in_tree, on_path, left, chances, in_logs):
-    """The probability, for a walk from each word, that it comes to the tree before it comes to the path.
+    """Fill ``chances`` with the probability that a walk from each word reaches the tree before the path.
 
-    On plain numbers or, ``in_logs``, on logarithms. Returns the smallest pivot.
+    Computes in plain numbers or, ``in_logs``, in logarithms. Returns the smallest pivot.
 
     Parameters
     ----------
     weights : float64 (n + 1, n + 1)
-        Of arcs, [d, h].
+        Weights of arcs, [d, h].
     left : float64 (n + 1, n + 3)
-        Room for those between words that are neither in the tree nor on the path, to the tree and to the path.
+        Room for the weights to the tree, to the path, and between the words that are in neither.
     chances : float64 (n + 1,)
     """
     zero, one = (-np.inf, 0.0) if in_logs else (0.0, 1.0)
@@ -293,10 +293,11 @@ def _chances(weights, in_tree, on_path, left, chances, in_logs):
 
 @njit(cache=True, nogil=True)
 def walk_without_loops(weights, logs, in_tree, uniforms, heads):
-    """The same as `walk`, from weights and their logarithms, (n + 1, n + 1), with one number a word: O(n⁴).
+    """Like `walk`, but draw only the steps left after loop erasure, with one uniform number per word; O(n⁴).
 
-    Each step goes to a head as often as it weighs and a walk from there would come to the tree without coming back. On
-    logarithms where words are so rarely left for others that plain numbers do not say how rarely.
+    The probability of a step is proportional to the weight of the arc times the chance that a walk from its head
+    reaches the tree before it returns to the path. Takes weights and their logarithms, both (n + 1, n + 1), and uses
+    the logarithms where chances underflow.
     """
     size = heads.shape[0]
     left, chances = np.empty((size, size + 2)), np.empty(size)
@@ -330,14 +331,14 @@ def walk_without_loops(weights, logs, in_tree, uniforms, heads):
 
 
 class TreeSums(Sums):
-    """The eliminated weights of one sentence.
+    """Sums over the trees of one sentence.
 
     Parameters
     ----------
     arcs : float64 (N, N)
         Score of each arc [h, d].
     best : int (n + 1,)
-        Heads of the best tree, at least nearly.
+        Heads of the best tree, or of one that is nearly as good.
     single_root
         Exactly one word is attached to the root.
     """
@@ -353,7 +354,7 @@ class TreeSums(Sums):
             self._left = np.exp(self._logs)
             found = eliminate(self._left, single_root, last, self._at, self._pivots, False)
             log_sum = np.log(self._pivots[1:]).sum() if found else -inf
-            # Of what is lost, the choices of arcs that it belongs to must weigh nothing next to the sum.
+            # Underflow must be negligible: bound the weight of all choices of arcs, relative to the sum, first roughly.
             choices = size * np.log(size)
             if not (isfinite(log_sum) and excess + choices - log_sum <= LARGEST_EXCESS):
                 totals = np.exp(self._logs[1:, int(single_root) :]).sum(axis=1)
@@ -381,7 +382,7 @@ class TreeSums(Sums):
         return PartMarginals(self.log_partition, arcs[None], arcs)
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """With one root child, that is drawn first, and takes the place of the root."""
+        """See `Sums.samples`. With one root child, that word is drawn first and plays the part of the root."""
         size, logs = len(self._logs), self._logs.copy()
         root_child = np.zeros(size)
         if self._single_root:

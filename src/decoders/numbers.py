@@ -1,4 +1,4 @@
-"""Which numbers charts can add up, and what a derivation adds up to."""
+"""Checks of the numbers that charts add up, and the score of a derivation."""
 
 from __future__ import annotations
 
@@ -9,21 +9,20 @@ from numba import njit
 
 from .shared import LARGE, LOWEST
 
-LARGEST_SUM = (
-    2.0**121
-)  # of one number per position; a chart sums up to four per word and weighs them against 16 times that
+# Of one number per position. Charts sum up to four per word and weigh them against 16 times that, which float32 holds.
+LARGEST_SUM = 2.0**121
 
 
 @njit(nogil=True, forceinline=True)
 def add_logs(x, y):
-    """Logarithm of the sum of two numbers, from theirs."""
+    """log(exp(x) + exp(y))."""
     top = max(x, y)
     return top if top == -np.inf else top + np.log1p(np.exp(min(x, y) - top))
 
 
 @njit(cache=True, nogil=True)
 def parts_score(scores, parts, count):
-    """Sum of the first ``count`` parts, in float64; −inf if ``count`` is negative. scores (C, N, N)."""
+    """Sum of the scores (C, N, N) of the first ``count`` parts, in float64; −inf if ``count`` is negative."""
     if count < 0:
         return -np.inf
     total = 0.0
@@ -36,8 +35,8 @@ def parts_score(scores, parts, count):
 def derivation_score(scores, arc_bonus, heads, parts, count, is_high):
     """Sum of the first ``count`` parts and of the bonuses of the arcs, in float64; −inf if ``count`` is negative.
 
-    NaN if one of them is beyond `LARGE`, or if ``is_high``, which `check_numbers` returns, is true: the chart may have
-    missed the best derivation, in which large numbers may cancel out. scores (C, N, N), arc_bonus (N, N).
+    NaN if one of these numbers exceeds `LARGE` in size or if ``is_high``, which `check_numbers` returns, is true: the
+    chart may have missed the best derivation, as large numbers may cancel out. scores (C, N, N), arc_bonus (N, N).
     """
     if count < 0:
         return -np.inf
@@ -55,9 +54,9 @@ def derivation_score(scores, arc_bonus, heads, parts, count, is_high):
 
 @njit(nogil=True)
 def _fit(values, bound):
-    """Whether every number counts as −inf or is within the bound.
+    """Whether every number counts as −inf or is smaller than the bound in size; false for NaN.
 
-    No branch (NaN compares false) and a bound of the numbers' own type, so that the loop vectorises.
+    The loop has no branch and compares numbers of one type, so that it vectorises.
     """
     lowest, flat, fine = np.float32(LOWEST), values.reshape(-1), True
     for at in range(flat.size):
@@ -67,10 +66,10 @@ def _fit(values, bound):
 
 @njit(cache=True, nogil=True)
 def check_numbers(scores, arc_bonus):
-    """ValueError unless every number counts as −inf or is small enough that no sum in a chart leaves float32.
+    """ValueError unless every number counts as −inf or is small enough that no sum in a chart overflows float32.
 
-    A derivation with a number that counts as −inf, and is not, is below all others, and `derivation_score` gives NaN.
-    Returns whether one of them is above `LARGE`.
+    Returns whether any number is above `LARGE`. A derivation with a finite number that counts as −inf ranks below all
+    others, and `derivation_score` returns NaN for it.
     """
     large, bound = np.float32(LARGE), np.float32(LARGEST_SUM / scores.shape[1])
     if _fit(scores, large) and _fit(arc_bonus, large):
@@ -81,9 +80,9 @@ def check_numbers(scores, arc_bonus):
 
 
 def own_array(values: np.ndarray, dtype: type[np.floating[Any]] = np.float32) -> np.ndarray:
-    """As the kernels are compiled for it: of that type, C order, writable (though they only read)."""
+    """The array as the kernels are compiled for it: of that type, C order, writable (though they only read)."""
     if getattr(values, "dtype", None) != dtype:
-        with np.errstate(over="ignore"):  # too low for float32 is forbidden; too high, `check_numbers` refuses
+        with np.errstate(over="ignore"):  # −inf forbids a part, and `check_numbers` rejects +inf
             values = np.asarray(values, dtype)
     array = np.ascontiguousarray(values)
     return array if array.flags.writeable else array.copy()

@@ -1,8 +1,8 @@
-"""What all derivations share: constants in the scores that change no tree, and would cost the charts their precision.
+"""Constants that all derivations share: they change no tree, but would cost the charts their precision.
 
-A chart adds in float32, where a constant like 1e9 absorbs the differences that decide. Every tree has
-exactly one head for each word, and every derivation exactly one part of each group that its decoder names; so from all
-of them together their largest number can be taken off.
+A chart adds in float32, where a constant like 1e9 absorbs the differences that decide. Every tree has exactly one arc
+into each word, and every derivation exactly one part per word from each group that its decoder names. The largest
+number among the alternatives can therefore be subtracted from all of them.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Literal
 import numpy as np
 from numba import njit
 
-LARGE = 1024.0  # of one part; sums of smaller numbers leave float32 enough digits
-LOWEST = float(np.float32(-3.4e38))  # and what is lower counts as −inf, as in masks with float32's lowest number
+LARGE = 1024.0  # scores of parts above it are large; sums of smaller ones leave float32 enough digits
+LOWEST = float(np.float32(-3.4e38))  # this and lower numbers count as −inf: masks may use float32's lowest number
 
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]
@@ -23,7 +23,7 @@ Group = Sequence[tuple[str, Axis]]
 
 @njit(cache=True, nogil=True)
 def holds_large(values, bound=LARGE):
-    """Whether a number of a C-contiguous array, float32 or float64, is beyond a bound; −inf is none."""
+    """Whether any number but −inf exceeds the bound in size; C-contiguous array, float32 or float64."""
     bound, forbidden = np.float32(bound), np.float32(-np.inf)
     small = True
     flat = values.reshape(-1)
@@ -34,7 +34,7 @@ def holds_large(values, bound=LARGE):
 
 @njit(cache=True, nogil=True)
 def _holds_low(values):
-    """Whether a number of a C-contiguous array is so low that it counts as −inf, and is not."""
+    """Whether any finite number of a C-contiguous array is so low that it counts as −inf."""
     lowest, forbidden = np.float32(LOWEST), np.float32(-np.inf)
     low = False
     flat = values.reshape(-1)
@@ -44,12 +44,12 @@ def _holds_low(values):
 
 
 def without_low(values: np.ndarray) -> np.ndarray:
-    """A C-contiguous array, float32 or float64, with −inf for numbers that count as such; itself if there are none."""
+    """Replace numbers that count as −inf in a C-contiguous array, float32 or float64; the array itself if none do."""
     return np.where(values <= LOWEST, values.dtype.type(-np.inf), values) if _holds_low(values) else values
 
 
 def exact(values: np.ndarray) -> np.ndarray:
-    """A copy in float64; what counts as −inf is."""
+    """A copy in float64, with −inf for all numbers that count as −inf."""
     array = np.array(values, np.float64)
     array[array <= LOWEST] = -np.inf
     return array
@@ -63,7 +63,7 @@ def without_shared(
     groups: Sequence[Group],
     single_root: bool,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Scores (C, N, N) and arc bonus (N, N), both float64 and finite or −inf, less the largest that trees share."""
+    """Scores (C, N, N) and arc bonus (N, N), both float64 and finite or −inf, less the constants that trees share."""
     size = arc_bonus.shape[0]
     arcs = _arcs(size)
     bonus = np.where(arcs, arc_bonus, -np.inf)
@@ -77,7 +77,7 @@ def without_shared(
     for group in groups:
         members = [(channels.index(name), axis) for name, axis in group]
         for c, _ in members:
-            own[c][~(arcs if roles[c][0] == "head" else after)] = -np.inf  # no part is there
+            own[c][~(arcs if roles[c][0] == "head" else after)] = -np.inf  # not a part
         largest = _finite(np.max([_largest(own[c], axis) for c, axis in members], axis=0))
         for c, axis in members:
             own[c] -= largest[:, None] if axis == "row" else largest
@@ -85,7 +85,7 @@ def without_shared(
 
 
 def _arcs(size: int) -> np.ndarray:
-    """Where a matrix [head, dependent] has arcs."""
+    """Mask of the possible arcs [head, dependent], bool (size, size)."""
     arcs = ~np.eye(size, dtype=np.bool_)
     arcs[-1] = arcs[:, 0] = arcs[:, -1] = False
     return arcs
