@@ -1,6 +1,6 @@
 """Exact chart decoders for dependency trees: numpy arrays in, derivations out. No PyTorch needed.
 
-Public names are imported when they are first used: Numba alone takes half a second.
+Public names are imported on first use: Numba alone takes half a second.
 """
 
 from importlib import import_module

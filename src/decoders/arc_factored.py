@@ -1,4 +1,4 @@
-"""What the decoders share that score single arcs: a tree's parts are its arcs, so its derivation takes no chart."""
+"""Base class of the decoders that score single arcs: the parts of a tree are its arcs, so `_derive` needs no chart."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .trees import all_reach_the_root, crossings
 
 @njit(nogil=True)
 def fill_parts(heads, parts):
-    """Write the arcs of a tree into ``parts``; returns their number."""
+    """Write the arcs of a tree to ``parts``; return their number."""
     for d in range(1, heads.shape[0]):
         parts[d - 1, 0] = 0
         parts[d - 1, 1] = heads[d]
@@ -26,7 +26,7 @@ def fill_parts(heads, parts):
 
 
 def arc_parts(heads: np.ndarray) -> np.ndarray:
-    """The arcs of a tree as int32 (n, 3)."""
+    """The arcs of a tree as parts, int32 (n, 3)."""
     parts = np.empty((len(heads) - 1, 3), np.int32)
     fill_parts(heads, parts)
     return parts
@@ -47,7 +47,7 @@ def derive_arcs(scores, given, single_root, projective):
 
 @njit(nogil=True)
 def sentence_of_batch(scores, arc_bonus, heads, ends, parts, b):
-    """Scores and bonus of sentence b, C-contiguous, and the places of its heads and parts; see `TreeBatch`."""
+    """C-contiguous copies of the scores and bonus of sentence b, and views of its heads and parts; see `TreeBatch`."""
     start = ends[b - 1] if b else 0
     size = ends[b] - start + 1
     own = heads[start : ends[b]]
@@ -56,7 +56,7 @@ def sentence_of_batch(scores, arc_bonus, heads, ends, parts, b):
 
 
 class ArcFactored(Decoder):
-    """Arc scores alone. Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect."""
+    """Decoder for arc scores alone. Channel: arc[h, d]; the end position, column 0 and the diagonal have no effect."""
 
     channels = ("arc",)
     roles = (("head", "dependent"),)
@@ -73,7 +73,7 @@ class ArcFactored(Decoder):
     def decode_together(
         self, scores: np.ndarray, lengths: Sequence[int], arc_bonus: np.ndarray, threads: int | None = None
     ) -> TreeBatch:
-        """See `Decoder`; one call for a batch of short sentences, which take less time than a call for each."""
+        """See `Decoder.decode_together`; short sentences share one kernel call, which costs more than decoding one."""
         scores = self._checked_batch(scores, lengths, arc_bonus)
         if self._threads_that_pay(lengths, threads) > 1 or not all(map(self.fits, lengths)):
             return super().decode_together(scores, lengths, arc_bonus, threads)

@@ -1,4 +1,4 @@
-"""The closest tree of a class to a tree outside."""
+"""The tree of a class that is closest to a given tree."""
 
 import threading
 from functools import cache
@@ -12,15 +12,15 @@ from .registry import get_decoder
 from .trees import checked_tree, is_projective
 
 TREE_CLASSES = ("projective", "mh4", "1ec")
-# The decoder that finds the closest tree at the least cost.
+# The fastest decoder that finds the closest tree of each class.
 _FINDERS = {"projective": "eisner", "mh4": "mh4-two", "1ec": "1ec-first-order", "all": "mst"}
-LARGE_CHART = 1 << 28  # bytes; a chart above it is filled while no other large one is
-LONGEST_TIES = 2048  # words; float32 rounds the sums of longer sentences, and so lifting is not preferred
+LARGE_CHART = 1 << 28  # bytes; larger charts are filled one at a time, across all threads
+LONGEST_TIES = 2048  # words; in sentences as long or longer, lifting is not preferred: float32 would round the sums
 _one_large_chart = threading.Lock()
 
 
 def check_tree_class(name: str) -> None:
-    """ValueError unless there is a class of this name."""
+    """ValueError unless there is a class of trees with this name."""
     if name not in _FINDERS:
         raise ValueError(f"unknown class of trees {name!r}; known: {', '.join(_FINDERS)}")
 
@@ -32,7 +32,7 @@ def _decoder(tree_class: str, single_root: bool) -> Decoder:
 
 
 def _bonus(heads: np.ndarray) -> np.ndarray:
-    """1 on the arcs of the tree, and less than 1 in all on arcs from an ancestor of the old head."""
+    """Arc bonus of 1 on the arcs of the tree, and of less than 1 in all on arcs from a word above the old head."""
     n = len(heads) - 1
     bonus = np.zeros((n + 2, n + 2), np.float32)
     lift = np.float32(0.5) ** (n.bit_length() + 1) if n < LONGEST_TIES else np.float32(0)  # a power of two: exact
@@ -46,10 +46,10 @@ def _bonus(heads: np.ndarray) -> np.ndarray:
 
 
 def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool = True) -> np.ndarray:
-    """The tree of a class that keeps most arcs of a tree, arcs from the root included.
+    """Return the tree of a class that keeps the most arcs of a given tree, arcs from the root included.
 
-    Among several such trees it is one that attaches most of the changed words to a word above their old head, as
-    lifting does (Nivre and Nilsson 2005); a tree of the class stays as it is.
+    Among several such trees, it prefers those that attach the most changed words to a word above their old head, as
+    lifting does (Nivre and Nilsson 2005). A tree that is in the class stays as it is.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def closest_tree(heads: np.ndarray, tree_class: str | Decoder, single_root: bool
     ChartTooLargeError
         The tree is not in the class, and the chart would take more than the decoder's memory limit.
     InfeasibleError
-        One root child and no word.
+        ``single_root``, but the sentence has no words.
     ValueError
         ``heads`` is not a tree, or the class is unknown.
     """

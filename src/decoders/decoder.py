@@ -1,4 +1,4 @@
-"""The parts contract: what every decoder takes and returns.
+"""The base class of all decoders: what they take and return.
 
 A sentence of n words has N = n + 2 positions: 0 is the root, 1…n the words, n + 1 the *end* position (the empty
 buffer of a transition system, "none" for a missing grandparent or sibling).
@@ -35,8 +35,8 @@ from .shared import Group, without_low, without_shared
 from .tree_batch import TreeBatch
 
 T = TypeVar("T")
-WITH_MARGINALS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")  # whose `has_marginals` is true
-MARGINS_DECODES = 4  # what `margins` takes, in decodes
+WITH_MARGINALS = ("mst", "eisner", "mh3", "mh4-two", "mh4-hybrid")  # decoders with `has_marginals`
+MARGINS_DECODES = 4  # time of `margins`, in decodes
 DEFAULT_MEMORY_LIMIT = 2 << 30  # bytes of chart for one sentence
 THREADED_BYTES = 500_000  # average chart per sentence below which handing it to a thread takes longer than decoding
 
@@ -47,7 +47,7 @@ def _kept_zeros(size: int) -> np.ndarray:
 
 
 def _no_bonus(size: int) -> np.ndarray:
-    """Zeros (size, size), made once for the sizes where making them would show; kernels only read them."""
+    """Zeros (size, size), cached for short sentences, where allocation takes a notable time; kernels only read them."""
     return _kept_zeros(size) if size <= 64 else np.zeros((size, size), np.float32)
 
 
@@ -56,7 +56,7 @@ def _thread_pool(threads: int) -> ThreadPoolExecutor:
     return ThreadPoolExecutor(threads, thread_name_prefix="mh4-decode")
 
 
-if hasattr(os, "register_at_fork"):  # a forked process has the pool, but not its threads
+if hasattr(os, "register_at_fork"):  # a forked process inherits the pool but not its threads
     os.register_at_fork(after_in_child=_thread_pool.cache_clear)
 
 
@@ -84,7 +84,7 @@ class Decoder(ABC):
     exact : bool
         Whether the best derivation is guaranteed.
     has_outside_pass : bool
-        Whether `max_marginals` takes less than n decodes.
+        Whether `max_marginals` takes one outside pass rather than a decode per arc.
     has_marginals : bool
         Whether it can sum over derivations: `marginals`, `log_partition`, `sample`.
     """
@@ -109,11 +109,11 @@ class Decoder(ABC):
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
     ) -> tuple[int, float]:
-        """Fill ``heads`` and the first rows of ``parts``, which has 3n; return their number and the score.
+        """Fill ``heads`` and the first rows of ``parts`` (3n, 3); return the number of parts and the score.
 
         A negative number of parts means that there is no derivation. Every implementation begins with `check_numbers`
-        and ends with `derivation_score`. Fast decoders do all in one kernel, since two more calls would take as long as
-        decoding a short sentence. Kernels are nogil: they run in a thread pool.
+        and ends with `derivation_score`. Fast decoders do all this in one kernel, since two more calls would take as
+        long as decoding a short sentence. Kernels are nogil: they run in a thread pool.
         """
 
     def chart_bytes(self, n: int) -> int:
@@ -148,7 +148,7 @@ class Decoder(ABC):
         return self.forest(scores, arc_bonus).best if isnan(found.score) else found
 
     def _best(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Derivation:
-        """The best derivation under numbers from `_checked`; its score is NaN if it is made of large numbers."""
+        """The best derivation under arrays from `_checked`; its score is NaN if large numbers make it uncertain."""
         n = len(arc_bonus) - 2
         if not self.fits(n):
             raise ChartTooLargeError(
@@ -164,7 +164,7 @@ class Decoder(ABC):
         return Derivation(heads, parts[:count], float(score))
 
     def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
-        """Return all derivations of one sentence, for several questions; see `Forest`."""
+        """Return the forest of all derivations of one sentence, which answers several questions; see `Forest`."""
         return Forest(self, scores, arc_bonus, temperature)
 
     def margins(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None) -> Margins:
@@ -207,25 +207,25 @@ class Decoder(ABC):
         return self.forest(scores, arc_bonus, temperature).sample(count, rng)
 
     def outside_bytes(self, n: int) -> int:
-        """Bytes that the charts of `max_marginals` take for a sentence of n words, those of decoding included."""
+        """Bytes of the charts of `max_marginals` for a sentence of n words, including the decoding chart."""
         return 0
 
     def sums_bytes(self, n: int) -> int:
-        """Bytes that the charts of `part_marginals` take for a sentence of n words."""
+        """Bytes of the charts of `part_marginals` for a sentence of n words."""
         return 0
 
     def _max_marginals(self, solved: Solved) -> np.ndarray:
-        """`max_marginals`. Here: a decode for each arc that the best tree does not have."""
+        """See `Forest.max_marginals`. By default: one decode for each arc that is not in the best tree."""
         return marginals_by_decoding(self, solved)
 
     def _margins(self, solved: Solved) -> tuple[np.ndarray, np.ndarray]:
-        """Values and heads of `Margins`. Without an outside pass: a decode for each word without its head."""
+        """Values and heads of `Margins`. Without an outside pass: one decode for each word, with its head forbidden."""
         if self.has_outside_pass:
             return cheapest_heads(self._max_marginals(solved), solved.best.heads)
         return margins_by_decoding(self, *solved[:3])
 
     def _nearly_best(self, solved: Solved, rank: int) -> NearlyBest | None:
-        """About ``rank`` best derivations or more; None without a fast algorithm for them."""
+        """Roughly the ``rank`` best derivations or more; None if there is no fast way to find them."""
         return None
 
     def _spans(self, solved: Solved) -> np.ndarray:
@@ -233,18 +233,18 @@ class Decoder(ABC):
         raise UnsupportedError(f"the chart of {self.name} does not support span")
 
     def _unsure(self, n: int) -> str | None:
-        """Why nothing can be said beyond the tree that is found for n words; None if it can."""
+        """Why this decoder cannot rank alternatives to the tree it finds for n words; None if it can."""
         return None if self.exact else f"{self!r} need not find the best tree, so it cannot say what is next to it"
 
     def _lacks_marginals(self) -> str:
-        """That this decoder has no sums, and which have."""
+        """Error message: this decoder has no sums, and these decoders have."""
         return (
             f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
             f"these have: {', '.join(WITH_MARGINALS)}"
         )
 
     def without_shared(self, scores: np.ndarray, arc_bonus: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Subtract what all derivations share; see `shared`."""
+        """Subtract the constants that all derivations share; see `shared`."""
         return without_shared(scores, arc_bonus, self.channels, self.roles, self.shared, self.single_root)
 
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
@@ -301,7 +301,7 @@ class Decoder(ABC):
         Raises
         ------
         InfeasibleError, ChartTooLargeError, ValueError
-            See `decode`, for any of the sentences; shapes and lengths do not match; no threads.
+            See `decode`, for any of the sentences; shapes and lengths that do not match; fewer than one thread.
         TypeError
             Lengths are not integers.
         """
@@ -358,7 +358,7 @@ class Decoder(ABC):
         scores, lengths, arc_bonus, threads
             See `decode_batch`.
         decodes
-            Its time in decodes, roughly: fast calls are not worth a thread.
+            Rough time of ``ask``, in decodes: fast calls are not worth a thread.
         """
         counts = [operator.index(n) for n in lengths]
         scores = self._checked_batch(scores, counts, arc_bonus)
@@ -410,12 +410,12 @@ class Decoder(ABC):
         scores
             See `decode_batch`.
         trees : B arrays int (n + 1,)
-            Of this decoder's class.
+            Heads of trees of this decoder's class.
 
         Raises
         ------
         InfeasibleError
-            No tree of the class, or every derivation is forbidden.
+            Heads are not a tree of the class, or all its derivations are forbidden.
         ValueError
             Shapes or lengths do not match; a score of the tree is NaN or +inf.
         """
@@ -439,4 +439,4 @@ class Decoder(ABC):
 
     @abstractmethod
     def _derive(self, scores: np.ndarray, given: TreeBatch) -> None:
-        """Find the best derivation of each given tree, scores float32 (B, C, N, N); they need not be trees."""
+        """Find the best derivation of each tree in ``given``, scores float32 (B, C, N, N); heads may not be trees."""

@@ -1,7 +1,7 @@
 """First-order projective parsing in O(n³) time and O(n²) space.
 
-The trees of MH3 are the projective ones, so the chart is that of `mh3`, with scores of 0 for its moves and those of
-arcs as its arc bonus.
+MH3 builds exactly the projective trees, so the chart is that of `mh3`, with scores of 0 for its moves and the arc
+scores as its arc bonus.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .numbers import check_numbers, derivation_score
 
 @njit(cache=True, nogil=True)
 def _decode(scores, arc_bonus, single_root, heads, parts):
-    """Fill heads and parts with the best projective tree; the number of parts, −1 if there is none, and its score."""
+    """Fill heads and parts with the best projective tree; return the number of parts, −1 if none, and its score."""
     is_high = check_numbers(scores, arc_bonus)
     size = scores.shape[1]
     charts = np.empty((3, size, padded(size)), np.float32)
@@ -38,7 +38,7 @@ def _decode(scores, arc_bonus, single_root, heads, parts):
 
 
 class _ProjectiveTrees(ProjectiveSums):
-    """As sums over the derivations of MH3 with scores of 0 and the arc scores as bonus."""
+    """Sums over projective trees, from MH3 with scores of 0 for its moves and the arc scores as bonus."""
 
     def marginals(self) -> PartMarginals:
         arcs = super().marginals().arcs
@@ -88,7 +88,7 @@ class Eisner(ArcFactored):
 
     @staticmethod
     def _as_mh3(solved: Solved) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and arc bonus of MH3."""
+        """The scores as scores and arc bonus of MH3."""
         return np.zeros((3, *solved.arc_bonus.shape), np.float32), solved.scores[0] + solved.arc_bonus
 
     def sums_bytes(self, n: int) -> int:

@@ -16,18 +16,18 @@ WIDTH = 16  # of the beam that stands in for a chart
 
 
 class Fallback(Decoder):
-    """Another decoder, and what takes its place where its chart would not fit or its beam dies out.
+    """A decoder with a stand-in for sentences whose chart does not fit, or whose beam dies out.
 
-    A beam of `WIDTH` stands in for the chart of a transition system, `MST` on the arc scores alone for all others.
-    Where a beam finds no derivation without forbidden parts, the chart does; where that does not fit, the tree of
-    allowed arcs is taken that is closest to the one the beam finds if no arc is forbidden. Such a tree has no parts.
+    A beam of `WIDTH` stands in for the chart of a transition system, `MST` on the arc scores alone for other charts. If
+    a beam finds no derivation without forbidden parts, the chart is used. If that does not fit, the result is the tree
+    of allowed arcs that is closest to the one the beam finds without the arc bonus. Such a tree has no parts.
 
     Parameters
     ----------
     decoder : Decoder
-        Exact, or a beam; name, channels and roles are taken over.
+        Exact or a beam search; its name, channels and roles are adopted.
     by_arcs : bool
-        `MST` stands in for every chart: for scores that are all in the arc bonus.
+        `MST` stands in for all charts: for scores that are all in the arc bonus.
     """
 
     def __init__(self, decoder: Decoder, by_arcs: bool = False) -> None:
@@ -44,7 +44,7 @@ class Fallback(Decoder):
             self._instead = BeamSearch(type(self._chart), WIDTH, decoder.single_root)
 
     def instead(self, n: int) -> str | None:
-        """What decodes a sentence of n words: "mst" or "beam:16", or None if the decoder itself does."""
+        """The stand-in that decodes n words, "mst" or "beam:16"; None if the decoder itself does."""
         if self.decoder.fits(n):
             return None
         return f"beam:{WIDTH}" if isinstance(self._instead, BeamSearch) else self._instead.name
@@ -87,7 +87,7 @@ class Fallback(Decoder):
         return self.decoder.sums_bytes(n)
 
     def forest(self, scores: np.ndarray, arc_bonus: np.ndarray | None = None, temperature: float = 1.0) -> Forest:
-        """See `Decoder.forest`; only the best tree where another decoder stands in."""
+        """See `Decoder.forest`; where another decoder stands in, only the best tree is available."""
         n = len(self._checked(scores, arc_bonus)[1]) - 2
         chosen = self if self._unsure(n) else self.decoder
         return Forest(chosen, scores, arc_bonus, temperature)

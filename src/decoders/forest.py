@@ -1,8 +1,8 @@
-"""All derivations of one sentence under its scores, and what can be asked of them.
+"""All derivations of one sentence under its scores, and the questions they answer.
 
-Two kinds of answers. The first is about the best derivations alone; every exact decoder has it, if need be by decoding
-again. The second sums over all derivations, each weighing exp(score / temperature): one derivation a tree for mst and
-eisner, one a transition sequence for mh3, mh4-two and mh4-hybrid.
+There are two kinds of questions. Those about the best derivations are supported by every exact decoder, if necessary by
+decoding repeatedly. Those about probabilities sum over all derivations, each with the weight exp(score / temperature):
+one derivation per tree for mst and eisner, one per transition sequence for mh3, mh4-two and mh4-hybrid.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from .levels import best_of_large, brought_together, joined, parted
 from .numbers import check_numbers, own_array
 from .shared import LARGE, exact, holds_large, without_low
 
-ROUNDING = 1e-5  # more than that of sums in float32, relative to their size
+ROUNDING = 1e-5  # more than the relative rounding error of a float32 sum
 NOTHING = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
-MOST = 1e30  # a score with which derivations can still be compared
+MOST = 1e30  # the largest score with which derivations can still be compared
 
 
 class Sums(Protocol):
-    """Sums over all derivations of one sentence that are allowed.
+    """Sums over all allowed derivations of one sentence.
 
-    Charts are made of scores, float64 (C, N, N), of an arc bonus, float64 (N, N), and of ``single_root``: whether
-    exactly one word is attached to the root. They raise an `InfeasibleError` if there is nothing to sum.
+    Implementations take float64 scores and an arc bonus, and ``single_root``: whether exactly one word is attached to
+    the root. `Decoder._sums` creates them; it raises an `InfeasibleError` if every derivation is forbidden.
 
     Attributes
     ----------
@@ -53,11 +53,11 @@ class Sums(Protocol):
         """See `Forest.part_marginals`."""
 
     def samples(self, count: int, rng: np.random.Generator) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """Heads and parts of each derivation drawn; see `Forest.sample`."""
+        """Yield heads and parts of random derivations; see `Forest.sample`."""
 
 
 class Solver(Protocol):
-    """What a forest asks its decoder; see `Decoder`."""
+    """The methods of `Decoder` that a forest uses."""
 
     name: str
     exact: bool
@@ -93,15 +93,15 @@ class Solver(Protocol):
 class Forest:
     """All derivations of one sentence under its scores; `Decoder.forest` returns one.
 
-    Every answer is computed when first asked for, and only once: the chart that `best` fills is reused by `margins`,
-    `max_marginals`, `k_best` and `span`, unless the same thread has decoded another sentence in between. The arrays
-    must not be modified meanwhile.
+    Attributes are computed on first use and cached. `margins`, `max_marginals`, `k_best` and `span` reuse the chart
+    that `best` fills, unless the same thread has decoded another sentence in between. The arrays must not be modified
+    meanwhile.
 
     Parameters
     ----------
     decoder : Decoder
     scores, arc_bonus
-        See `Decoder.decode`. Sums take them in float64.
+        See `Decoder.decode`. Sums use them in float64.
     temperature : float
         Sums divide scores by it: towards 0 the best derivation has probability 1, towards infinity all derivations are
         equally probable.
@@ -109,9 +109,9 @@ class Forest:
     Raises
     ------
     ValueError
-        Wrong shape, or a temperature that is not positive. Answers raise a ValueError for NaN, +inf or numbers too
-        large to sum; `ChartTooLargeError` for charts beyond the memory limit; `InfeasibleError`, unless stated
-        otherwise, if every derivation is forbidden; `UnsupportedError` if the decoder lacks them.
+        Wrong shape, or a temperature that is not positive. Attributes and methods raise a ValueError for NaN, +inf or
+        numbers too large to sum; `ChartTooLargeError` for charts beyond the memory limit; `InfeasibleError`, unless
+        stated otherwise, if every derivation is forbidden; `UnsupportedError` if the decoder does not support them.
     """
 
     def __init__(
@@ -130,7 +130,7 @@ class Forest:
         self._checked = without_low(checked), without_low(bonus)
         self._words = len(self._checked[1]) - 2
         self._solved: Solved | None = None
-        self._large = False  # whether the best derivation is made of large numbers, whatever is taken off
+        self._large = False  # whether the best derivation has large numbers even without shared constants
         self._max_marginals: np.ndarray | None = None
 
     def __repr__(self) -> str:
@@ -150,11 +150,11 @@ class Forest:
 
     @cached_property
     def margins(self) -> Margins:
-        """The best derivation; for each word, its lead over the best derivation in which the word has another head."""
+        """The best derivation and, for each word, its lead over the best one in which the word has another head."""
         self._check_exact()
         best, solved = self.best, self._current()
         self._check_room("margins", self.decoder.outside_bytes(self._words))
-        if self._large:  # next to which a chart would not tell the others apart
+        if self._large:  # next to large numbers, a float32 chart would not tell the other derivations apart
             found = margins_by_decoding(self.decoder, *self._wide(), best)
         elif self.decoder.has_outside_pass:
             found = cheapest_heads(self._by_arcs(solved), best.heads)
@@ -173,7 +173,7 @@ class Forest:
         decoder = self.decoder
         self._check_room("max-marginals", decoder.outside_bytes(self._words))
         if "best" not in vars(self) and decoder.has_outside_pass and not any(map(holds_large, self._checked)):
-            return self._by_arcs(Solved(*self._checked, NOTHING, None))  # takes no best derivation
+            return self._by_arcs(Solved(*self._checked, NOTHING, None))  # an outside pass needs no best derivation
         try:
             best, solved = self.best, self._current()
         except InfeasibleError:
@@ -218,13 +218,13 @@ class Forest:
 
         This is the score of the moves or arcs that give each of the words i + 1, …, l − 1 a head among i, …, l, while i
         and l get none; it does not depend on the rest of the sentence. The span (0, n + 1) is the whole sentence. With
-        one root child, the root has no children in other spans. For eisner, mh3, mh4-two and mh4-hybrid, in float32;
-        −inf instead of an `InfeasibleError`.
+        one root child, the root has no children in other spans. Available for eisner, mh3, mh4-two and mh4-hybrid, in
+        float32; −inf instead of an `InfeasibleError`.
 
         Raises
         ------
         IndexError
-            There are no such positions.
+            Positions out of range, or i ≥ l.
         """
         i, l = index(i), index(l)  # noqa: E741
         if not 0 <= i < l <= self._words + 1:
@@ -235,8 +235,8 @@ class Forest:
     def marginals(self) -> np.ndarray:
         """The probability of each arc, float64 (N, N), at [h, d] for h → d; columns 1…n sum to 1.
 
-        The probability of a derivation is proportional to exp(score / temperature). All sums are for mst, eisner, mh3,
-        mh4-two and mh4-hybrid.
+        The probability of a derivation is proportional to exp(score / temperature). Probabilities are available for
+        mst, eisner, mh3, mh4-two and mh4-hybrid.
         """
         return self.part_marginals.arcs
 
@@ -247,7 +247,7 @@ class Forest:
 
     @cached_property
     def part_marginals(self) -> PartMarginals:
-        """How often each part and each arc is in a derivation, on average, and the log partition function."""
+        """Expected counts of parts, probabilities of arcs, and the log partition function."""
         sums, shared = self._summed
         found = sums.marginals()
         totals = found.arcs.sum(axis=0)  # 1 for each word, but for rounding
@@ -258,16 +258,16 @@ class Forest:
     def log_partition(self) -> float:
         """Logarithm of the sum of exp(score / temperature) over all derivations.
 
-        With an arc bonus of −inf on all arcs but those of a tree (or of all trees with some given heads) this is the
-        sum over its (their) derivations.
+        If the arc bonus is −inf on all arcs but those of one tree (or those that agree with some given heads), the sum
+        is over the derivations of that tree (of the trees with these heads).
         """
         sums, shared = self._summed
         return sums.log_partition + shared
 
     def sample(self, count: int, rng: np.random.Generator | int | None = None) -> list[Derivation]:
-        """Derivations drawn at random, independently, each with a probability that grows with exp(score / temperature).
+        """Draw derivations independently, with probabilities proportional to exp(score / temperature).
 
-        They have their scores under the scores given, whatever the temperature. ``rng`` is a generator or a seed.
+        Their scores do not depend on the temperature. ``rng`` is a generator or a seed.
 
         Raises
         ------
@@ -285,15 +285,15 @@ class Forest:
         return drawn
 
     def _wide(self) -> tuple[np.ndarray, np.ndarray]:
-        """Scores and arc bonus in float64."""
+        """Scores and arc bonus as given, in float64."""
         scores, arc_bonus = self._given
         return exact(scores), exact(self._checked[1] if arc_bonus is None else arc_bonus)
 
     def _best_of_large(self, scores: np.ndarray, arc_bonus: np.ndarray, found: Derivation) -> Derivation:
-        """The best derivation among large numbers: less what all share, if need be by levels.
+        """The best derivation if numbers are large: without shared constants and, if necessary, by levels.
 
-        ``found`` is the best one of the chart. If it holds no large numbers, those of others may cancel out, and what
-        all cells share may be in no derivation.
+        ``found`` is the best derivation of the chart. If it has no large numbers, they may still cancel out in others;
+        constants are not subtracted then, since a large number may be in no derivation at all.
         """
         decoder = self.decoder
         less = scores, arc_bonus
@@ -309,7 +309,7 @@ class Forest:
         return found._replace(score=weigh(found, scores, arc_bonus))
 
     def _current(self) -> Solved:
-        """What `best` has found; without the chart if its memory has been lent to others since."""
+        """The result of `best`, without the chart if its memory has been reused."""
         assert self._solved is not None
         chart = self._solved.chart
         return self._solved if chart is None or lent() is chart else self._solved._replace(chart=None)
@@ -325,7 +325,7 @@ class Forest:
         return self.decoder._spans(Solved(*self._checked, best, chart))
 
     def _by_arcs(self, solved: Solved) -> np.ndarray:
-        """Max-marginals under the numbers of the chart."""
+        """Max-marginals under the numbers in ``solved``, cached."""
         if self._max_marginals is None:
             self._max_marginals = self.decoder._max_marginals(solved)
         return self._max_marginals
@@ -353,7 +353,7 @@ class Forest:
 
     @cached_property
     def _summed(self) -> tuple[Sums, float]:
-        """Sums over the derivations, each less what all of them share if numbers are large, and what that is."""
+        """Sums over the derivations, and the constant to add to their logarithms: what large scores were reduced by."""
         decoder = self.decoder
         if not decoder.has_marginals:
             raise UnsupportedError(decoder._lacks_marginals())
@@ -408,7 +408,7 @@ def cheapest_heads(marginals: np.ndarray, best: np.ndarray) -> tuple[np.ndarray,
 
 
 def marginals_by_decoding(decoder: Solver, solved: Solved) -> np.ndarray:
-    """Max-marginals, by a decode for each arc that the best tree does not have."""
+    """Max-marginals, by one decode for each arc that is not in the best tree."""
     scores, arc_bonus, best, _ = solved
     size = len(arc_bonus)
     marginals = np.full((size, size), -np.inf, np.float32)
@@ -427,7 +427,7 @@ def marginals_by_decoding(decoder: Solver, solved: Solved) -> np.ndarray:
 def margins_by_decoding(
     decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Values and heads of `Margins`, by a decode for each word without its head."""
+    """Values and heads of `Margins`, by one decode for each word, with its head forbidden."""
     values, heads = np.full(len(best.heads), np.inf), np.full(len(best.heads), -1, np.int32)
     for d, other in _without_head(decoder, scores, arc_bonus, best, range(1, len(best.heads))):
         if other is not None:
@@ -438,7 +438,7 @@ def margins_by_decoding(
 def _without_head(
     decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation, words: Iterable[int]
 ) -> Iterator[tuple[int, Derivation | None]]:
-    """Each of the words and the best derivation in which it has another head than in ``best``, if there is one."""
+    """Yield each word with the best derivation in which its head differs from ``best``, None if there is none."""
     without = arc_bonus.copy()
     for d in words:
         own = best.heads[d]
@@ -455,7 +455,7 @@ def _decoded(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray) -> Deri
 
 
 def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best: Derivation) -> Next:
-    """The second best tree for `k_best_trees`, among large numbers, in float64."""
+    """The second best tree for `k_best_trees`, in float64, if numbers are large."""
     own, inner = decoder._checked(scores, arc_bonus), best
     if _holds_large(*own, best):
         less = decoder.without_shared(scores, arc_bonus)
@@ -464,7 +464,7 @@ def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best:
     rest = np.inf
     if not _hide_others(*own, best):
         values, _ = decoder._margins(Solved(*own, inner, None))
-        values = np.where(values > LARGE, values * (1 - ROUNDING), values)  # at most what it is
+        values = np.where(values > LARGE, values * (1 - ROUNDING), values)  # lower bounds
         least = values.min()
         if least <= LARGE or least == np.inf:
             return next_by_margins(values, best)
@@ -481,11 +481,11 @@ def _next_tree(decoder: Solver, scores: np.ndarray, arc_bonus: np.ndarray, best:
 
 
 def _holds_large(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
-    """Whether a derivation holds large numbers; scores and arc bonus are float32."""
+    """Whether a derivation has large numbers; scores and arc bonus are float32."""
     arcs = derivation.heads[1:], np.arange(1, len(derivation.heads))
     return bool(holds_large(scores[tuple(derivation.parts.T)]) or holds_large(arc_bonus[arcs]))
 
 
 def _hide_others(scores: np.ndarray, arc_bonus: np.ndarray, derivation: Derivation) -> bool:
-    """Whether a chart may miss derivations: large numbers are in this one, or may cancel out in others."""
+    """Whether a chart may miss derivations, because large numbers are in this one or may cancel out in others."""
     return _holds_large(scores, arc_bonus, derivation) or check_numbers(scores, arc_bonus)

@@ -1,8 +1,8 @@
 """The items of a transition chart that derivations of a given tree go through.
 
 An item [i, l] or [i, j, l] of MH3 or MH4 says that the words between its heads are gone: attached, and off the stack. A
-word that is gone has found all its dependents, which are gone too. So all that is gone are whole subtrees, hanging from
-heads of the item: O(n) items of a usual tree, where a chart has O(n²) and O(n³).
+word that is gone has all its dependents, which are gone too, so the words that are gone form whole subtrees below heads
+of the item. A typical tree has O(n) such items, whereas the chart has O(n²) for MH3 and O(n³) for MH4.
 """
 
 # ruff: noqa: E741 (i, j, k, l are the heads of an item)
@@ -15,7 +15,7 @@ NO_ITEM = -1
 
 @njit(nogil=True)
 def without_root_arcs(heads):
-    """A copy of the heads in which children of the root have no head, −1; how many they are."""
+    """Return a copy of the heads with −1 for the children of the root, and the number of these."""
     above = heads.copy()
     children = 0
     for d in range(1, heads.shape[0]):
@@ -27,14 +27,15 @@ def without_root_arcs(heads):
 
 @njit(cache=True, nogil=True)
 def items_of_tree(heads):
-    """The items that can be of use, for n words with these heads, −1 where no arc may be made yet: kept and pairs.
+    """Return the items that may occur in a derivation of these heads, ``kept`` and ``pairs``.
 
-    ``kept[l, i]``, int32 (n + 2, n + 2), is 0 if all words between i and l can be gone, so that there may be an item
-    [i, l] and items [i, j, l] for children j of i and l; it is j if only [i, j, l] can be; else `NO_ITEM`. ``pairs``,
-    int32 (P, 2), are the (i, l) with items, l ascending and i descending.
+    A head of −1 marks a word that only the last move may attach. ``kept[l, i]``, int32 (n + 2, n + 2), is 0 if all
+    words between i and l can be gone, so that [i, l] is possible, and [i, j, l] for children j of i and l; it is j if
+    only [i, j, l] is possible; else `NO_ITEM`. ``pairs``, int32 (P, 2), are the (i, l) with items, l ascending and i
+    descending.
     """
     end = heads.shape[0]
-    # What is gone, with i and l, has to reach from `low` to `high` of each of its words.
+    # A word w can only be gone between i and l if i ≤ low[w] and high[w] ≤ l.
     low, high = heads.copy(), heads.copy()
     for d in range(1, end):
         h = heads[d]
@@ -45,8 +46,8 @@ def items_of_tree(heads):
     pairs = np.empty((end * (end + 1) // 2, 2), np.int32)
     count = 0
     for l in range(1, end + 1):
-        beyond = 0  # the word between i and l that is not gone, for it reaches beyond l
-        lowest = second = end  # the lowest two of the others, and the word of the lowest
+        beyond = 0  # the word between i and l that is not gone, because it reaches beyond l
+        lowest = second = end  # the two smallest values of `low` of the others, and the word of the smallest
         lowest_word = 0
         for i in range(l - 1, -1, -1):
             w = i + 1

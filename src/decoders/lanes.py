@@ -1,8 +1,8 @@
 """Vectors of float32 or float64 lanes as ordinary Numba values.
 
-The charts spend their time in loops of the form ``best[i] = max(best[i], x[i] + y[i] + z)``. Numba's own vectoriser
-gives most of it away (arrays might overlap, a ``max`` before a store becomes a masked store), so the chart kernels
-say what they mean: a value of type `Lanes` is `width` consecutive floats, held in vector registers.
+The charts spend their time in loops of the form ``best[i] = max(best[i], x[i] + y[i] + z)``. Automatic vectorisation
+by Numba loses most of the speed (arrays might overlap, a ``max`` before a store becomes a masked store), so the chart
+kernels vectorise explicitly: a value of type `Lanes` is `width` consecutive floats, held in vector registers.
 
 ======================================  ==========================================================
 ``load(array, index, width)``           ``width`` consecutive elements, the first at ``array[index]``
@@ -14,7 +14,7 @@ say what they mean: a value of type `Lanes` is `width` consecutive floats, held 
 ``v + w``, ``v * w``, ``vmax(v, w)``    lane by lane (`vmax` for float32)
 ``multiply_add(v, w, x)``               ``v · w + x``, rounded once where the machine can
 ``add(v, w, one)``                      ``v + w`` in the multiply-add units; ``one`` holds ones
-``fold(v, w)``                          half as many maxima of each, those of ``v`` first
+``fold(v, w)``                          maxima of the two halves of ``v``, then those of ``w``
 ``lane_max(v)``                         the largest lane, a float32
 ``lane_sum(v)``                         the sum of all lanes
 ======================================  ==========================================================
@@ -118,7 +118,7 @@ def _halves(builder, value):
 
 
 def _check_array(array: types.Type, index: types.Type) -> int:
-    """Bits of an element."""
+    """The bits of an element; TypeError for arrays and indices that vectors do not support."""
     kinds = (types.float32, types.float64)
     if not (isinstance(array, types.Array) and array.layout == "C" and array.dtype in kinds):
         raise TypeError(f"lanes live in C-contiguous float32 or float64 arrays, not in {array}")
@@ -267,7 +267,7 @@ def add(typingctx, v, w, one):
 
 @intrinsic
 def fold(typingctx, v, w):
-    """Maxima of a lane of the lower and one of the upper half: those of ``v``, then those of ``w``."""
+    """The larger of the lower and upper half, lane by lane: first that of ``v``, then that of ``w``."""
     if not isinstance(v, Lanes) or v != w or v.bits != 32:
         raise TypeError(f"fold expects two vectors of equal width, not {v} and {w}")
 
@@ -392,8 +392,8 @@ def padded(length):
 def scratch(count: int, spare: int = 0) -> np.ndarray:
     """Float32 memory of this thread, uninitialised, aligned to a cache line.
 
-    The same memory is handed out again at the next call in the same thread, so that decoding a stream of sentences
-    does not fault the pages in anew each time. ``spare`` more are added unless the memory is too large to be kept.
+    The next call in the same thread hands out the same memory again, so that decoding a stream of sentences does not
+    fault the pages in anew each time. ``spare`` more floats are added unless the memory is too large to be kept.
     """
     if spare and 4 * (count + spare) + ALIGNMENT <= KEPT_BYTES:
         count += spare
@@ -412,7 +412,7 @@ def scratch(count: int, spare: int = 0) -> np.ndarray:
 
 @register_jitable
 def cut(memory, at, shape):
-    """The next array of this shape in one piece of memory, and where it ends."""
+    """An array of this shape that begins at ``at`` in ``memory``, and where it ends."""
     size = 1
     for extent in shape:
         size *= extent
@@ -420,5 +420,5 @@ def cut(memory, at, shape):
 
 
 def lent() -> np.ndarray | None:
-    """What `scratch` handed out last in this thread, whose content nobody else has changed; None if it is not kept."""
+    """The memory, still intact, that `scratch` last handed out in this thread; None if it was too large to keep."""
     return getattr(_local, "lent", None)

@@ -4,8 +4,8 @@ Sources: Gómez-Rodríguez, Shi and Lee (2018), "Global Transition-based Non-pro
 Shi, Huang and Lee (2017), "Fast(er) Exact Decoding and Global Training for Transition-Based Dependency Parsing via a
 Minimal Feature Set", for the (s0, b0) scores.
 
-An item [i, l] says: i is on the stack, l is first in the buffer, the words between are attached already. With i < j < l
-and C[i, l] the best value of the item:
+An item [i, l] means that i is on the stack, l is first in the buffer, and all words in between have their heads. With
+i < j < l and C[i, l] the best value of the item:
 
 - axiom: C[i, i+1] = 0
 - combine, then link: C[i, l] = max over j of C[i, j] + shift(i, j) + C[j, l] + max(ra(j, l) + arc(i → j),
@@ -37,7 +37,7 @@ from .trees import all_reach_the_root
 
 @njit(nogil=True, forceinline=True)
 def _follow(i, j, l, move, stack, size, parts, count):
-    """Go back from [i, l] to [i, j] and [j, l]: two more items on the stack, two more parts; how many they are now."""
+    """Split [i, l] at j: push [i, j] and [j, l], record two parts; return the new numbers of items and of parts."""
     stack[size, 0], stack[size, 1] = i, j
     stack[size + 1, 0], stack[size + 1, 1] = j, l
     parts[count, 0], parts[count, 1], parts[count, 2] = SHIFT, i, j
@@ -47,7 +47,7 @@ def _follow(i, j, l, move, stack, size, parts, count):
 
 @njit(nogil=True)
 def walk_back(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i, heads, parts):
-    """Follow the best derivation from the goal, recomputing which rule gave each value; returns the number of parts."""
+    """Follow the best derivation from the goal, recomputing which rule gave each value; return the number of parts."""
     end = scores.shape[1] - 1
     stack = np.empty((end + 1, 2), np.int64)
     stack[0] = (0, end)
@@ -92,7 +92,7 @@ def _decode(scores, arc_bonus, single_root, memory, heads, parts):
 
 @njit(nogil=True)
 def _best_split(scores, heads, C, i, l):
-    """Value of [i, l] for a given tree, and the j it is split at, as in `fill` and `walk_back`; 0 if there is none.
+    """Return the value of [i, l] for a given tree and its split point j, as in `fill` and `walk_back`; 0 if none.
 
     C is −inf wherever there is no item.
     """

@@ -14,7 +14,7 @@ NEG = np.float32(-np.inf)
 
 @njit(nogil=True)
 def fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
-    """C[l, i] is item [i, l]; the other two hold, at [j, i], the left half of an item [i, j, l].
+    """Fill the charts: C[l, i] is the item [i, l]; the other two hold, at [j, i], the left half of items [i, j, l].
 
     ``reduced_by_l[j, i]`` = C[i, j] + shift(i, j), ``reduced_by_i[j, i]`` = the same + arc(i → j).
     """
@@ -24,7 +24,7 @@ def fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
     reduced_by_i[:] = NEG
     for l in range(1, end + 1):
         C[l, l - 1] = 0
-        if l == end and single_root:  # the last move: the root is open
+        if l == end and single_root:  # the last move: the root may take its child
             for j in range(1, end):
                 reduced_by_i[j, 0] = reduced_by_l[j, 0] + arc_bonus[0, j]
         for j in range(l - 1, 0, -1):
@@ -45,7 +45,7 @@ def fill(scores, arc_bonus, single_root, C, reduced_by_l, reduced_by_i):
 
 @njit(cache=True, nogil=True)
 def item_values(scores, arc_bonus, single_root):
-    """Every item [i, l] at [i, l], float32 (N, N)."""
+    """The values of all items [i, l], float32 (N, N), at [i, l]."""
     N = scores.shape[1]
     charts = np.empty((3, N, padded(N)), np.float32)
     fill(scores, arc_bonus, single_root, charts[0], charts[1], charts[2])

@@ -1,13 +1,13 @@
-"""Max-marginals of MH3 and of projective trees: one pass back over the filled chart of `mh3_chart`.
+"""Max-marginals of MH3 and of projective trees: one outside pass over the filled chart of `mh3_chart`.
 
-O[i, l] is the best value of what is around the item [i, l], O[0, n + 1] = 0. With X[i, j] = C[i, j] + shift(i, j), each
-way to make [i, l] out of [i, j] and [j, l] hands on
+O[i, l] is the outside value of the item [i, l], O[0, n + 1] = 0. With X[i, j] = C[i, j] + shift(i, j), each way to make
+[i, l] from [i, j] and [j, l] passes down
 
 - to [j, l]: O[i, l] + max(X[i, j] + la + arc(l → j), X[i, j] + arc(i → j) + ra)
-- to [i, j]: O[i, l] + C[j, l] + shift(i, j) + max(la + arc(l → j), arc(i → j) + ra),
+- to [i, j]: O[i, l] + C[j, l] + shift(i, j) + max(la + arc(l → j), arc(i → j) + ra).
 
-and the two links of it are worth that and the item itself. Maxima over l are kept apart for ra and la, so that the arc
-i → j is added, and its value read off, once.
+Each of its two links, ra and la, is worth its term in such a maximum plus the value of the item below. Maxima over l
+are kept separately for ra and la, so that the arc i → j is added, and its value read off, only once.
 """
 
 # ruff: noqa: E741 (i, j, l are the heads of an item)
@@ -23,7 +23,7 @@ from .mh3_chart import LA, NEG, RA, SHIFT, W, fill
 
 @njit(nogil=True, forceinline=True)
 def _close_root(scores, arc_bonus, X_arc, around, around_ra, marginals):
-    """With one root child: read off the last move, then forbid arcs from the root to all others."""
+    """With one root child: read off the last move, then forbid all other arcs from the root."""
     for j in range(1, X_arc.shape[0] - 1):
         marginals[0, j] = around_ra[j, 0] + X_arc[j, 0]
         around[j, 0] = around_ra[j, 0] + (scores[SHIFT, 0, j] + arc_bonus[0, j])
@@ -34,7 +34,7 @@ def _close_root(scores, arc_bonus, X_arc, around, around_ra, marginals):
 def _go_back(scores, arc_bonus, single_root, C, X, X_arc, around, around_la, around_ra, marginals):
     """Fill ``marginals`` (N, N); charts are [l, i] as in `mh3_chart`, the last three still empty.
 
-    ``around_la[j, i]`` and ``around_ra[j, i]`` are the best O[i, l] + C[j, l] and link over l.
+    ``around_la[j, i]`` and ``around_ra[j, i]`` are the maxima over l of O[i, l] + C[j, l] plus the score of the link.
     """
     end = scores.shape[1] - 1
     around[:] = NEG
@@ -84,16 +84,16 @@ def _max_marginals(scores, arc_bonus, single_root, filled, memory, marginals):
 
 
 def outside_floats(n: int) -> int:
-    """Numbers in all charts of `max_marginals`."""
+    """Number of floats in all charts of `max_marginals`."""
     return 6 * (n + 2) * padded(n + 2)
 
 
 def max_marginals(
     scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool, chart: np.ndarray | None = None
 ) -> np.ndarray:
-    """float32 (N, N), for scores (3, N, N) and an arc bonus (N, N) of MH3.
+    """Max-marginals, float32 (N, N), for scores (3, N, N) and an arc bonus (N, N) of MH3.
 
-    ``chart`` is memory that begins with the filled chart; it can be used once, for its left halves change.
+    ``chart`` is memory that begins with the filled chart; it can be used only once, since the pass overwrites it.
     """
     marginals, size = np.empty_like(arc_bonus), outside_floats(len(arc_bonus) - 2)
     filled = chart is not None and chart.size == size

@@ -1,10 +1,10 @@
 """Sums over the transition sequences of MH3, or over projective trees, in logarithms: O(n³) exponentials.
 
-The chart of `mh3` finds each transition sequence once, but several sequences may build the same tree: a word may take
-its left dependents before or after a right one. One extra bit per item makes every tree unique; its arcs are then
-scored as in `eisner`: ra removes j from [i, j, l] only if [j, l] is an axiom or was itself made by ra. So C are the
-sums of all items, D those of axioms and items made by ra; ra takes its right part from D to count trees, from C to
-count sequences.
+The chart of `mh3` derives each transition sequence once, but several sequences may build the same tree: a word may take
+its left dependents before or after a right one. One extra bit per item makes the derivation of every tree unique, as
+the arc scores of `eisner` require: ra removes j from [i, j, l] only if [j, l] is an axiom or was itself made by ra. C
+are the sums of all items, D those of axioms and of items made by ra; ra takes its right item from D to sum over trees,
+from C to sum over sequences.
 
 Outside sums are not needed: the probability of each item flows down from the goal, see `mh4_log_sums`.
 """
@@ -24,7 +24,7 @@ from .forest import Sums
 
 @njit(nogil=True)
 def _terms(i, l, scores, arc, last, C, right, terms):
-    """Logarithms of the summands of [i, l]: ra at 2 (j − i − 1), la behind it. Returns the largest of each."""
+    """Fill ``terms``: logarithms of the summands of [i, l], ra at 2 (j − i − 1), then la. Return both maxima."""
     end = arc.shape[0] - 1
     by_ra = by_la = -np.inf
     at = 0
@@ -48,7 +48,7 @@ def fill(scores, arc, last, C, D, each_tree_once, terms):
     scores : float64 (3, N, N)
         shift, la and ra by (s0, b0).
     arc, last : float64 (N, N) and (N,)
-        The arc bonus, −inf for no arc; that of the root at the last move.
+        The arc bonus, −inf for impossible arcs; that of the root at the last move.
     terms : float64 (2 N,)
         Room for the summands of an item.
     """
@@ -74,7 +74,7 @@ def fill(scores, arc, last, C, D, each_tree_once, terms):
 
 @njit(cache=True, nogil=True)
 def flow_down(scores, arc, last, C, D, each_tree_once, terms, to_C, to_D, in_parts, in_arc):
-    """Probabilities of all items, parts and arcs; those of a shape are laid out alike. They are zeros at first."""
+    """Fill ``to_C``, ``to_D``, ``in_parts`` and ``in_arc``, zeros at first, with the probabilities of these."""
     N = arc.shape[0]
     right, to_right = (D, to_D) if each_tree_once else (C, to_C)
     to_C[0, N - 1] = 1.0
@@ -105,7 +105,7 @@ def flow_down(scores, arc, last, C, D, each_tree_once, terms, to_C, to_D, in_par
 
 @njit(cache=True, nogil=True)
 def draw(scores, arc, last, C, D, each_tree_once, terms, uniforms, heads, parts):
-    """Draw a derivation: fills heads (n + 1,) and parts (2 n, 3).
+    """Draw a derivation: fill heads (n + 1,) and parts (2 n, 3).
 
     ``uniforms``, float64 (n,), are numbers from [0, 1).
     """
@@ -157,12 +157,12 @@ def open_arcs(arc_bonus: np.ndarray, single_root: bool) -> tuple[np.ndarray, np.
 
 
 def projective_sums_bytes(n: int) -> int:
-    """Bytes that `ProjectiveSums` take."""
+    """Bytes that `ProjectiveSums` takes."""
     return 8 * 10 * (n + 2) ** 2
 
 
 class ProjectiveSums(Sums):
-    """The charts of one sentence, for scores of MH3; ``each_tree_once``: over trees, not over transition sequences."""
+    """Sums of one sentence for scores of MH3, over transition sequences or, with ``each_tree_once``, over trees."""
 
     def __init__(
         self, scores: np.ndarray, arc_bonus: np.ndarray, single_root: bool, each_tree_once: bool = False

@@ -1,9 +1,9 @@
-"""How many projective trees keep most arcs of a tree; `closest_tree` finds one of them.
+"""Counting the projective trees that keep the most arcs of a tree; `closest_tree` finds one of them.
 
 The grammar of Nederhof (2019), Table 3, has exactly one derivation for each projective tree. With weight 1 on the arcs
 of a tree, the max-plus semiring says how many arcs can be kept and the counting semiring in how many trees. As
-published, any number of words may be attached to the root; a second grammar allows one only. When the tree itself has
-one root child, both keep the same number of arcs.
+published, any number of words may be attached to the root; a second grammar allows only one. If the tree itself has one
+root child, both keep the same number of arcs.
 """
 
 import math
@@ -17,7 +17,7 @@ from .trees import checked_tree, is_projective, mark_arcs
 
 # Table 3.
 PROJECTIVE = SplitGrammar("(S, S) → a ; S → (S, S) ; (_, S) → (_, S) S ; (S, _) → S (S, _)", start="S")
-# The root r begins in a state in which it wants a child and leaves it with the first; words are as in Table 3.
+# The root r begins in state W (wants a child), and its first child takes it to D (done); words are as in Table 3.
 SINGLE_ROOT = SplitGrammar(
     """
     (S, S) → a ; S → (S, S) ; (_, S) → (_, S) S ; (S, _) → S (S, _)
@@ -39,9 +39,9 @@ def _prepared(heads: np.ndarray, single_root: bool) -> tuple[SplitGrammar, np.nd
 
 
 def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[int, int]:
-    """How many arcs of a tree the closest projective trees keep, and how many closest projective trees there are.
+    """Return how many arcs of a tree the closest projective trees keep, and how many such trees there are.
 
-    Arcs from the root are counted, and the number is exact (Nederhof 2019, end of section 3 and Figure 8).
+    Arcs from the root count. The number of trees is exact (Nederhof 2019, end of section 3 and Figure 8).
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[i
     Raises
     ------
     InfeasibleError
-        One root child and no word.
+        ``single_root``, but the sentence has no words.
     ValueError
         ``heads`` is not a tree.
     """
@@ -66,7 +66,7 @@ def count_optimal_trees(heads: np.ndarray, single_root: bool = False) -> tuple[i
     problem = _prepared(heads, single_root)
     kept = best_score(*problem)
     assert kept is not None  # every arc is allowed
-    # A closest tree is given by the words that change and by the new heads of each, n − 1 to choose from.
+    # A closest tree is determined by the words that change and by the new head of each, one of n − 1.
     changed = n - kept
     _, count = count_best(*problem, bound=math.comb(n, changed) * (n - 1) ** changed)
     return kept, count

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from .decoder import Decoder
 
-# Where each class is. Names are known without Numba, which a class needs.
+# Module and class of each decoder, as strings: importing a class needs Numba.
 _HOMES = {
     "mst": ("mst", "MST"),
     "eisner": ("eisner", "Eisner"),
@@ -42,7 +42,7 @@ def get_decoder(name: str, single_root: bool = True, memory_limit: int | None = 
     Raises
     ------
     ValueError
-        An unknown name or search, the message listing the known ones; approximate search for another decoder.
+        An unknown name or search (the message lists the known ones), or a decoder without approximate search.
     """
     if name not in _HOMES:
         raise ValueError(f"unknown decoder {name!r}; known: {', '.join(_HOMES)}")

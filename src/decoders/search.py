@@ -1,8 +1,8 @@
 """Approximate search: the MH3 and MH4 transition systems run left to right with a beam.
 
-For sentences beyond the chart's memory, and to see what exactness is worth. The scores are those of the chart decoders,
-the trees a superset of theirs: from the stack [0] and the buffer 1…n, n + 1, a derivation takes n shifts and n reduces
-to the stack [0] and the buffer [n + 1].
+For sentences whose chart does not fit into memory, and to measure what exact decoding is worth. The scores are those of
+the chart decoders, the trees a superset of theirs: from the stack [0] and the buffer 1…n, n + 1, a derivation takes n
+shifts and n reduces to the stack [0] and the buffer [n + 1].
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ SEARCH_FORMS = "exact, greedy, beam:K with K = 1, 2, …"
 
 
 def _reduce_channels(chart: type[Decoder]) -> np.ndarray:
-    """Of each reduce the channel over [s0, b0] and the channel over [s1, s0]; −1: there is none."""
+    """For each reduce, its channel over [s0, b0] and its channel over [s1, s0]; −1 if there is none."""
     channel = {name: c for c, name in enumerate(chart.channels)}
     return np.array(
         [
@@ -43,7 +43,7 @@ def _arc(reduce, s2, s1, s0, b0):
 
 @njit(cache=True, nogil=True, inline="always")
 def _push_key(key, word):
-    """Hash of a stack or configuration, from the hash of what it adds a word to."""
+    """Hash of a stack or configuration, from the hash without its last word."""
     mixed = (key ^ np.uint64(word)) * np.uint64(0x9E3779B97F4A7C15)
     return mixed ^ (mixed >> np.uint64(29))
 
@@ -200,9 +200,9 @@ def _replay(moves, reduces, heads, parts):
 
 
 def beam_width(search: str) -> int | None:
-    """Beam width that a search is asked for by name: None for "exact", 1 for "greedy", K for "beam:K".
+    """Beam width of a search given by name: None for "exact", 1 for "greedy", K for "beam:K".
 
-    A ValueError for anything else lists the forms.
+    Raises a ValueError that lists these forms for anything else.
     """
     if search == "exact":
         return None
@@ -217,14 +217,14 @@ def beam_width(search: str) -> int | None:
 class BeamSearch(Decoder):
     """Beam search with the scores of a chart decoder; O(n · width) time and space.
 
-    The derivation is a real one and its score exact, but it need not be the best; with −inf scores the beam may die out
-    where a derivation exists. A beam that holds every configuration finds at least the chart's score.
+    The derivation is valid and its score exact, but it need not be the best; with −inf scores the beam may die out
+    although a derivation exists. A beam that holds every configuration finds at least the chart's score.
 
     Parameters
     ----------
     chart : type of Decoder
-        `MH3`, `MH4Two` or `MH4Hybrid`; name and channels are taken over. Others have no transition system, and are a
-        ValueError. The attribute ``chart`` is the exact decoder.
+        `MH3`, `MH4Two` or `MH4Hybrid`, whose name and channels are adopted; ValueError for others, which have no
+        transition system. The attribute ``chart`` is the exact decoder.
     width : int
         Configurations kept after each move, ranked by their score so far; 1 is greedy search.
     """
@@ -260,7 +260,7 @@ class BeamSearch(Decoder):
         Raises
         ------
         InfeasibleError
-            The beam died out: every derivation is forbidden, or the beam too narrow to find one.
+            The beam died out: every derivation is forbidden, or the beam is too narrow to find one.
         ValueError
             Wrong shape, NaN or +inf among the scores, or a beam beyond the memory limit.
         """

@@ -1,4 +1,4 @@
-"""Split grammars: context-free grammars that say which dependency trees over a string of symbols are allowed.
+"""Split grammars: context-free grammars that define which dependency trees over a string of symbols are allowed.
 
 A grammar is written as in the papers, rules separated by semicolons or line ends::
 
@@ -6,13 +6,13 @@ A grammar is written as in the papers, rules separated by semicolons or line end
 
 ==========================  ========================================================================================
 ``(B, C) → a``              a node with symbol a begins in left state B and right state C
-``(B', _) → A (B, _)``      a node in left state B takes a left child that is an A, and is in left state B' then
-``(_, C') → (_, C) A``      a node in right state C takes a right child that is an A, and is in right state C' then
+``(B', _) → A (B, _)``      a node in left state B takes a left child that is an A, and then is in left state B'
+``(_, C') → (_, C) A``      a node in right state C takes a right child that is an A, and then is in right state C'
 ``A → (B, C)``              a node that ends in left state B and right state C is an A; the root must be a start symbol
 ==========================  ========================================================================================
 
-Left children are attached without a look at the right state and the other way round: the grammar is "split" in the
-sense of Eisner and Satta (1999), which is what makes parsing cubic.
+Left children are attached regardless of the right state, and vice versa: the grammar is "split" in the sense of Eisner
+and Satta (1999), which makes parsing cubic.
 
 References
 ----------
@@ -41,12 +41,12 @@ _FORMS = {
 
 
 class SplitArrays(NamedTuple):
-    """A grammar in numbers. A state of a node is a number that counts the states its symbol can be in, 0 the first.
+    """A grammar as arrays. The states that a node can be in are numbered for each terminal, 0 being the initial one.
 
     Attributes
     ----------
     left_states, right_states : int32 (T,)
-        How many left and right states a node with terminal t can be in.
+        Number of left and of right states that a node with terminal t can be in.
     left_first : int32 (T · T + 1,), left_rules : int32 (rows, 4)
         Rows ``left_first[a * T + b]`` to ``left_first[a * T + b + 1] - 1`` say how a node with terminal b takes a left
         child with terminal a: right state of the child, left state of the parent, left state of the parent after it,
@@ -55,7 +55,7 @@ class SplitArrays(NamedTuple):
         Rows of ``a * T + b`` say how a node with terminal a takes a right child with terminal b: right state of the
         parent, left state of the child, right state of the parent after it, right state of the child.
     start_first : int32 (T + 1,), start_states : int32
-        Rows of terminal t: right states in which it can be the root, its left state being the first.
+        Rows of terminal t: right states in which it can be the root, with its initial left state.
     """
 
     left_states: np.ndarray
@@ -82,14 +82,14 @@ class SplitGrammar:
     Parameters
     ----------
     rules : str
-        Rules separated by semicolons or line ends; ``->`` will do for ``→``.
+        Rules separated by semicolons or line ends; ``->`` may be written for ``→``.
     start : str
         The nonterminal of the root.
 
     Attributes
     ----------
     rules, terminals : tuple of str
-        Rules as given, without the space around them; terminals in the order of their codes, that of their rules.
+        Rules as given, stripped; terminals in the order of their codes, which is the order of their rules.
     arrays : SplitArrays
         For the kernels of `mh4.decoders.tabular`.
 
@@ -97,7 +97,7 @@ class SplitGrammar:
     ------
     ValueError
         A rule has none of the four forms or occurs twice, a terminal has several initial rules, an attachment rule
-        says something about both sides, or a symbol is used that no rule defines.
+        constrains both sides, or a symbol is used that no rule defines.
     """
 
     def __init__(self, rules: str, start: str) -> None:
@@ -114,7 +114,7 @@ class SplitGrammar:
         return f"<split grammar, {len(self.rules)} rules, terminals {', '.join(self.terminals)}>"
 
     def code(self, symbol: str) -> int:
-        """The code of a terminal; ValueError, listing those of the grammar, if it has no such terminal."""
+        """The code of a terminal; for an unknown one, a ValueError that lists the terminals of the grammar."""
         if symbol not in self._codes:
             raise ValueError(f"unknown terminal {symbol!r}; known: {', '.join(self.terminals)}")
         return self._codes[symbol]
@@ -166,7 +166,7 @@ def _parse(rules: Iterable[str]) -> _Rules:
 
 
 def _check(rules: _Rules, start: str) -> None:
-    """Every symbol that is used must be made by some rule: a misspelt one would only make trees impossible."""
+    """ValueError if no rule makes a symbol that is used: a misspelt one would otherwise just make trees impossible."""
     if not rules.initial:
         raise ValueError("the grammar has no rule (B, C) → a")
     if len(rules.initial) > MAX_TERMINALS:
@@ -190,10 +190,10 @@ def _check(rules: _Rules, start: str) -> None:
 
 
 def _states(initial: str, steps: Iterable[tuple[str, str]]) -> dict[str, int]:
-    """States to reach from an initial one by steps (old, new), numbered."""
+    """Number the states that steps (old, new) can reach from an initial one, which is 0."""
     steps = list(steps)
     found = [initial]
-    for state in found:  # grows
+    for state in found:  # grows during the loop
         found += dict.fromkeys(new for old, new in steps if old == state and new not in found)
     return {state: number for number, state in enumerate(found)}
 
@@ -204,7 +204,7 @@ def _compile(rules: _Rules, start: str) -> SplitArrays:
     lefts = [_states(left, left_steps) for left, _ in rules.initial.values()]
     rights = [_states(right, right_steps) for _, right in rules.initial.values()]
     pairs = [(a, b) for a in range(len(lefts)) for b in range(len(lefts))]
-    # Two rules that differ in the nonterminal of the child only give two equal rows, which counting needs.
+    # Rules that differ only in the nonterminal of the child give equal rows; counting needs all of them.
     left_rows = [
         [
             (rights[a][right], lefts[b][old], lefts[b][new], lefts[a][left])

@@ -4,10 +4,10 @@
 and `inside_count` are the same for kernels, without Python objects, checks or exceptions, and take the ``arrays`` of
 the grammar.
 
-How Table 2 is laid out. At a position only those states are possible that the position's own symbol can reach, one to
-three of the dozen of a large grammar. So a row of a table is not indexed by (state, position) but by *slots*, one for
-each possible state of each position, in the order of positions. With q a slot of i for a right state, p a slot of j for
-a left state, i < k < j:
+Layout of Table 2. A position can only be in the states that its own symbol can reach, one to three of the dozen of a
+large grammar. The rows of a table are therefore indexed not by (state, position) but by *slots*, one for each possible
+state of each position, in the order of positions. With q a slot of i for a right state, p a slot of j for a left state,
+and i < k < j:
 
 =========================  ===========================================================================================
 ``right[q, j]``            Wr(B, i, j), q = (B, i); ``right_by_end[j, q]`` is the same number
@@ -17,9 +17,9 @@ a left state, i < k < j:
 =========================  ===========================================================================================
 
 Every sum over k (and over the states of the child) in Table 2 thereby becomes the sum of products of two stretches of
-table rows, which the max-plus semiring computes a vector at a time. Stretches still to be filled hold −∞, so vectors
-may reach beyond their end. The semiring is chosen when a kernel is compiled: with count tables a value is the pair of
-the best score and the number of derivations that have it, without them (``None``) it is the score alone.
+table rows, which the max-plus semiring computes a vector at a time. Elements that are not filled yet hold −∞, so
+vectors may reach beyond a stretch. The semiring is chosen when a kernel is compiled: with count tables a value is the
+pair of the best score and the number of derivations that have it, without them (``None``) it is the score alone.
 """
 
 import math
@@ -34,8 +34,8 @@ from .lanes import lane_max, load, padded, splat, vmax
 from .split_grammar import SplitGrammar
 
 W = 8  # lanes
-FORBIDDEN = -(1 << 30)  # weight of an edge that must not be; score where there is no tree
-LARGEST_TOTAL = 1 << 24  # scores are whole numbers in float32
+FORBIDDEN = -(1 << 30)  # weight of a forbidden edge; score where there is no tree
+LARGEST_TOTAL = 1 << 24  # scores are float32, which holds all integers up to it
 LARGEST_MODULUS = 1 << 31  # products of residues stay below 2^62
 
 
@@ -55,7 +55,7 @@ NO_COUNTS = Tables(None, None, None, None, None, None)  # type: ignore[arg-type]
 
 @njit(nogil=True)
 def _tables(value, m, p, q):
-    """Tables full of a value; each row is padded so that a vector can begin in any column."""
+    """Tables filled with ``value``; rows are padded so that a vector can begin in any column."""
     m_pitch, p_pitch, q_pitch = padded(m + W), padded(p + W), padded(q + W)
     return Tables(
         np.full((q, m_pitch), value),
@@ -163,7 +163,7 @@ def _inside(grammar, string, weights, left_slots, right_slots, scores, counts, m
                     modulus,
                 )
                 _put(right, right_by_end, right_n, right_by_end_n, new, j, score, count)
-            if i == 0:  # the root is no child
+            if i == 0:  # the root is not a child
                 continue
             weight = _weight(weights, j, i)
             for row in range(grammar.left_first[pair], grammar.left_first[pair + 1]):
@@ -197,7 +197,7 @@ def _sizes(grammar, string):
 
 @njit(cache=True, nogil=True)
 def inside_score(grammar, string, weights):
-    """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments: see `best_score`, unchecked."""
+    """Largest total weight of a tree, `FORBIDDEN` if there is none; arguments as in `best_score`, but unchecked."""
     left_slots, right_slots, m, p, q = _sizes(grammar, string)
     scores = _tables(np.float32(-np.inf), m, p, q)
     return _whole(_inside(grammar, string, weights, left_slots, right_slots, scores, NO_COUNTS, 1)[0])
@@ -249,7 +249,7 @@ def best_score(grammar: SplitGrammar, string: np.ndarray, weights: np.ndarray) -
     Raises
     ------
     ValueError
-        Wrong shapes, codes of no terminal, or weights that are no integers or too large.
+        Wrong shapes, unknown codes, or weights that are not integers or too large.
     """
     score = inside_score(grammar.arrays, *_checked(grammar, string, weights))
     return None if score == FORBIDDEN else score
@@ -260,10 +260,10 @@ def count_best(
 ) -> tuple[int | None, int]:
     """The largest total weight, and the exact number of derivations that have it; (None, 0) if there is no tree.
 
-    Where the grammar has one derivation for each tree, as that of projectivisation has, this is the number of trees.
-    The count, an integer of any size, is put together from its remainders for as many primes as an upper bound asks:
-    ``bound``, a small one saves time, or by default a number that holds for all weights. For the other arguments and
-    errors see `best_score`.
+    If the grammar has one derivation for each tree, like the one in `projectivization`, this is the number of trees.
+    The count, an integer of any size, is reconstructed from its remainders modulo primes, as many as its upper bound
+    requires. ``bound`` is such an upper bound, by default one that holds for all weights; a smaller one saves time. For
+    the other arguments and errors see `best_score`.
     """
     string, weights = _checked(grammar, string, weights)
     if bound is None:
@@ -280,7 +280,7 @@ def count_best(
 
 
 def _derivation_bound(grammar: SplitGrammar, m: int) -> int:
-    """No string of m symbols has more derivations.
+    """Upper bound on the number of derivations of any string of m symbols.
 
     There are C(3n, n) / (2n + 1) projective trees of n words, and a derivation of a tree is determined by the row of
     the grammar that builds each edge and by the rule for the root.
@@ -297,5 +297,5 @@ def _is_prime(number: int) -> bool:
 
 
 def _primes() -> Iterator[int]:
-    """Primes, the largest first."""
+    """Primes below `LARGEST_MODULUS`, the largest first."""
     return filter(_is_prime, range(LARGEST_MODULUS - 1, 1, -1))

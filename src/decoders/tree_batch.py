@@ -1,4 +1,4 @@
-"""Trees of a batch and their derivations, in few arrays."""
+"""The trees of a batch and their derivations, in a few flat arrays."""
 
 from __future__ import annotations
 
@@ -12,19 +12,20 @@ from .derivation import Derivation
 
 
 class TreeBatch(NamedTuple):
-    """Trees, one behind the other, and their best derivations, or room for them.
+    """Concatenated trees and their best derivations, or room for them.
 
     Attributes
     ----------
     heads : int32 (H,)
+        The heads of all trees, with position 0 of each.
     ends : int64 (B,)
-        Where each tree ends.
+        Where each tree ends in ``heads``.
     parts : int32 (3 · H, 3)
-        The parts of a tree that begins at h begin in row 3 · h.
+        If the heads of a tree begin at h, its parts begin in row 3 · h.
     counts : int64 (B,)
-        Number of parts.
+        Number of parts of each tree; −1 where there is no derivation.
     totals : float64 (B,)
-        Their sum; −inf where there is no derivation.
+        Score of each derivation; −inf where there is none.
     """
 
     heads: np.ndarray
@@ -35,7 +36,7 @@ class TreeBatch(NamedTuple):
 
     @classmethod
     def of(cls, trees: Sequence[np.ndarray]) -> Self:
-        """The trees, whose derivations are yet to be found."""
+        """A batch of these trees, with room for their derivations."""
         batch = cls.empty([len(tree) - 1 for tree in trees])
         if trees:
             np.concatenate(trees, out=batch.heads, casting="same_kind")
@@ -43,7 +44,7 @@ class TreeBatch(NamedTuple):
 
     @classmethod
     def empty(cls, lengths: Sequence[int]) -> Self:
-        """Room for trees of some numbers of words."""
+        """Room for trees with these numbers of words."""
         ends = list(accumulate(n + 1 for n in lengths))
         total, size = ends[-1] if ends else 0, len(ends)
         return cls(
@@ -56,18 +57,18 @@ class TreeBatch(NamedTuple):
 
     @property
     def lengths(self) -> list[int]:
-        """Words of each tree."""
+        """Number of words of each tree."""
         ends = self.ends.tolist()
         return [end - start - 1 for start, end in zip([0, *ends], ends, strict=False)]
 
     def put(self, b: int, heads: np.ndarray, parts: np.ndarray, derivation: Derivation) -> None:
-        """The derivation of sentence b, whose places `each` gave."""
+        """Store the derivation of sentence b, whose views ``heads`` and ``parts`` come from `each`."""
         count = len(derivation.parts)
         heads[:], parts[:count] = derivation.heads, derivation.parts
         self.counts[b], self.totals[b] = count, derivation.score
 
     def each(self) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        """The heads (n + 1,) of every tree and the place of its parts, (3 · (n + 1), 3)."""
+        """Yield views of the heads of each tree, (n + 1,), and of the room for its parts, (3 · (n + 1), 3)."""
         start = 0
         for end in self.ends.tolist():
             yield self.heads[start:end], self.parts[3 * start : 3 * end]

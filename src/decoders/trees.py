@@ -1,6 +1,6 @@
 """Dependency trees as arrays of heads: ``heads[d]`` is the head of word d, 0 the root, ``heads[0] == -1``.
 
-Functions that take a tree raise a ValueError for heads that are none.
+Functions that test a property of a tree raise a ValueError if the heads are not a tree.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ def all_reach_the_root(heads):
     n = heads.shape[0] - 1
     if n < 0 or heads[0] != -1:
         return False
-    reached_from = np.zeros(n + 1, np.int32)  # the word whose walk to the root came by, 0 if none did
+    reached_from = np.zeros(n + 1, np.int32)  # the word whose walk to the root passed here, 0 if none did
     for start in range(1, n + 1):
         d = start
         while d != 0 and reached_from[d] == 0:
@@ -53,7 +53,7 @@ def crossings(heads):
 
 
 def _as_array(heads: np.ndarray) -> np.ndarray:
-    """As kernels are compiled for it: signed, in native byte order and writable (though they only read)."""
+    """The heads as the kernels are compiled for them: signed, native byte order, writable (though they only read)."""
     heads = np.asarray(heads)
     heads = heads.astype(np.int64) if heads.dtype.kind == "u" else heads
     heads = heads if heads.dtype.isnative else heads.astype(heads.dtype.newbyteorder("="))
@@ -61,7 +61,7 @@ def _as_array(heads: np.ndarray) -> np.ndarray:
 
 
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
-    """Whether every word leads to the root of heads, int (n + 1,); ``single_root``: and just one is attached to it."""
+    """Whether heads, int (n + 1,), are a tree; with ``single_root``, whether just one word is attached to the root."""
     heads = _as_array(heads)
     if heads.ndim != 1 or heads.dtype.kind != "i" or not all_reach_the_root(heads):
         return False
@@ -133,7 +133,7 @@ def is_planar(heads: np.ndarray) -> bool:
 
 
 def _yields(heads: np.ndarray) -> list[int]:
-    """For each position the words at or below it, as the bits of a number."""
+    """For each position, the positions at or below it, as the bits of a number."""
     above = checked_tree(heads).tolist()
     yields = [1 << d for d in range(len(above))]
     for d in range(1, len(above)):
@@ -146,7 +146,7 @@ def _yields(heads: np.ndarray) -> list[int]:
 
 def gap_degree(heads: np.ndarray) -> int:
     """The largest number of gaps in the yield of a word: the words at or below it (Kuhlmann and Nivre 2006)."""
-    # A block of the yield begins at a member whose left neighbour is none.
+    # A block of the yield begins at a member whose left neighbour is not in the yield.
     return max((words & ~(words << 1)).bit_count() - 1 for words in _yields(np.asarray(heads)))
 
 
@@ -160,8 +160,8 @@ def is_well_nested(heads: np.ndarray) -> bool:
     for a, words in enumerate(yields):
         if a == 0 or (words & ~(words << 1)).bit_count() == 1:
             continue
-        # A disjoint subtree that interleaves with that of a lies on both sides of one of its blocks, so an arc of it
-        # does too. The blocks are passed from left to right; before the first and after the last is the same side.
+        # A disjoint subtree that interleaves with that of a has words on different sides of a's blocks, hence an arc
+        # between two sides. Sides are numbered from left to right; before the first and after the last is the same.
         side, sides = 0, []
         blocks = (words & ~(words << 1)).bit_count()
         for d in range(len(heads)):

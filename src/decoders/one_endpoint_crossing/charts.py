@@ -12,13 +12,14 @@ interval or at x.
   Outside they are crossed too, by the arc of the rule that takes the item up.
 - N…(a,b,x): the same, but inside the interval arcs of x are crossed by nothing.
 - LR…(a,b,x): the same, but crossed by arcs of a or by arcs of b.
-- Which of a, b and x have their heads inside, and where it matters below which of the others, follows the letter:
+- The rest of a name says which of a, b and x have their heads inside and, where it matters, below which of the others:
   F0, N0, LR0: none. FbX, FbA: b, below x or below a; Fb, Nb: b, below either. FxA: x, below a; Fx, LR1: x, below a
   or b. FaX: a, below x; Fa: a, below x or b. Fab: a and b, below x. Fbx, Nbx: b and x, below a.
 - VX(a,b,x), VA(a,b,x): F with b finished: b and x below a; a and b below x.
-- E, G, M, Q (a,b,x): a block with a crossed arc of a, to b in E and G, to x in Q, whose pencil point is the other one
-  of b and x; 1 says that the pencil point has its head, M1 is the better of G1 and Q1.
-- H0, H1(a,b): a crossed arc from a and all words up to b, where b has every arc that crosses it; H1: b has its head.
+- E, G, M, Q (a,b,x): a block with a crossed arc of a, to b in E and G, to x in Q. Its pencil point, the common end of
+  all arcs that cross it, is the other one of b and x; 1 means that the pencil point has its head. M1 is the better of
+  G1 and Q1.
+- H0, H1(a,b): a crossed arc from a and all words up to b, the end of every arc that crosses it; H1: b has its head.
 - X(a,b): everything up to and including b is below a, whose outermost arc is crossed.
 """
 
@@ -33,10 +34,10 @@ from ..lanes import broadcast, cut, lane_max, load, splat, store, vmax
 W = 8  # lanes
 NEG = np.float32(-np.inf)
 
-# Items whose single values the rules need: they lie in `scalars`[x, b, a, item].
+# Items that kernels read one value at a time: they lie in `scalars`[x, b, a, item].
 SCALARS = ("F0", "FbX", "FbA", "FxA", "FaX", "Fa", "Fx", "Fb", "Fab", "Fbx", "CbA", "CbX", "P1", "P2", "LR0", "LR1")
 F0, FB_X, FB_A, FX_A, FA_X, FA, FX, FB, FAB, FBX, CB_A, CB_X, P1, P2, LR0, LR1 = range(16)
-VX, VA = 16, 17  # behind them in the buffer `rows`[item, x] of one interval
+VX, VA = 16, 17  # after them in the buffer `rows`[item, x] of one interval
 
 # Rows over x that the rules combine: `closed`[a, b, slot, x], `far`[b, a, slot, x] and `blocks`[a, b, slot, x].
 CLOSED = ("F0", "VX", "VA", "Fx", "FxA", "N0")
@@ -102,13 +103,13 @@ Q0(a,b,x)   :  c(a,x) F0(x,a,b) Z(x,b)
 
 @register_jitable
 def pitch(n):
-    """Floats in a row over x: positions 0…n, ⊥, ∅, up to a whole number of vectors."""
+    """Floats in a row over x: positions 0…n, ⊥, ∅, rounded up to a whole number of vectors."""
     return (n + 3 + W - 1) // W * W
 
 
 @register_jitable
 def shapes(n, pairs, closed, far, top):
-    """Shapes of pairs (below a first axis of 1), scalars, closed, far, blocks, and the third-order top, tops."""
+    """Shapes of pairs (with a first axis of 1), scalars, closed, far, blocks, and the third-order top and tops."""
     m, p = n + 1, pitch(n)
     return (
         (1, pairs, m, p),
@@ -138,10 +139,10 @@ def cut_charts(memory, n, pairs, closed, far, top):
 
 
 def places_of_items(n, all_shapes, pairs, closed, far):
-    """Where the items and scores of the shared rules stand, by name: see `grammar.walk_back`.
+    """Offset and strides of the items and scores of the shared rules, by name; see `grammar.walk_back`.
 
-    ``pairs``, ``closed`` and ``far`` name the slots of these arrays; the arrays of `shapes` lie one behind the other.
-    Also returns where each of them starts.
+    ``pairs``, ``closed`` and ``far`` name the slots of these arrays. The arrays of `shapes` follow each other in
+    memory; also returns where each of them starts.
     """
     m, p = n + 1, pitch(n)
     starts = np.cumsum([0] + [math.prod(shape) for shape in all_shapes]).tolist()
@@ -156,7 +157,7 @@ def places_of_items(n, all_shapes, pairs, closed, far):
 
 @njit(nogil=True)
 def vectors_outside(i, j, stop, starts):
-    """First positions of the vectors that reach below i or beyond j (up to stop) into ``starts``; how many they are."""
+    """Fill ``starts`` with the first positions of vectors that reach below i or beyond j (up to stop); their number."""
     count = 0
     for x in range(0, i, W):
         starts[count] = x
@@ -170,7 +171,7 @@ def vectors_outside(i, j, stop, starts):
 
 @njit(nogil=True)
 def fill_scores(arc, arc_bonus, penalty, c, c_to):
-    """c[h, d] = arc[h, d] + arc_bonus[h, d], less the penalty if h is the root; −inf where no arc may be."""
+    """c[h, d] = arc[h, d] + arc_bonus[h, d], less the penalty if h is the root; −inf where no arc is possible."""
     n = arc.shape[0] - 2
     c[:] = NEG
     c_to[:] = NEG
@@ -247,7 +248,7 @@ def fill_n(a, b, starts, count, pairs, closed, far):
 
 @njit(nogil=True)
 def _weigh_splits(a, b, pairs, scalars, weights):
-    """What the rules of F(a,b,x) need to know about each k, whatever x is: ``weights``[k]."""
+    """Fill ``weights``[k] with the terms of the rules of F(a,b,x) that do not depend on x."""
     step = 1 if a < b else -1
     for k in range(a + step, b, step):
         near, right = pairs[Z, a, k], pairs[Z, k, b]
@@ -287,9 +288,10 @@ def _keep_f(a, b, starts, count, rows, closed, far):
 
 @njit(nogil=True)
 def fill_f(a, b, starts, count, pairs, scalars, closed, far, weights, rows):
-    """All F, VX and VA of (a,b,x) for all x in the vectors ``starts``, into ``rows``[item, x]; some of them are kept.
+    """All F, VX and VA of (a,b,x) for all x in the vectors ``starts``, into ``rows``[item, x].
 
-    ``weights`` is room for 16 numbers a position.
+    Rows that later intervals combine are also copied to ``closed`` and ``far``. ``weights`` has room for 16 numbers per
+    position.
     """
     step = 1 if a < b else -1
     _weigh_splits(a, b, pairs, scalars, weights)
@@ -346,7 +348,7 @@ def keep_row(row, kept, a, b, slot, starts, count):
 
 @njit(nogil=True)
 def keep_scalars(a, b, first, stop, rows, scalars):
-    """Copy the items first … stop - 1 of (a,b,x) to where they are looked up one by one."""
+    """Copy the items first … stop − 1 of (a,b,x) to ``scalars``, where they are read one value at a time."""
     n = scalars.shape[0] - 1
     i, j = min(a, b), max(a, b)
     for x in range(i):
@@ -383,7 +385,7 @@ def _fill_blocks(a, b, pairs, scalars, blocks):
 
 @njit(nogil=True, forceinline=True)
 def finish(i, j, rows, pairs, scalars, blocks):
-    """Keep LR0 and LR1 of (i,j,x) = (j,i,x), which are in ``rows``, and fill the blocks of both directions."""
+    """Copy LR0 and LR1 of (i,j,x) = (j,i,x) from ``rows`` to ``scalars``, and fill the blocks of both directions."""
     keep_scalars(i, j, LR0, LR1 + 1, rows, scalars)
     keep_scalars(j, i, LR0, LR1 + 1, rows, scalars)
     _fill_blocks(i, j, pairs, scalars, blocks)

@@ -1,4 +1,4 @@
-"""What the 1-endpoint-crossing decoders share around their charts: the walk back and the number of root children."""
+"""Base class of the 1-endpoint-crossing decoders: the walk back through the chart and the number of root children."""
 
 from abc import abstractmethod
 
@@ -11,15 +11,15 @@ from ..numbers import check_numbers, derivation_score
 from ..shared import LOWEST
 from .grammar import Grammar, walk_back
 
-GUESSES = 3  # penalties that may fail before it is looked up whether any tree has one root child
+GUESSES = 3  # number of failed penalties after which to check whether any tree has one root child
 
 
 @njit(cache=True, nogil=True)
 def _typical_penalty(scores, arc_bonus):
-    """A penalty likely to leave one root child, a few times what an arc typically scores.
+    """A penalty likely to leave one root child: a few times the score of a typical arc.
 
-    The median keeps out what words that have to depend on the root would lose elsewhere, often a mask like −1e9: next
-    to it float32 would not tell the other scores apart.
+    The median ignores words that must depend on the root: all their other arcs may have a mask like −1e9, and next to a
+    penalty of that size float32 would not tell the other scores apart.
     """
     n = scores.shape[1] - 2
     bests = np.zeros(n)
@@ -41,11 +41,11 @@ def _allowed(scores: np.ndarray) -> np.ndarray:
 
 
 class CrossingDecoder(Decoder):
-    """What the two 1-endpoint-crossing decoders share: the walk back and the number of root children.
+    """Base class of the two 1-endpoint-crossing decoders.
 
-    One root child. A penalty on every arc from the root lowers all trees with one root child alike, the others more:
-    a best tree under a penalty is a best tree with one root child as soon as it has just one, and under a large enough
-    penalty it has. The first penalty is a guess from the scores that nearly always will do.
+    One root child. A penalty on every arc from the root lowers all trees with one root child by the same amount, and
+    all others by more. If the best tree under a penalty has one root child, it is therefore the best of all trees that
+    have one, and a large enough penalty ensures this. The first penalty, a guess from the scores, nearly always does.
     """
 
     tree_class = "1ec"
@@ -56,7 +56,7 @@ class CrossingDecoder(Decoder):
 
     @abstractmethod
     def _walk(self, n: int) -> tuple[Grammar, np.ndarray, np.ndarray]:
-        """What `walk_back` needs to know: rules, places and goal."""
+        """The rules, places and goal that `walk_back` takes."""
 
     def _run(
         self, scores: np.ndarray, arc_bonus: np.ndarray, heads: np.ndarray, parts: np.ndarray
@@ -72,7 +72,7 @@ class CrossingDecoder(Decoder):
             if count < 0 or np.count_nonzero(heads[1:] == 0) == 1:
                 return count, derivation_score(scores, arc_bonus, heads, parts, count, is_high)
             failed += 1
-            if failed == GUESSES:  # scores of 0: the best tree is one with the fewest root children
+            if failed == GUESSES:  # with scores of 0, the best tree has the fewest root children
                 self._fill_and_walk(_allowed(scores), _allowed(arc_bonus), 1.0, memory, heads, parts)
                 if np.count_nonzero(heads[1:] == 0) > 1:
                     return -1, -np.inf
@@ -87,7 +87,7 @@ class CrossingDecoder(Decoder):
         heads: np.ndarray,
         parts: np.ndarray,
     ) -> int:
-        """Fill the charts and walk back; the number of parts."""
+        """Fill the charts and walk back; return the number of parts."""
         rules, places, goal = self._walk(scores.shape[1] - 2)
         self._fill(scores, arc_bonus, np.float32(penalty), memory)
         return walk_back(memory, places, *rules[1:], goal, heads, parts)

@@ -1,8 +1,8 @@
 """First-order parsing to 1-endpoint-crossing trees in O(n⁴) time and O(n³) space.
 
-Source: Pitler, Kannan and Marcus (2013), "Finding Optimal 1-Endpoint-Crossing Trees". The charts of `charts`
-(see there for the notation), and on top of them only Z and D. A tree may have several derivations, and an arc may be
-built as if it were crossed: with one score for both that does no harm.
+Source: Pitler, Kannan and Marcus (2013), "Finding Optimal 1-Endpoint-Crossing Trees". Uses the charts of `charts` (see
+there for the notation), and on top of them only Z and D. A tree may have several derivations, and an uncrossed arc may
+be built as if it were crossed. That is harmless, since both have the same score.
 
 - Nx(a,b,x): N with the head of x below a or b.
 """
@@ -170,8 +170,7 @@ def _places(n: int) -> np.ndarray:
 class OneEndpointCrossingFirstOrder(CrossingDecoder):
     """Best 1-endpoint-crossing tree for arc scores; O(n⁴) time, O(n³) space.
 
-    Channels: arc[h, d]; those of the end position, column 0 and the diagonal have no effect. Sums are taken in
-    float32.
+    Channel: arc[h, d]; the end position, column 0 and the diagonal have no effect. Sums are taken in float32.
 
     References
     ----------

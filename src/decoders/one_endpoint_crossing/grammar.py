@@ -1,11 +1,11 @@
 """Chart rules as text, and the walk back through a filled chart that follows them.
 
-A chart with dozens of items is filled by kernels written for speed; what a value came from is found again afterwards
-by trying the rules of the item one by one. For that the rules are data. One line is
+The kernels that fill a chart with dozens of kinds of items are written for speed and store no backpointers. The walk
+back finds where a value came from by trying the rules of the item one by one, so it needs the rules as data. A line
 
     ``FbA(a,b,x)   k∈(a,b):  c(a,k) F0(a,k,x) D(k,b)  |  c(x,k) Z(a,k) FbX(k,b,a)``
 
-an item, what k (and l) run over, and alternatives, each a sum of scores and smaller items; the item is the maximum.
+has an item, what k (and l) run over, and alternatives, each a sum of scores and smaller items; the item is the maximum.
 Intervals have a direction: (a,b) holds what lies strictly between a and b, walked from a, and a may be the larger one.
 
 =========  ======================================================
@@ -24,8 +24,8 @@ from numba import njit
 
 INDICES = ("a", "b", "x", "k", "l", "a⁺", "b⁻", "⊥", "∅")
 RANGES = ("", "k∈(a,b)", "k∈(a,b]", "k∈[a,b)", "k∈(a,b) l∈(a,k)")
-TERMS = 5  # scores and items in one alternative at most
-FIRST_TERM = 3  # columns of a rule before them: item, range, number of terms
+TERMS = 5  # largest number of scores and items in one alternative
+FIRST_TERM = 3  # columns of a rule before its terms: item, range, number of terms
 
 _RULE = re.compile(r"(\w+)\(([^)]*)\)(.*)")
 _TERM = re.compile(r"(\w+)\(([^)]*)\)")
@@ -39,7 +39,7 @@ class Grammar(NamedTuple):
     rules: np.ndarray
     first: np.ndarray  # int32 (kinds + 1,): the rules of kind t are ``first[t]`` to ``first[t + 1] - 1``
     symmetric: np.ndarray  # bool (kinds,): items that do not depend on the direction of the interval
-    empty: np.ndarray  # bool (kinds,): items worth 0 where no word lies inside it
+    empty: np.ndarray  # bool (kinds,): items worth 0 where no word lies inside the interval
     channel: np.ndarray  # int32 (kinds,): channel of a score, -1 for an item
     arc: np.ndarray  # bool (kinds,): scores that are the score of an arc (head, dependent)
 
@@ -52,10 +52,10 @@ def parse_grammar(
     symmetric: set[str],
     empty: set[str],
 ) -> Grammar:
-    """Read rules, one or several alternatives per line; ValueError for what is no rule, or for an unknown name.
+    """Read rules, one or several alternatives per line; ValueError for a malformed rule or an unknown name.
 
-    ``kinds`` is every name that may occur, ``channels`` the names that are scores, with their channel; for the others
-    see `Grammar`.
+    ``kinds`` are all names that may occur, ``channels`` maps those of scores to their channels; for the others see
+    `Grammar`.
     """
     rows = []
     for line in filter(None, map(str.strip, text.splitlines())):
@@ -85,7 +85,7 @@ def parse_grammar(
 
 @njit(nogil=True)
 def _total(memory, places, rule, at):
-    """The sum of one alternative, positions ``at`` given."""
+    """The sum of one alternative at the positions ``at``, in the order of `INDICES`."""
     total = np.float32(0)
     for t in range(FIRST_TERM, FIRST_TERM + 4 * rule[2], 4):
         kind = rule[t]
@@ -96,7 +96,7 @@ def _total(memory, places, rule, at):
 
 @njit(nogil=True)
 def _best_alternative(memory, places, rules, start, stop, at):
-    """The first best of the rules start…stop - 1; leaves the best k and l in ``at``. -1 if all are forbidden."""
+    """The first best of the rules start…stop − 1, −1 if all are forbidden; writes its k and l to ``at``."""
     a, b = at[0], at[1]
     step = 1 if a < b else -1
     best, chosen, best_k, best_l = np.float32(-np.inf), -1, 0, 0
@@ -125,13 +125,13 @@ def _best_alternative(memory, places, rules, start, stop, at):
 def walk_back(memory, places, rules, first, symmetric, empty, channel, arc, goal, heads, parts):
     """Follow the best derivation from the goal; fill heads and parts, return the number of parts, −1 if there is none.
 
-    No rule was recorded when the chart was filled: the rules of each item are tried again, the first best is taken.
-    ``memory``, float32, holds all charts and scores: item or score t with the positions i, j and x stands at
+    The chart has no backpointers: the rules of each item are tried again, and the first best is taken.
+    ``memory``, float32, holds all charts and scores: item or score t with the positions i, j and x is at
     ``places[t, 0] + places[t, 1] i + places[t, 2] j + places[t, 3] x``. ``goal`` is kind and positions of the item that
     spans the sentence; for the rules see `Grammar`.
     """
     n = heads.shape[0] - 1
-    # Waiting items have no word in common, but for those worth 0, at most one of which is pushed with each other item.
+    # Items on the stack share no words, except those worth 0, at most one of which is pushed with each other item.
     stack = np.empty((4 * n + 16, 4), np.int64)
     stack[0] = goal
     size = 1

@@ -9,7 +9,7 @@ On top of the charts of `charts` (see there for the notation):
 - Ch(a,b): two roots a and b whose outermost arcs inward are crossed and interlocked.
 - T(a,b,g): everything up to b below a, which is below g. P(a,b,g): the same, the outermost child of a being b itself,
   by an uncrossed arc. B(a,b,g): a and b are neighbouring children of g, with all words between.
-- K(a,b): between a and its outermost child b where the inner sibling gives no part or there is none.
+- K(a,b): between a and its outermost child b if b has no inner sibling, or one whose arc is crossed (no sibling part).
 - U(a,b,g): T(a,b⁻,g), or T up to some k and a chain Ch from there.
 - CbA, CbX, P1, P2: chains of arcs crossing in turn, for LR and Ch alone.
 """
@@ -35,10 +35,10 @@ CLOSED_CB_A, CLOSED_CB_X = 6, 7
 FAR = (*charts.FAR, "P1")
 FAR_P1 = 5
 PAIRS = (*charts.PAIRS, "Ch", "K", "a", "g", "s")
-CH, K, A, G, S = range(7, 12)  # A[h, d] as it is; G[d, g] and S[d, s] by dependent
+CH, K, A, G, S = range(7, 12)  # scores A[h, d], but G[d, g] and S[d, s] by dependent
 TOP = ("T", "P", "U")  # rows over g: `top`[a, b, slot, g]
 T, P, U = range(3)
-T1, B1 = range(2)  # T and B again, one by one: `tops`[g, b, a, item]
+T1, B1 = range(2)  # T and B again, for reading one value at a time: `tops`[g, b, a, item]
 
 CHANNELS = {"a": 0, "g": 1, "s": 2, "c": 3}
 KINDS = (*charts.ITEMS, "Ch", "K", *TOP, "B", *CHANNELS)
@@ -210,7 +210,7 @@ def _fill_lr(i, j, starts, count, closed, rows):
 
 @njit(nogil=True)
 def _fill_scores(scores, arc_bonus, penalty, pairs):
-    """Lay the scores out; all other matrices −inf but for D(a,a)."""
+    """Copy the scores to ``pairs``; all other matrices are −inf, except D(a,a) = 0."""
     n = scores.shape[1] - 2
     pairs[:] = NEG
     charts.fill_scores(scores[3], arc_bonus, penalty, pairs[C], pairs[charts.C_TO])

@@ -1,4 +1,4 @@
-"""1-endpoint-crossing trees, and what the third-order decoder scores in them."""
+"""1-endpoint-crossing trees, and the parts of them that the third-order decoder scores."""
 
 import numpy as np
 from numba import njit
@@ -8,7 +8,7 @@ from ..trees import checked_tree
 
 @njit(cache=True, nogil=True)
 def _crossings(heads):
-    """Which arcs are crossed, and whether all arcs that cross an arc always share an end; O(n²)."""
+    """Which arcs are crossed, and whether all arcs that cross the same arc share an end; O(n²)."""
     n = heads.shape[0] - 1
     crossed = np.zeros(n + 1, np.bool_)
     one_endpoint = True
@@ -64,7 +64,7 @@ def is_one_endpoint_crossing(heads: np.ndarray) -> bool:
     """Whether, for each arc, all arcs that cross it have an end in common (Pitler, Kannan and Marcus 2013).
 
     Arcs are chords over the positions 0…n, arcs from the root included; see `trees.crossed_arcs`. ValueError if the
-    heads, int (n + 1,), are no tree.
+    heads, int (n + 1,), are not a tree.
     """
     return bool(_crossings(checked_tree(heads))[1])
 
@@ -85,8 +85,8 @@ def parts_of_tree(heads: np.ndarray) -> np.ndarray:
 
     - sibling[u, m], u the child of h nearest to m strictly between them ("none" if there is none), unless h → u is
       crossed;
-    - grandparent[g, m], g the head of h ("none" if h is the root), unless g → h is crossed, or a crossed arc of h ends
-      on the way from m to g. That is the way that avoids h when the positions 0, …, n and "none" stand in a circle.
+    - grandparent[g, m], g the head of h ("none" if h is the root), unless g → h is crossed, or a crossed arc from h to
+      a child ends between m and g: on the circle of positions 0, …, n and "none", on the side that does not contain h.
 
     ValueError: ``heads`` is not a tree, or not 1-endpoint-crossing.
     """
