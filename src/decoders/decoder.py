@@ -131,8 +131,8 @@ class Decoder(ABC):
             ``arc_bonus[h, d]`` is added once when arc h → d is built; −inf forbids the arc.
 
         Both may be float64; values of −3.4e38 and less count as −inf. A large constant on all arcs to a word, or on all
-        channels of a group in `shared`, costs no precision; nor do large numbers, such as finite masks, that no
-        derivation avoids, or that cancel out.
+        channels of a group in `shared`, costs no precision; nor do large numbers that no derivation can avoid, such as
+        finite masks, or that cancel out.
 
         Raises
         ------
@@ -237,7 +237,7 @@ class Decoder(ABC):
         return None if self.exact else f"{self!r} need not find the best tree, so it cannot say what is next to it"
 
     def _lacks_marginals(self) -> str:
-        """Error message: this decoder has no sums, and these decoders have."""
+        """The error message of a decoder without sums, which names the decoders that have them."""
         return (
             f"{self!r} cannot sum over its derivations, so it has no probabilities and no samples; "
             f"these have: {', '.join(WITH_MARGINALS)}"
@@ -250,7 +250,7 @@ class Decoder(ABC):
     def _sums(self, scores: np.ndarray, arc_bonus: np.ndarray) -> Sums:
         """Sums over the derivations; both arrays are float64 and divided by the temperature.
 
-        UnsupportedError: The decoder has none; see `has_marginals`.
+        UnsupportedError: The decoder does not support sums; see `has_marginals`.
         """
         raise UnsupportedError(self._lacks_marginals())
 

@@ -48,7 +48,7 @@ def fill(scores, arc, last, C, D, each_tree_once, terms):
     scores : float64 (3, N, N)
         shift, la and ra by (s0, b0).
     arc, last : float64 (N, N) and (N,)
-        The arc bonus, −inf for impossible arcs; that of the root at the last move.
+        The arc bonus, −inf for impossible arcs; the arc bonus of the root at the last move.
     terms : float64 (2 N,)
         Room for the summands of an item.
     """
@@ -74,7 +74,7 @@ def fill(scores, arc, last, C, D, each_tree_once, terms):
 
 @njit(cache=True, nogil=True)
 def flow_down(scores, arc, last, C, D, each_tree_once, terms, to_C, to_D, in_parts, in_arc):
-    """Fill ``to_C``, ``to_D``, ``in_parts`` and ``in_arc``, zeros at first, with the probabilities of these."""
+    """Fill ``to_C``, ``to_D``, ``in_parts``, ``in_arc``, zeros at first, with probabilities of items, parts, arcs."""
     N = arc.shape[0]
     right, to_right = (D, to_D) if each_tree_once else (C, to_C)
     to_C[0, N - 1] = 1.0
@@ -143,7 +143,7 @@ def draw(scores, arc, last, C, D, each_tree_once, terms, uniforms, heads, parts)
 
 
 def open_arcs(arc_bonus: np.ndarray, single_root: bool) -> tuple[np.ndarray, np.ndarray]:
-    """The arc bonus with −inf for impossible arcs, (N, N), and that of the root at the last move, (N,).
+    """The arc bonus with −inf for impossible arcs, (N, N), and the arc bonus of the root at the last move, (N,).
 
     With one root child the root has no arc before the last move.
     """

@@ -92,7 +92,7 @@ def ways_of_three(i, j, l, shift, charts, every, least, values, ways):
 
 @njit(nogil=True, forceinline=True)
 def walk_back(shift, charts, hybrid, heads, parts):
-    """Follow the best derivation from the goal; fill heads and parts and return the number of parts, −1 without one."""
+    """Follow the best derivation from the goal; fill heads and parts, return the number of parts, −1 if none."""
     end = charts.A.shape[0] - 1
     stack = np.empty((end + 2, 3), np.int64)  # items (i, j, l), or (i, 0, l) for [i, l]
     stack[0] = (0, 0, end)

@@ -32,7 +32,7 @@ AXIOM = 0  # the number of all items [i, i + 1], whose value is 0
 
 @njit(nogil=True)
 def _reach(item, loss, numbers, items, losses, following, waiting, count):
-    """Return the number of an item, given the loss of a derivation with it, and the number for the next new item."""
+    """Register an item of a derivation with this loss; return the number of the item and the next free number."""
     i, j, l = item[0], item[1], item[2]
     if j == 0 and l == i + 1:
         return AXIOM, count
@@ -54,7 +54,7 @@ def _reach(item, loss, numbers, items, losses, following, waiting, count):
 def find_edges(scores, hybrid, memory, bound, collect, numbers, items, edges, weights, of_arcs):
     """Find the edges that lose at most ``bound``, those of longer items first.
 
-    Returns the number of edges, −1 if there is no room for them, and the number of items.
+    Returns the number of edges, −1 if there is no room for them, and the number of items, `AXIOM` included.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _inside(edges, weights, bonus, items):
 
 @njit(cache=True, nogil=True)
 def margins(edges, weights, bonus, items, best, values):
-    """Fill ``values``, float64 (n + 1,), with the smallest loss if each word has another head than in ``best``."""
+    """Fill ``values``, float64 (n + 1,), with the smallest loss, among the edges, of another head for each word."""
     inside = _inside(edges, weights, bonus, items)
     outside = np.full(items, -np.inf)
     outside[1] = 0.0

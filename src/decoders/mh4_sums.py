@@ -37,7 +37,7 @@ W = 8  # lanes
 GROWTH = 1.35
 LARGEST_AROUND = 1e280  # sum of outside values up to which underflow is negligible
 LARGEST_SCORE = 1e6  # its exponential always overflows
-LARGEST_FACTOR = 230.0  # exp(3 · 230) and exp(−3 · 230) are float64 numbers
+LARGEST_FACTOR = 230.0  # exp(±3 · 230) is within the range of float64
 
 OPEN, CLOSED, TO_S0, KEEP_S0, TO_S1, KEEP_S1, BY_RA, BY_LA, BY_LA1, BY_LA2 = range(10)
 

@@ -9,7 +9,7 @@ from numba import njit
 
 from .shared import LARGE, LOWEST
 
-# Of one number per position. Charts sum up to four per word and weigh them against 16 times that, which float32 holds.
+# Bound on the sum of one number per position: float32 must hold four numbers per word, and 16 times as much as they.
 LARGEST_SUM = 2.0**121
 
 

@@ -123,7 +123,7 @@ def _count(counts, row, column):
 
 @njit(nogil=True)
 def _inside(grammar, string, weights, left_slots, right_slots, scores, counts, modulus):
-    """Fill the tables, which hold −∞ (and 0); return W of Table 2, a score and a count."""
+    """Fill the tables, with scores of −∞ and counts of 0 at first; return W of Table 2, a score and a count."""
     right, right_by_end, left, left_by_start, half_right, half_left = scores
     right_n, right_by_end_n, left_n, left_by_start_n, half_right_n, half_left_n = counts
     m = string.shape[0]

@@ -61,7 +61,7 @@ def _as_array(heads: np.ndarray) -> np.ndarray:
 
 
 def is_tree(heads: np.ndarray, single_root: bool = False) -> bool:
-    """Whether heads, int (n + 1,), are a tree; with ``single_root``, whether just one word is attached to the root."""
+    """Whether heads, int (n + 1,), are a tree and, with ``single_root``, just one word is attached to the root."""
     heads = _as_array(heads)
     if heads.ndim != 1 or heads.dtype.kind != "i" or not all_reach_the_root(heads):
         return False
@@ -86,9 +86,9 @@ def given_heads_bonus(given: Sequence[np.ndarray], size: int) -> np.ndarray:
     Parameters
     ----------
     given : B arrays int (n + 1,)
-        Heads; −1 for words without a given one.
+        Given heads; −1 for words without one.
     size : int
-        n + 2 of the longest, or more.
+        At least n + 2 of the longest sentence.
     """
     bonus = np.zeros((len(given), size, size), np.float32)
     for matrix, heads in zip(bonus, given, strict=True):
