@@ -9,7 +9,7 @@ from numba import njit
 
 from .shared import LARGE, LOWEST
 
-# Bound on the sum of one number per position: float32 must hold four numbers per word, and 16 times as much as they.
+# Bound on the sum of one number per position. Charts add up to four per word, and float32 must hold 16 times that.
 LARGEST_SUM = 2.0**121
 
 
