@@ -1,1 +1,1 @@
-"""PyTorch modules: encoder, scorers, labeler, taggers and the structured hinge loss."""
+"""PyTorch modules: encoders, scorers, labeler, taggers, annotator, segmenter and structured losses."""

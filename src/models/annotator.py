@@ -1,4 +1,4 @@
-"""Scores of what stands in the columns UPOS, XPOS, FEATS and LEMMA of words."""
+"""Scores for the columns UPOS, XPOS, FEATS and LEMMA of words."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from torch.nn.functional import cross_entropy
 from .layers import Classifier
 from .network_config import LossWeights, ScorerConfig
 
-IGNORED = -100  # class of a word without one
-INCOMPLETE = -20.0  # score of an analysis without a UPOS or XPOS where others have one
+IGNORED = -100  # in place of a class where there is none
+INCOMPLETE = -20.0  # added to the score of an analysis without a UPOS or XPOS if others have one
 
 
 class Analyses(NamedTuple):
-    """What each of K analyses consists of: a UPOS, an XPOS and FEATS.
+    """The parts of K analyses, each of which has a UPOS, an XPOS and FEATS.
 
     Attributes
     ----------
     upos, xpos : int64 (K,)
-        Indices of the tags; `IGNORED` without one.
+        Indices of the tags; `IGNORED` if there is none.
     feats : int64 (K,)
-        Which FEATS, as a whole.
+        Index of the FEATS as a whole.
     parts : float32 (classes of UPOS, XPOS and FEATS, K)
         1 where the analysis has this class.
     """
@@ -36,15 +36,15 @@ class Analyses(NamedTuple):
 
 
 class Classes(NamedTuple):
-    """How many classes the columns have; 0 leaves one out.
+    """The number of classes of each column; 0 leaves a column out.
 
     Attributes
     ----------
     upos, xpos, feats, lemmas
-        UPOS tags; XPOS tags, or characters at their positions; values of all attributes in FEATS, with that of an
-        attribute that a word does not have; rules of lemmas.
+        UPOS tags; XPOS tags, or characters at their positions; values of all attributes in FEATS, including one for the
+        absence of each attribute; lemma rules.
     analyses
-        Of the first three together.
+        The combinations of the first three.
     """
 
     upos: int
@@ -62,15 +62,16 @@ class ColumnScores(NamedTuple):
 
 
 class Annotator(nn.Module):
-    """Scores analyses and rules of lemmas.
+    """Scores analyses and lemma rules.
 
-    The score of an analysis is the sum of those of its parts, the classes of UPOS, XPOS and every attribute in FEATS. A
-    softmax over all analyses makes probabilities of them, so that the parts are learnt together, as they are chosen.
+    The score of an analysis is the sum of the scores of its parts: its classes of UPOS, XPOS and every attribute in
+    FEATS. A softmax over all analyses turns scores into probabilities, so that the parts are learnt together, as they
+    are chosen.
 
     Parameters
     ----------
     size : int
-        Of the vectors of words.
+        The size of the word vectors.
     """
 
     def __init__(self, config: ScorerConfig, weights: LossWeights, size: int, classes: Classes) -> None:
@@ -94,16 +95,16 @@ class Annotator(nn.Module):
         self.analyses: Tensor  # (3, K)
 
     def forward(self, words: Tensor) -> ColumnScores:
-        """Scores for words, (M, size)."""
+        """Scores for M words, from their vectors (M, size)."""
         scores = [classifier(words) for classifier in (self.upos, self.xpos, self.feats) if classifier is not None]
         analyses = torch.cat(scores, 1) @ self.parts + self.penalty if scores else None
         return ColumnScores(analyses, None if self.lemmas is None else self.lemmas(words))
 
     def loss(self, words: Tensor, targets: Tensor) -> Tensor:
-        """Weighted sum over M words of minus the log-probabilities of their analyses and of their rules.
+        """Weighted negative log-probabilities of the analyses and lemma rules of M words, summed.
 
-        ``targets``, int64 (M, 4), has the UPOS, XPOS and FEATS of words and the rule of the lemma. Where one of the
-        first three is `IGNORED`, any analysis that has the others is right.
+        ``targets``, int64 (M, 4), has the UPOS, XPOS, FEATS and lemma rule of each word. Where one of the first three
+        is `IGNORED`, any analysis that agrees with the others is right.
         """
         scores = self(words)
         total = words.new_zeros(())

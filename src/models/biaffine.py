@@ -1,4 +1,4 @@
-"""Biaffine forms on the CPU, compiled: scores of all parts of a batch, and the gradient of single ones."""
+"""Compiled biaffine forms for the CPU: the scores of all parts of a batch, and the gradient of single parts."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -25,7 +25,7 @@ from .products import (
     store_tile,
 )
 
-POSITIONS = 256  # whose products with a matrix are made in one go
+POSITIONS = 256  # multiplied by a matrix in one go, so that their products stay in the cache
 
 
 @njit(nogil=True)
@@ -38,7 +38,10 @@ def _turn(vectors, turned):
 
 @njit(nogil=True)
 def _multiply_last(turned, row, matrix, products, column, first, size):
-    """The last column of the product of a sentence's vectors, ``turned``, and a matrix, in the order of `add_tile`."""
+    """Fill the last column of the product of a sentence's vectors, given transposed in ``turned``, and a matrix.
+
+    The order of summation is that of `add_tile`.
+    """
     last = matrix.shape[1] - 1
     block = np.empty(COLUMNS, np.float32)
     for at in range(0, size, COLUMNS):
@@ -55,7 +58,7 @@ def _multiply_last(turned, row, matrix, products, column, first, size):
 
 @njit(nogil=True)
 def _multiply_columns(products, column, first, turned, scores):
-    """All scores of one channel in one sentence, from its rows of ``products``."""
+    """Fill all scores of one channel in one sentence from the sentence's rows of ``products``."""
     size, inner = len(scores), len(turned)
     last = first + size - 1
     zero = splat(np.float32(0), W)
@@ -78,18 +81,18 @@ def _multiply_columns(products, column, first, turned, scores):
 
 @njit(nogil=True)
 def _score(channel, vectors, turned, matrix, bias, row_role, column_role, products, column, scores):
-    """All scores of one channel in G sentences; for what is not here see `_score_in_parallel`.
+    """Fill all scores of one channel in G sentences; for the other parameters see `_score_in_parallel`.
 
     Parameters
     ----------
     vectors : (G · N, R · D)
     matrix : (D, D)
     row_role, column_role : int
-    products : (G · N, ·), D columns of which are filled, from ``column`` on
+    products : (G · N, ·), of which D columns are filled, from ``column`` on
     scores : (G, C, N, N), of which one channel is filled
     """
     inner, size = len(matrix), scores.shape[2]
-    width = inner - (inner % COLUMNS == 1)  # without the column of the constant, which would need a tile of its own
+    width = inner - (inner % COLUMNS == 1)  # without the column of the constant 1, which would need a tile of its own
     multiply_rows(vectors, row_role * inner, matrix, width, bias, products, column, 0, len(vectors))
     for sentence in range(len(scores)):
         first = sentence * size
@@ -100,9 +103,10 @@ def _score(channel, vectors, turned, matrix, bias, row_role, column_role, produc
 
 @njit(cache=True, nogil=True)
 def _score_all(vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    """`_score_in_parallel`, some sentences after the other, so that what is needed again stays in the cache.
+    """`_score_in_parallel` with one thread, a group of sentences at a time, so that intermediate results stay in the
+    cache.
 
-    ``turned`` need not hold more than these, and ``products`` not more than one channel of them.
+    ``turned`` needs room for the sentences of one group only, ``products`` for one channel of a group only.
     """
     batch, _, size = scores.shape[:3]
     inner, together = matrices.shape[1], len(turned)
@@ -122,12 +126,12 @@ def _score_all(vectors, turned, matrices, bias, row_role, column_role, products,
 
 @njit(cache=True, nogil=True, parallel=True)
 def _score_in_parallel(vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    """All scores of a batch; D is the size of a vector.
+    """Fill all scores of a batch; D is the size of a vector.
 
     Parameters
     ----------
     vectors : (B, N, R, D)
-    turned : (B, R, D, N or more), zeros, filled: the vectors, transposed
+    turned : (B, R, D, N or more), zeros, filled with the transposed vectors
     matrices : (C, D, D)
     bias : (D,), zeros
     row_role, column_role : (C,)
@@ -137,7 +141,7 @@ def _score_in_parallel(vectors, turned, matrices, bias, row_role, column_role, p
     batch, channels, size = scores.shape[:3]
     roles, inner = turned.shape[1], matrices.shape[1]
     for item in prange(batch * roles):
-        b, role = divmod(np.int64(item), roles)  # parallel loops count without a sign
+        b, role = divmod(np.int64(item), roles)  # indices of parallel loops are unsigned
         _turn(vectors[b, :, role], turned[b, role])
     together = max(1, POSITIONS // size)
     groups = (batch + together - 1) // together
@@ -161,9 +165,9 @@ def _score_in_parallel(vectors, turned, matrices, bias, row_role, column_role, p
 def score_all(
     vectors: Tensor, matrices: Tensor, row_role: Tensor, column_role: Tensor, keep_products: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """Products, unless they are not kept, and scores of all positions and channels, without gradient, on the CPU.
+    """`ChannelScorer.products_and_scores`, without gradient, on the CPU.
 
-    See `ChannelScorer.products_and_scores`.
+    Unless ``keep_products`` is set, the products that are returned have no meaning.
     """
     batch, size, roles, width = vectors.shape
     channels = len(matrices)
@@ -187,7 +191,7 @@ def score_all(
 
 @njit(nogil=True)
 def _channel_gradient(gradient, vectors, matrix, rows, columns, to_left, to_matrix):
-    """Gradient of the P parts of one channel: ``to_left`` (P, D) of their row vectors, ``to_matrix`` of the matrix."""
+    """Fill the gradients of P parts of one channel: ``to_left`` (P, D) for the row vectors, ``to_matrix`` (D, D)."""
     size = matrix.shape[0]
     count = len(rows)
     padded = (count + COLUMNS - 1) // COLUMNS * COLUMNS
@@ -211,7 +215,7 @@ def _channel_gradient(gradient, vectors, matrix, rows, columns, to_left, to_matr
                     to_left[p, first + k] = block[k, p - at]
 
 
-@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # a sum of vectors
+@njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})  # lets the dot product be vectorised
 def _score_parts(vectors, products, columns, known, scores):
     for p in range(len(scores)):
         product, vector = products[known[p]], vectors[columns[p]]
@@ -223,7 +227,7 @@ def _score_parts(vectors, products, columns, known, scores):
 
 @njit(cache=True, nogil=True)
 def _gather(gradient, products, rows, columns, known, to_left, to_vectors):
-    """Add what the parts give to the vectors of their rows and columns."""
+    """Add the gradient of each part to its row vector and its column vector."""
     for p in range(len(rows)):
         product, of_row, of_column = products[known[p]], to_vectors[rows[p]], to_vectors[columns[p]]
         for j in range(to_vectors.shape[1]):
@@ -251,11 +255,11 @@ def _gradient_in_parallel(gradient, vectors, matrices, rows, columns, ends, to_l
 
 
 class PartScores(torch.autograd.Function):
-    """xᵀ U_c y of P parts, sorted by channel c, where the products xᵀ U_c are known already.
+    """Scores xᵀ U_c y of P parts, sorted by channel c, from known products xᵀ U_c.
 
-    ``apply(vectors, matrices, products, rows, columns, known, ends)`` with vectors (M, D), of which x and y have the
-    numbers ``rows`` and ``columns`` (P,), matrices (C, D, D), products (K, D), of which xᵀ U_c has the number ``known``
-    (P,), and where the parts of each channel end, (C,).
+    ``apply(vectors, matrices, products, rows, columns, known, ends)`` takes vectors (M, D), matrices (C, D, D) and
+    products (K, D). ``rows`` and ``columns`` (P,) are the indices of x and y in the vectors, ``known`` (P,) those of xᵀ
+    U_c in the products, and ``ends`` (C,) says where the parts of each channel end.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""Values from outside: their types and ranges are checked, and errors say where something is wrong."""
+"""Checks of values from outside: their types and ranges are validated, and errors say where a value is wrong."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pydantic import ConfigDict, Field, TypeAdapter, ValidationError
 STRICT = ConfigDict(extra="forbid", allow_inf_nan=False)
 Positive = Annotated[int, Field(ge=1)]
 Size = Annotated[int, Field(ge=1, le=65_536)]  # of a vector
-HalvedSize = Annotated[int, Field(ge=2, le=65_536, multiple_of=2)]  # half for each direction
+HalvedSize = Annotated[int, Field(ge=2, le=65_536, multiple_of=2)]  # of a BiLSTM: half for each direction
 Layers = Annotated[int, Field(ge=1, le=100)]
 Weight = Annotated[float, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, lt=1)]
@@ -24,7 +24,8 @@ T = TypeVar("T")
 
 
 class SettingsError(ValueError):
-    """Values that a dataclass refuses: (place, message) of each, such as ("encoder.hidden", "must be …")."""
+    """Values that a dataclass rejects; ``problems`` has pairs (place, message) such as ("encoder.hidden", "must be
+    …")."""
 
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{place}: {message}" if place else message for place, message in problems))
@@ -32,9 +33,9 @@ class SettingsError(ValueError):
 
 
 def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:
-    """A dataclass of its values: in JSON, where types have to be right, or in a mapping, where numbers may be strings.
+    """Make a dataclass from JSON, where types must be exact, or from a mapping, where numbers may be strings.
 
-    ValueError: Where something is wrong, what, and what would be right.
+    ValueError: A value is wrong; the message says where, and what would be right.
     """
     adapter = TypeAdapter(kind)
     with problems_in_words(kind):
@@ -45,7 +46,7 @@ def checked(kind: type[T], data: str | bytes | Mapping[str, Any]) -> T:
 
 @contextmanager
 def problems_in_words(kind: type[Any]) -> Iterator[None]:
-    """Values that a dataclass refuses inside the ``with`` block end in a ValueError of one line."""
+    """Turn pydantic's error about values that a dataclass rejects into a ValueError of one line, a `SettingsError`."""
     try:
         yield
     except ValidationError as error:
@@ -59,7 +60,7 @@ def _describe(kind: type[Any], error: Mapping[str, Any]) -> list[tuple[str, str]
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         for step in error["loc"][:-1]:
             hint = get_type_hints(kind)[step]
-            # Of "Columns | None", too.
+            # Unions such as "Columns | None" contain the dataclass.
             kind = next(one for one in (hint, *get_args(hint)) if isinstance(one, type) and is_dataclass(one))
         known = ", ".join(field.name for field in fields(kind))
         message = f"unknown option; known: {known}"
@@ -67,7 +68,7 @@ def _describe(kind: type[Any], error: Mapping[str, Any]) -> list[tuple[str, str]
         message = "is missing"
     elif error["type"] == "value_error":
         reason = error["ctx"]["error"]
-        if isinstance(reason, SettingsError):  # of a part that has been checked by itself
+        if isinstance(reason, SettingsError):  # of a nested dataclass that was checked by itself
             return [(f"{place}.{inner}" if inner else place, message) for inner, message in reason.problems]
         message = str(reason)
     elif error["type"] == "json_invalid":
@@ -78,5 +79,5 @@ def _describe(kind: type[Any], error: Mapping[str, Any]) -> list[tuple[str, str]
 
 
 def as_json(data: Any) -> bytes:
-    """JSON as all files of a model have it."""
+    """Encode as JSON, in the layout of all files of a model."""
     return (json.dumps(data, ensure_ascii=False, indent=1) + "\n").encode(errors="replace")

@@ -1,6 +1,6 @@
-"""Where tensors are computed: on a GPU, to and from which they travel without waiting, or by the threads of the CPU.
+"""Devices: transfers to and from a GPU that nothing waits for, and the threads of the CPU.
 
-What travels lies in pinned memory of the host, which PyTorch keeps and gives out again once its last journey is over.
+Tensors in transfer lie in pinned memory of the host, which PyTorch caches and reuses once the transfer is over.
 """
 
 import itertools
@@ -25,27 +25,27 @@ SHAPES_ONLY = "meta"  # a device where tensors take no memory and hold no number
 
 _thread = local()
 _taken = Lock()
-_ALIGNED = 16  # bytes that the place of a tensor in a block is a multiple of
+_ALIGNED = 16  # bytes; tensors in a block start at multiples of it
 
-# Of the functions that PyTorch leaves to MKL, the first call decides which of MKL's kernels is taken. Made by several
-# threads at once, that call can be of low accuracy for one of them, and equal seeds give different models
-# (https://github.com/pytorch/pytorch/issues/188792). So it is made here, by one thread.
+# MKL chooses its kernel for each of these functions in the first call. If several threads make that call at once,
+# one of them can get low accuracy, so that equal seeds give different models
+# (https://github.com/pytorch/pytorch/issues/188792). So a single thread makes it here.
 VECTOR_FUNCTIONS = (torch.erf, torch.exp, torch.expm1, torch.log, torch.log1p, torch.sqrt, torch.tanh)
 for _function in VECTOR_FUNCTIONS:
     _function(torch.ones(1, dtype=torch.float32, device="cpu"))
 
-if hasattr(os, "register_at_fork"):  # a forked process waits for ever for OpenMP's threads, which it does not have
+if hasattr(os, "register_at_fork"):  # a fork would wait for ever for OpenMP's threads, which only its parent has
     os.register_at_fork(after_in_child=lambda: torch.set_num_threads(1))
 
 
 def check_device(device: str) -> None:
-    """ValueError unless it is the name of a device that parsers run on, here or elsewhere."""
+    """Raise ValueError unless ``device`` names a device that parsers can run on, on this machine or another."""
     if device not in DEVICES:
         raise ValueError(f"unknown device {device!r}; known: {', '.join(DEVICES)}")
 
 
 def choose_device(device: str) -> torch.device:
-    """``auto`` is CUDA when there is one, else the CPU.
+    """Return the named device; ``auto`` is CUDA if there is a GPU, else the CPU.
 
     Raises
     ------
@@ -59,17 +59,17 @@ def choose_device(device: str) -> torch.device:
 
 
 def multiplies_bfloat16(device: torch.device) -> bool:
-    """Whether there are instructions for it; without them, a CPU takes ten times as long as in float32."""
+    """Whether the device has instructions for bfloat16; without them, a CPU takes ten times as long as in float32."""
     return device.type != "cpu" or bool(torch.ops.mkldnn._is_mkldnn_bf16_supported())
 
 
 def send(tensor: Tensor, device: torch.device) -> Tensor:
-    """A tensor of the host on ``device``; on a GPU it may still be on its way, which the work there waits for."""
+    """Copy a host tensor to ``device``. A copy to a GPU may still be under way; only work on that GPU waits for it."""
     return tensor.pin_memory().to(device, non_blocking=True) if device.type == "cuda" else tensor.to(device)
 
 
 def send_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tensor]:
-    """What `send` does with each of some tensors of the host, in one transfer."""
+    """`send` several host tensors in one transfer."""
     if device.type == "cpu":
         return list(tensors)
     sizes = [-(-tensor.nbytes // _ALIGNED) * _ALIGNED for tensor in tensors]
@@ -86,7 +86,7 @@ def send_together(tensors: Sequence[Tensor], device: torch.device) -> list[Tenso
 
 
 class HostCopy:
-    """Tensors on their way to the host, which a GPU sends while it goes on with other work."""
+    """Copies of tensors on their way to the host, which a GPU sends while it goes on with other work."""
 
     def __init__(self, *tensors: Tensor) -> None:
         self._hosts = [tensor.detach() for tensor in tensors]
@@ -99,20 +99,20 @@ class HostCopy:
             self._sent.record()
 
     def tensors(self) -> list[Tensor]:
-        """All of them, once they are there."""
+        """Wait for the copies and return them."""
         if self._sent is not None:
             self._sent.synchronize()
             self._sent = None
         return self._hosts
 
     def numpy(self) -> np.ndarray:
-        """The first one as an array, once it is there."""
+        """Wait for the copies and return the first one as an array."""
         return self.tensors()[0].numpy()
 
 
 @contextmanager
 def torch_threads(threads: int | None) -> Iterator[None]:
-    """Limit the threads of PyTorch inside the block; None keeps its default, within what this process may use."""
+    """Set the number of PyTorch's threads inside the block; None caps the present number at `available_threads`."""
     before = torch.get_num_threads()
     torch.set_num_threads(threads or min(before, available_threads()))
     try:
@@ -123,7 +123,7 @@ def torch_threads(threads: int | None) -> Iterator[None]:
 
 @contextmanager
 def on_one_core() -> Iterator[None]:
-    """Inside, compiled loops and decoders of this thread take no other ones, which have work of their own."""
+    """Inside, compiled loops and decoders called by this thread use no other cores, which have work of their own."""
     _thread.on_one_core = True
     try:
         yield
@@ -132,7 +132,7 @@ def on_one_core() -> Iterator[None]:
 
 
 def decoder_threads(threads: int | None) -> int | None:
-    """How many threads a decoder may take here: as many as asked for, but one inside `on_one_core`."""
+    """The number of threads for a decoder: ``threads``, but 1 inside `on_one_core`."""
     return 1 if _is_on_one_core() else threads
 
 
@@ -142,10 +142,10 @@ def _is_on_one_core() -> bool:
 
 @contextmanager
 def deterministic(device: torch.device) -> Iterator[None]:
-    """Inside, a GPU adds up in one order, so that a seed means the same model there, too; the CPU does in any case.
+    """Inside, a GPU computes deterministically, so that a seed determines the model; the CPU does in any case.
 
-    PyTorch would also fill all memory that it gives out, several hundred small operations a step. No number that is not
-    written first is read here, so it does not.
+    PyTorch's deterministic mode would also fill all memory that it allocates, several hundred small operations a step.
+    This is turned off, since no uninitialised memory is read here.
     """
     if device.type != "cuda":
         yield
@@ -164,10 +164,11 @@ def deterministic(device: torch.device) -> Iterator[None]:
 
 
 class _FullPrecision:
-    """`with` it, LSTMs on a GPU multiply in float32; by default cuDNN rounds what it multiplies to 10 bits (TF32).
+    """Context manager: LSTMs on a GPU multiply in float32, instead of rounding factors to 10 bits (TF32), cuDNN's
+    default.
 
-    So rounded, gradients differ from the CPU's by up to 0.05 % of the largest. The setting is of all threads:
-    the first one to enter makes it, the last one to leave takes it back.
+    With TF32, gradients differ from the CPU's by up to 0.05 % of the largest. The setting holds for all threads: the
+    first one to enter makes it, the last one to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -189,11 +190,11 @@ class _FullPrecision:
 
 
 def _forbid_tf32() -> Callable[[], None]:
-    """Forbid it in cuDNN; returns what allows it again, if it was allowed."""
+    """Forbid TF32 in cuDNN; return a function that restores the setting."""
     cudnn: Any = torch.backends.cudnn
     try:
         before = cudnn.allow_tf32
-    except RuntimeError:  # a program that uses the newer name must not be asked by the older one
+    except RuntimeError:  # the program has used the newer name, after which PyTorch refuses the older one
         before = cudnn.rnn.fp32_precision
         cudnn.rnn.fp32_precision = "ieee"
         return partial(setattr, cudnn.rnn, "fp32_precision", before)
@@ -206,22 +207,23 @@ full_precision = _FullPrecision()
 
 @contextmanager
 def compiled_threads() -> Iterator[int]:
-    """How many threads a parallel loop may take inside: as many as PyTorch, but one while another thread is in here.
+    """Yield the number of threads for a parallel loop: PyTorch's, but 1 inside `on_one_core` or if another thread is in
+    here.
 
-    Where Numba and PyTorch share OpenMP's threads, as on Linux, they need not be woken. Numba's own threads, its last
-    resort elsewhere, must not be called from two places at a time.
+    Where Numba and PyTorch share OpenMP's threads, as on Linux, these need not be woken. Numba's own threads, its
+    fallback elsewhere, must not be used from two places at a time.
     """
     threads = torch.get_num_threads()
     if threads == 1 or _is_on_one_core() or not _taken.acquire(blocking=False):
         yield 1
         return
-    # The first call starts Numba's threads, which changes the number of OpenMP's, and so of PyTorch's.
+    # The first call starts Numba's threads, which changes the number of OpenMP's and so PyTorch's threads.
     before = numba.get_num_threads()
     try:
         if torch.get_num_threads() != threads:
             torch.set_num_threads(threads)
         threads = min(threads, before)
-        numba.set_num_threads(threads)  # OpenMP keeps its threads if their number stays
+        numba.set_num_threads(threads)  # OpenMP keeps its threads alive if their number stays the same
         yield threads
     finally:
         numba.set_num_threads(before)

@@ -1,4 +1,4 @@
-"""The kinds of encoders."""
+"""The encoder classes, by kind."""
 
 from typing import Any
 

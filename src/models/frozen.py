@@ -1,4 +1,4 @@
-"""What comes from files of a model and never changes: however many models have it, it is in memory once."""
+"""Constant content of model files, held in memory once however many models use it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _made: WeakValueDictionary[tuple[Any, ...], Any] = WeakValueDictionary()
 
 
 def shared(make: Callable[..., T], *contents: bytes) -> T:
-    """What ``make`` makes of files, or has made of equal files before, if anyone still holds it."""
+    """``make(*contents)``, or its earlier result for equal contents while something still refers to that."""
     key = make, *(hashlib.sha256(content).digest() for content in contents)
     made: T | None = _made.get(key)
     if made is None:
@@ -28,7 +28,7 @@ def shared(make: Callable[..., T], *contents: bytes) -> T:
 
 
 def read_tensors(name: str, content: bytes) -> dict[str, Tensor]:
-    """The tensors of a safetensors file; FileError: It is damaged."""
+    """The tensors of a safetensors file; FileError if it is damaged."""
     try:
         return load(content)
     except SafetensorError as error:

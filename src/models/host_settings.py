@@ -1,4 +1,4 @@
-"""What a host program has set for its own use of PyTorch, put aside while ours computes."""
+"""Settings that a host program has made for its own use of PyTorch, suspended while our code computes."""
 
 from contextlib import AbstractContextManager, ExitStack
 
@@ -8,11 +8,11 @@ from .devices import HOST, full_precision
 
 
 def settings_put_aside(learns: bool = False) -> AbstractContextManager[object]:
-    """Inside, nothing is cast automatically, and tensors are made on the host unless a device is named.
+    """Inside, autocast is off, and tensors are created on the host unless a device is named.
 
-    If what is inside ``learns``, it has gradients, too. All of this is of this thread alone, but for the precision of
-    LSTMs on a GPU, see `full_precision`. What types tensors have by default is set for all threads: that is left alone,
-    and no tensor of floating-point numbers is made without a type.
+    With ``learns``, gradients are enabled, too. Only this thread is affected, except by the precision of LSTMs on a
+    GPU, see `full_precision`. The default dtype is left alone, because it is set for all threads; our code names the
+    dtype of every floating-point tensor that it creates.
     """
     stack = ExitStack()
     if torch.cuda.is_available():

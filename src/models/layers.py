@@ -1,4 +1,4 @@
-"""Small layers shared by encoder and scorers: a BiLSTM without padding, with masks a sequence; linear layers; MLPs."""
+"""Layers shared by encoders and scorers: a BiLSTM without padding and with one dropout mask per sequence, and MLPs."""
 
 import math
 from typing import NamedTuple, Self
@@ -19,19 +19,19 @@ SMALL = 0.15  # learned vectors start uniform in ±SMALL, as in the published mo
 
 
 def room(*shape: int) -> Tensor:
-    """An uninitialised tensor of float32, whatever type PyTorch's tensors have by default in a host program."""
+    """An uninitialised float32 tensor, whatever default dtype the host program has set."""
     return torch.empty(shape, dtype=torch.float32)
 
 
 class Packed(NamedTuple):
-    """The P rows in the order in which PyTorch's LSTM takes them: first steps of all sequences, second steps, ….
+    """The order in which PyTorch's LSTM takes P rows: the first steps of all sequences, then their second steps, ….
 
     Attributes
     ----------
     rows, places : int64 (P,)
-        Which row comes at each place, and at which place each row comes.
+        The row at each place of this order, and the place of each row.
     batch_sizes : int64 (steps of the longest sequence,), on the host
-        How many sequences have a first step, a second one, ….
+        How many sequences have a first step, a second step, ….
     """
 
     rows: Tensor
@@ -40,7 +40,7 @@ class Packed(NamedTuple):
 
 
 class Steps(NamedTuple):
-    """Where the steps of B sequences lie among P rows; tensors on the device of the rows.
+    """The layout of B sequences in a matrix of P rows, one row per step; tensors are on the device of the rows.
 
     Attributes
     ----------
@@ -48,9 +48,9 @@ class Steps(NamedTuple):
     sequence_of : int64 (P,)
         The sequence of each row.
     first, last : int64 (B,)
-        The rows of the first step and of the last one.
+        The rows of each sequence's first and last step.
     packed : Packed or None
-        None on the CPU, which has no use for it.
+        None on the CPU, where it is not needed.
     """
 
     sequences: Sequences
@@ -61,7 +61,7 @@ class Steps(NamedTuple):
 
     @classmethod
     def one_after_the_other(cls, lengths: Tensor, device: torch.device) -> Self:
-        """For sequences of the given ``lengths``, which are on the host, in their order."""
+        """The layout of consecutive sequences with the given ``lengths``, a tensor on the host."""
         counts = lengths.numpy()
         sequences = Sequences.one_after_the_other(counts)
         ends = np.cumsum(counts)
@@ -87,8 +87,8 @@ def packed_order(sequences: Sequences) -> tuple[np.ndarray, np.ndarray]:
 class BiLSTMLayer(nn.Module):
     """An LSTM in both directions, with DropConnect on the recurrent matrices.
 
-    Dropping recurrent weights (Merity et al. 2018) stands in for a recurrent mask a sequence: it regularises the same
-    connections, and on a GPU PyTorch's fused kernels remain usable.
+    Dropping recurrent weights (Merity et al. 2018) takes the place of a recurrent dropout mask per sequence: it
+    regularises the same connections, and PyTorch's fused GPU kernels remain usable.
     """
 
     def __init__(self, input_size: int, hidden_size: int, dropout: float) -> None:
@@ -103,7 +103,7 @@ class BiLSTMLayer(nn.Module):
                 nn.init.xavier_uniform_(gate)
 
     def forward(self, x: Tensor, steps: Steps) -> Tensor:
-        """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
+        """(P, input_size) → (P, 2 · hidden_size), the forward direction first."""
         recurrent = self.dropout(self.recurrent_weight)
         if steps.packed is None:
             return Recurrence.apply(x, self.input_weight, recurrent, self.bias, steps.sequences)
@@ -111,10 +111,10 @@ class BiLSTMLayer(nn.Module):
 
 
 def packed_lstm(x: Tensor, input_weight: Tensor, recurrent_weight: Tensor, bias: Tensor, packed: Packed) -> Tensor:
-    """What `Recurrence` computes, by PyTorch's own LSTM, which is the fast one on other devices than the CPU.
+    """Compute `Recurrence` with PyTorch's own LSTM, the faster one on a GPU.
 
-    cuDNN takes weights in one piece, and copies those that are not: matrices of the direction ahead, of the one back,
-    then the biases, of which it has two for each direction.
+    cuDNN copies its weights unless they are in one contiguous block: the matrices of the forward direction, the
+    matrices of the backward direction, then two biases per direction, of which the second is 0 here.
     """
     matrices = zip(input_weight.unbind(), recurrent_weight.unbind(), strict=True)
     biases = ((own, torch.zeros_like(own)) for own in bias.unbind())
@@ -140,16 +140,16 @@ class BiLSTM(nn.Module):
         self.layers = nn.ModuleList(BiLSTMLayer(size, hidden_size, dropout) for size in sizes)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[list[Tensor], Tensor]:
-        """States of both directions, of every layer, and the last ones.
+        """The states of every layer, and the final states of the last layer.
 
-        ``x`` (P, input_size) holds the steps of all sequences, one sequence after the other, ``lengths``, int64 (B,),
-        how many each has, 1 at least, on the host. There are states (P, 2 · hidden_size) for every layer, one row per
-        step; the last ones, (B, 2 · hidden_size), are those of the last layer, either direction, after it has read the
+        ``x`` (P, input_size) holds the steps of all sequences, one sequence after the other; ``lengths``, int64 (B,),
+        on the host, holds the number of steps of each, at least 1. The states of a layer are (P, 2 · hidden_size), one
+        row per step. The final states, (B, 2 · hidden_size), are the states of either direction after it has read the
         whole sequence.
         """
         steps = Steps.one_after_the_other(lengths, x.device)
         x, states = x.float(), []
-        with torch.autocast(x.device.type, enabled=False):  # an LSTM would be float16, whatever it is told
+        with torch.autocast(x.device.type, enabled=False):  # which would run an LSTM in float16, never bfloat16
             for layer in self.layers:
                 x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
                 states.append(x)
@@ -158,7 +158,7 @@ class BiLSTM(nn.Module):
 
 
 class Linear(nn.Linear):
-    """`torch.nn.Linear`, Glorot-uniform with a bias of 0, by our own products on the CPU."""
+    """`torch.nn.Linear` with Glorot-uniform weights and a bias of 0, computed by our own kernels on the CPU."""
 
     def __init__(self, input_size: int, output_size: int) -> None:
         super().__init__(input_size, output_size, dtype=torch.float32)
@@ -171,21 +171,21 @@ class Linear(nn.Linear):
 
 
 def with_our_products(model: nn.Module) -> None:
-    """Compute the linear layers of a model of another package by our own products on the CPU."""
+    """Make the linear layers of another package's model use our own matrix products on the CPU."""
     for module in model.modules():
         if type(module) is nn.Linear:
-            module.__class__ = Linear  # has the same weights; a new module would have to be put into its parent
+            module.__class__ = Linear  # keeps the weights; a new module would have to be put into the parent
 
 
 def affine(x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-    """`torch.nn.functional.linear`, by our own products on the CPU; all contiguous."""
+    """`torch.nn.functional.linear`, by our own matrix products on the CPU; all tensors must be contiguous."""
     if x.device.type == "cpu" and WIDE_REGISTERS and not torch.is_autocast_enabled("cpu"):
         return Product.apply(x, weight, bias)
     return linear(x, weight, bias)
 
 
 _ROUNDING = 1.5 * 2**52  # x + _ROUNDING has the integer closest to x in its lowest bits
-_MOST = np.float32(20)  # beyond it, tanh(x) is ±1
+_MOST = np.float32(20)  # for larger |x|, tanh(x) rounds to ±1
 
 
 @njit(cache=True, **COMPILED)
@@ -208,9 +208,10 @@ def _tanh(values):
 
 
 def activated(x: Tensor) -> Tensor:
-    """``tanh(x)``; x may be overwritten. Without gradient, on the CPU, compiled: on AMD, MKL takes five times as long.
+    """``tanh(x)``; may overwrite ``x``.
 
-    It is computed in float64 and rounded once, so the result is PyTorch's, except for one number in a thousand.
+    On the CPU, without gradient, a compiled loop computes it: on AMD, MKL takes five times as long. The loop computes
+    in float64 and rounds once, so its results are PyTorch's, except for one number in a thousand.
     """
     if x.device.type != "cpu" or x.dtype != torch.float32 or torch.is_grad_enabled() or not x.is_contiguous():
         return torch.tanh(x)
@@ -234,8 +235,8 @@ class MLP(nn.Module):
 class Classifier(nn.Module):
     """MLP and a linear layer: scores of K classes for each row.
 
-    Of several ``members``, each has an MLP and a linear layer of its own, with one bias for all, and they lie side by
-    side in wider layers; a class has the mean of their scores.
+    In an ensemble of several ``members``, each has its own MLP and linear layer, which lie side by side in wider
+    layers; the output bias is shared. The score of a class is the mean over the members.
     """
 
     def __init__(self, input_size: int, hidden_size: int, classes: int, dropout: float, members: int = 1) -> None:
@@ -248,7 +249,7 @@ class Classifier(nn.Module):
                 nn.init.xavier_uniform_(block)
 
     def forward(self, x: Tensor) -> Tensor:
-        """(M, input_size) → (M, classes), float32 also where layers compute in less."""
+        """(M, input_size) → (M, classes), float32 even under autocast."""
         return self.by_member(x).mean(0) if self.members > 1 else self.output(self.hidden(x)).float()
 
     def by_member(self, x: Tensor) -> Tensor:

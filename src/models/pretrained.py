@@ -1,4 +1,4 @@
-"""Pretrained transformers, from a folder or from the hub: looked at closely, and made files of a new encoder."""
+"""Pretrained transformers from a folder or the hub, checked and turned into the files of a new encoder."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from .encoder import UnusableError
 from .pretrained_files import SETTINGS, WEIGHTS, packed_weights, settings_content, stored, without_pooler
 from .word_pieces import TOKENIZER
 
-# What a folder or a repository of the hub may hold that is of use here. No code, and no pickles.
+# Files to download from the hub: no code, and no pickles.
 FILES = ("*.json", "*.safetensors", "*.txt", "*.model")
 VOCABULARIES = ("tokenizer.json", "vocab.txt", "vocab.json", "*.model")
 PICKLES = ("*.bin", "*.pt", "*.pth", "*.ckpt")
-SPARE = 0.1  # share of rows of the table that may stand for nothing; some tables are filled up to a round number
-UNLIMITED = 1 << 20  # pieces, for models without places
+SPARE = 0.1  # largest share of unused rows in the table; some tables are filled up to a round number
+UNLIMITED = 1 << 20  # pieces, for models without a limit on positions
 
 
 def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, bytes]:
-    """The files of an encoder that begins with a pretrained transformer.
+    """The files of a new encoder that starts from a pretrained transformer.
 
     Parameters
     ----------
     name
-        A folder as `save_pretrained` of the package transformers writes it or, where there is none, a name on the hub.
+        A folder as `save_pretrained` of the package transformers writes it or, if there is none, a name on the hub.
     storage
-        Of the weights that will not change: of the table, and of all others if they are ``frozen``.
+        Type of the weights that will not change: the table and, if ``frozen``, all others.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def read_pretrained(name: str, storage: torch.dtype, frozen: bool) -> dict[str, 
 
 
 def _folder(name: str) -> Path:
-    """The folder that has this name, or a copy of what the hub has under it."""
+    """The folder with this name, or a local copy of the repository with this name on the hub."""
     path = Path(name)
     if name and path.is_dir():
         return path
@@ -97,7 +97,7 @@ def _folder(name: str) -> Path:
     for offline in (True, False):
         try:
             return Path(hub.snapshot_download(name, allow_patterns=list(FILES), local_files_only=offline))
-        except Exception as error:  # no such name, no network, no right to it, and what libraries of the network raise
+        except Exception as error:  # no such name, no network, no access, or whatever network libraries raise
             reasons.append(_line(error))
     raise UnusableError(f"{name}: no such folder, and it cannot be fetched from the hub: {reasons[-1]}")
 
@@ -127,17 +127,17 @@ def _check_vocabulary(folder: Path, tokenizer: Any, config: Any, rows: int) -> N
 
 
 def _longest(model: nn.Module, config: Any, tokenizer: Any) -> int:
-    """Pieces that a model reads at a time at most."""
+    """The largest number of pieces that the model reads at a time."""
     places = [own for name, own in model.named_modules() if name.endswith("position_embeddings")]
     longest = min(int(tokenizer.model_max_length), getattr(config, "max_position_embeddings", None) or UNLIMITED)
     for own in places:
-        if isinstance(own, nn.Embedding):  # some count places from that of padding
+        if isinstance(own, nn.Embedding):  # some models number positions from ``padding_idx + 1`` on
             longest = min(longest, own.num_embeddings - (0 if own.padding_idx is None else own.padding_idx + 1))
     return longest
 
 
 def _portable(config: Any) -> dict[str, Any]:
-    """A configuration without where it came from."""
+    """A configuration as a dict, without traces of its origin."""
     left_out = {"_name_or_path", "transformers_version", "dtype", "torch_dtype", "architectures", "auto_map"}
     return {name: value for name, value in json.loads(config.to_json_string()).items() if name not in left_out} | {
         "model_type": config.model_type
@@ -145,19 +145,19 @@ def _portable(config: Any) -> dict[str, Any]:
 
 
 def _portable_tokenizer(tokenizer: Any) -> bytes:
-    """A tokenizer that cuts whole words, and cuts nothing off."""
+    """The JSON of a tokenizer that takes one word at a time and truncates nothing."""
     data = json.loads(tokenizer.backend_tokenizer.to_str())
     data |= {"truncation": None, "padding": None}
     cutter = data.get("pre_tokenizer") or {}
     for own in cutter.get("pretokenizers", [cutter]):
-        if own.get("type") == "ByteLevel":  # pieces of a word after a space, as nearly all words are
+        if own.get("type") == "ByteLevel":  # the pieces that the word has after a space, where nearly all words are
             own["add_prefix_space"] = True
     return json.dumps(data, ensure_ascii=False).encode()
 
 
 @contextmanager
 def _located(path: Path) -> Iterator[None]:
-    """Whatever the package finds wrong with a file ends in one line."""
+    """Turn any error of the package about a file into an UnusableError of one line."""
     try:
         yield
     except UnusableError:
@@ -168,7 +168,7 @@ def _located(path: Path) -> Iterator[None]:
 
 @contextmanager
 def _quiet(transformers: Any) -> Iterator[None]:
-    """Inside, the package reports nothing by itself, and moves no random numbers of a host program."""
+    """Inside, the package logs nothing, and the random numbers of the host program are left alone."""
     logging = transformers.logging
     before, shown = logging.get_verbosity(), logging.is_progress_bar_enabled()
     logging.set_verbosity(logging.CRITICAL)
@@ -183,5 +183,5 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 
 def _line(error: Exception) -> str:
-    """An error in one line."""
+    """An error's message in one line, or else its type."""
     return " ".join(str(error).split()) or type(error).__name__

@@ -1,4 +1,4 @@
-"""The files of a transformer in a model folder: settings, pieces and weights, of which nothing is run or unpickled."""
+"""The files of a transformer in a model folder: settings, pieces and weights. Nothing in them is run or unpickled."""
 
 from __future__ import annotations
 
@@ -19,18 +19,18 @@ from .encoder import FileError
 from .frozen import read_tensors, shared
 
 SETTINGS, WEIGHTS = "transformer.json", "transformer.safetensors"
-TABLE = "pieces"  # the vectors of pieces, among the weights
-MODEL = "model."  # begins the names of all others
+TABLE = "pieces"  # name of the vectors of pieces among the weights
+MODEL = "model."  # prefix of the names of all other weights
 
 _DRAWN = frozenset({"normal_", "uniform_", "trunc_normal_", "kaiming_uniform_", "kaiming_normal_"})
 
 
 class FrozenWeights(dict[str, Tensor]):
-    """Tensors of a file, which weak references can point to."""
+    """Tensors of a file, in a dict that weak references can point to, as `shared` needs."""
 
 
 def read_weights(content: bytes) -> FrozenWeights:
-    """The weights that a file holds: the table as it is there, all others as float32; see `shared`."""
+    """The weights in a file: the table in its stored type, all others as float32; equal files share them (`shared`)."""
     return shared(_read_weights, content)
 
 
@@ -42,13 +42,13 @@ def _read_weights(content: bytes) -> FrozenWeights:
 
 
 def packed_weights(table: Tensor, model: Mapping[str, Tensor], storage: torch.dtype) -> bytes:
-    """The file of a table, kept as ``storage`` says, and of the weights of a model, kept as they are."""
+    """The content of a file with a table, converted to ``storage``, and a model's weights, in their own types."""
     named = {TABLE: stored(table, storage), **{MODEL + name: own for name, own in model.items()}}
     return save({name: own.detach().cpu().contiguous() for name, own in named.items()})
 
 
 def stored(weight: Tensor, storage: torch.dtype) -> Tensor:
-    """A weight as a model folder has it: rounded, unless a number is too large for that."""
+    """A weight as a model folder stores it: rounded to ``storage``, unless a number would overflow."""
     if not weight.is_floating_point():
         return weight
     rounded = weight.to(storage)
@@ -56,7 +56,7 @@ def stored(weight: Tensor, storage: torch.dtype) -> Tensor:
 
 
 class _Outline(TorchFunctionMode):
-    """Inside, parameters are made without memory, and nothing is drawn; buffers, which are computed, are made."""
+    """Inside, parameters are created without memory or initial values; computed buffers are created as usual."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name, kwargs = getattr(func, "__name__", ""), kwargs or {}
@@ -68,16 +68,16 @@ class _Outline(TorchFunctionMode):
 
 
 class Settings:
-    """What ``transformer.json`` says.
+    """The settings in ``transformer.json``.
 
     Attributes
     ----------
     model : the configuration of the package transformers
     content : bytes
     longest : int
-        Pieces that it reads at a time at most.
+        The largest number of pieces that the model reads at a time.
     unknown : int
-        The piece that stands for all others.
+        Id of the unknown piece.
     """
 
     def __init__(self, content: bytes) -> None:
@@ -87,15 +87,15 @@ class Settings:
             self.longest, self.unknown = int(data["longest"]), int(data["unknown"])
             kind = transformers.CONFIG_MAPPING[data["config"]["model_type"]]
             self.model = kind.from_dict(data["config"])
-        except Exception as error:  # whatever a configuration finds wrong with its values
+        except Exception as error:  # configurations raise all kinds of errors for bad values
             raise FileError(SETTINGS, f"not the settings of a transformer: {_line(error)}") from None
         self.content = content
 
     def outline(self) -> nn.Module:
-        """The model without its table, and without memory for its weights."""
+        """Build the model without its table, and without memory for its weights."""
         transformers = require("transformers", "transformers")
         config = self.model
-        # Some models ask for the row of padding, which may be the second, in the table; the table itself is ours.
+        # The model's table is replaced by ours, but some models need it to have the row of padding, perhaps row 1.
         config.vocab_size = max(2, (getattr(config, "pad_token_id", None) or 0) + 1)
         for name in vars(config):
             if "dropout" in name and "attention" in name:
@@ -112,17 +112,17 @@ class Settings:
 
 
 def settings_content(config: Mapping[str, Any], longest: int, unknown: int) -> bytes:
-    """What `Settings` reads."""
+    """The content of ``transformer.json``, as `Settings` reads it."""
     return as_json({"config": dict(config), "longest": longest, "unknown": unknown})
 
 
 def without_pooler(config: Any) -> dict[str, bool]:
-    """How a model of this configuration is made without the pooler, which nobody asks for here."""
+    """Keyword arguments that make a model of this configuration without its pooler, which is not used here."""
     transformers = require("transformers", "transformers")
     made = transformers.MODEL_MAPPING[type(config)].__init__
     return {"add_pooling_layer": False} if "add_pooling_layer" in made.__code__.co_varnames else {}
 
 
 def _line(error: Exception) -> str:
-    """An error in one line."""
+    """The first line of an error's message, or else its type."""
     return str(error).strip().partition("\n")[0] or type(error).__name__

@@ -1,8 +1,8 @@
-"""Matrix products on the CPU, compiled, of float32 matrices that lie in rows.
+"""Compiled products of row-major float32 matrices on the CPU.
 
 The products of a training step are small, and their shapes change from batch to batch. MKL, which PyTorch calls, uses
-half the width of AMD's registers, and oneDNN prepares anew for every shape; these loops use all of it and need no
-preparation. Where registers are narrower (`mh4.decoders.lanes.REGISTER`) PyTorch's products take their place.
+half the width of AMD's vector registers, and oneDNN sets up anew for every shape; these loops use the full width and
+need no set-up. Where registers hold fewer than 16 numbers (`mh4.decoders.lanes.REGISTER`), PyTorch's products are used.
 """
 
 from typing import Any
@@ -17,16 +17,16 @@ from mh4.decoders.lanes import REGISTER, broadcast, load, multiply_add, splat, s
 from .devices import compiled_threads
 
 W = REGISTER
-ROWS, COLUMNS = 4, 2 * W  # of a tile: enough vectors that the multipliers hardly wait for a sum
+ROWS, COLUMNS = 4, 2 * W  # of a tile: enough independent sums to hide most of the latency of an addition
 WIDE_REGISTERS = REGISTER == 16
-TALL = 2 * ROWS if WIDE_REGISTERS else ROWS  # rows of a tall tile, which does not wait; it needs 32 registers
-THREADED = 500_000  # multiplications that are worth a second thread
-LARGE = 1_500_000  # numbers of a matrix whose rows our loops would read again and again from slow memory
+TALL = 2 * ROWS if WIDE_REGISTERS else ROWS  # rows of a tall tile, which hides all of it but needs 32 registers
+THREADED = 500_000  # scalar multiplications from which on a second thread pays off
+LARGE = 1_500_000  # elements; our loops would read a larger matrix from slow memory again and again
 
 
 @njit(nogil=True)
 def _add_step(a, cells, x, y, tile):
-    """``tile`` plus four cells of a, each times two vectors."""
+    """``tile`` plus four cells of a, each times the vectors x and y: one step of the inner loop."""
     c0, c1, c2, c3 = cells
     p0, q0, p1, q1, p2, q2, p3, q3 = tile
     s = broadcast(a, c0, W)
@@ -42,7 +42,7 @@ def _add_step(a, cells, x, y, tile):
 
 @njit(nogil=True)
 def add_tile(a, rows, a_column, b, b_column, inner, tile):
-    """``tile`` plus four rows of a, from ``a_column`` on, times two vectors of columns of b."""
+    """``tile`` plus the product of four rows of a and `COLUMNS` columns of b, from ``a_column`` and ``b_column`` on."""
     r0, r1, r2, r3 = rows
     for k in range(inner):
         x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
@@ -53,7 +53,7 @@ def add_tile(a, rows, a_column, b, b_column, inner, tile):
 
 @njit(nogil=True)
 def add_tall_tile(a, rows, a_column, b, b_column, inner, tiles):
-    """`add_tile` for two tiles and the four rows of each, in one pass over b; each sum has the same order."""
+    """`add_tile` for two tiles in one pass over b, summed in the same order."""
     (r0, r1, r2, r3), (r4, r5, r6, r7) = rows
     upper, lower = tiles
     for k in range(inner):
@@ -66,7 +66,7 @@ def add_tall_tile(a, rows, a_column, b, b_column, inner, tiles):
 
 @njit(nogil=True)
 def _add_transposed_tile(a, a_column, b, b_column, tile):
-    """``tile`` plus four columns of a, as rows, times two vectors of columns of b."""
+    """``tile`` plus the product of four columns of a, transposed, and `COLUMNS` columns of b."""
     for k in range(a.shape[0]):
         x, y = load(b, (k, b_column), W), load(b, (k, b_column + W), W)
         cells = (k, a_column), (k, a_column + 1), (k, a_column + 2), (k, a_column + 3)
@@ -76,7 +76,7 @@ def _add_transposed_tile(a, a_column, b, b_column, tile):
 
 @njit(nogil=True)
 def load_tile(out, rows, column):
-    """The tile of ``out`` with these four rows, from this column on."""
+    """Load the tile of ``out`` that has these four rows, from ``column`` on."""
     r0, r1, r2, r3 = rows
     return (
         load(out, (r0, column), W),
@@ -107,7 +107,7 @@ def store_tile(out, rows, column, tile):
 
 @njit(nogil=True)
 def rows_from(r, last):
-    """The numbers of a tile's rows, the first being r; ``last`` again behind the last one."""
+    """The indices of a tile's four rows, from r on; ``last`` stands for those beyond it."""
     return r, min(r + 1, last), min(r + 2, last), min(r + 3, last)
 
 
@@ -119,14 +119,14 @@ def _picked(numbers, rows):
 
 @njit(nogil=True)
 def multiply_rows(a, a_column, b, width, bias, out, out_column, start, stop):
-    """Rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles at the edges overlap: they compute the same again.
+    """Fill rows ``start`` to ``stop`` of ``bias + a @ b``. Tiles overlap at the edges and compute these cells twice.
 
     Parameters
     ----------
-    a : (M, ·), of which K columns count, from ``a_column`` on
-    b : (K, ·), of which the first ``width`` columns count, `COLUMNS` at least
+    a : (M, ·), of which K columns are used, from ``a_column`` on
+    b : (K, ·), of which the first ``width`` columns are used, at least `COLUMNS`
     bias : (``width`` or more,)
-    out : (M, ·), ``width`` columns of which are filled, from ``out_column`` on
+    out : (M, ·), of which ``width`` columns are filled, from ``out_column`` on
     """
     inner, last = len(b), stop - 1
     for at in range(0, width, COLUMNS):
@@ -143,7 +143,7 @@ def multiply_rows(a, a_column, b, width, bias, out, out_column, start, stop):
             store_tile(out, rows, out_column + column, first)
 
 
-@njit(nogil=True, fastmath={"contract"})  # behind the tiles, too, products are added in one rounding
+@njit(nogil=True, fastmath={"contract"})  # the columns beyond the tiles use fused multiply-add, too
 def add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
     """``out[out_rows[r]] += a[a_rows[r]] @ b`` for the first ``count`` rows r, from the given columns on."""
     inner, width = b.shape
@@ -176,13 +176,13 @@ def add_products(a, a_rows, a_column, b, out, out_rows, out_column, count):
 
 @njit(nogil=True)
 def multiply_transposed_rows(a, a_column, b, b_column, out, start, stop):
-    """Rows ``start`` to ``stop`` of the product of a, transposed, and b, in tiles that overlap at the edges.
+    """Fill rows ``start`` to ``stop`` of the product of a, transposed, and b, in tiles that overlap at the edges.
 
     Parameters
     ----------
-    a : (P, ·), of which M columns count, from ``a_column`` on
-    b : (P, ·), of which N columns count, from ``b_column`` on
-    out : (M, N), at least `ROWS` and `COLUMNS`, filled
+    a : (P, ·), of which M columns are used, from ``a_column`` on
+    b : (P, ·), of which N columns are used, from ``b_column`` on
+    out : (M, N), at least (`ROWS`, `COLUMNS`), filled
     """
     width = out.shape[1]
     zero = splat(np.float32(0), W)
@@ -220,7 +220,7 @@ def _multiply_transposed_in_parallel(a, a_column, b, b_column, out, threads):
 
 @njit(nogil=True)
 def _share(rows, thread, threads):
-    """Rows of one thread, whole tiles."""
+    """The first row of a thread's share and the row after its last, in whole tiles."""
     tiles = (rows + TALL - 1) // TALL
     return min(rows, tiles * thread // threads * TALL), min(rows, tiles * (thread + 1) // threads * TALL)
 
@@ -257,7 +257,7 @@ def multiply_transposed(a: Tensor, b: Tensor, a_columns: slice = slice(None), b_
 
 
 class Product(torch.autograd.Function):
-    """``apply(x, weight, bias)``: what `torch.nn.functional.linear` computes; float32 on the CPU."""
+    """`torch.nn.functional.linear` for float32 on the CPU, as ``apply(x, weight, bias)``."""
 
     @staticmethod
     def forward(context: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

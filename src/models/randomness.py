@@ -1,5 +1,7 @@
-"""Random numbers of one network, from generators of its own: those of a host program stay as they are, and theirs do
-not move ours, in whichever thread they are drawn."""
+"""Random numbers of one network, drawn from generators of its own.
+
+PyTorch's global generators are left alone, and draws of the host program, in any thread, do not affect ours.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -14,14 +16,14 @@ _IN_PLACE = frozenset({"normal_", "uniform_"})
 
 
 class Randomness:
-    """Generators of the host and, where the network is elsewhere, of its device.
+    """A generator for the host and, if the network is on a GPU, one for the GPU.
 
     Parameters
     ----------
     seed : int
         From 0 to 2⁶³ − 1.
     device : torch.device
-        Of the network.
+        The device of the network.
     """
 
     def __init__(self, seed: int, device: torch.device = HOST) -> None:
@@ -30,27 +32,27 @@ class Randomness:
         self.start(seed)
 
     def start(self, seed: int) -> None:
-        """Begin with another seed."""
+        """Reseed all generators."""
         for generator in self._generators.values():
             generator.manual_seed(seed)
 
     def on(self, device: torch.device = HOST) -> Generator:
-        """What to draw from there."""
+        """The generator for tensors on ``device``."""
         return self._generators[device.type]
 
     def states(self) -> dict[str, Tensor]:
-        """Where the generators stand, by the types of their devices."""
+        """The states of the generators, by device type."""
         return {place: generator.get_state() for place, generator in self._generators.items()}
 
     def restore(self, states: Mapping[str, Tensor]) -> None:
-        """Go on from `states`; of a device that they do not name, from where it is."""
+        """Restore generator states; a generator whose device type is missing from ``states`` is left as it is."""
         for place, generator in self._generators.items():
             if place in states:
                 generator.set_state(states[place])
 
 
 class Initial(TorchFunctionMode):
-    """``with Initial(randomness):`` the weights of layers that are made inside are drawn from it, in this thread."""
+    """Context manager: layers created inside, in this thread, draw their initial weights from ``randomness``."""
 
     def __init__(self, randomness: Randomness) -> None:
         super().__init__()
@@ -64,10 +66,10 @@ class Initial(TorchFunctionMode):
 
 
 class Random:
-    """What draws random numbers: from PyTorch's own generator until `randomness` is set."""
+    """Mixin for modules that draw random numbers, from PyTorch's global generator until `randomness` is set."""
 
     randomness: Randomness | None = None
 
     def generator(self, device: torch.device = HOST) -> Generator | None:
-        """What to draw from on a device; None is PyTorch's own generator."""
+        """The generator to draw from on ``device``; None stands for PyTorch's global generator."""
         return None if self.randomness is None else self.randomness.on(device)

@@ -1,4 +1,4 @@
-"""States of a frozen transformer, computed once and kept on the disk while a parser is trained on them."""
+"""States of a frozen transformer, computed once and kept on disk while a parser is trained on them."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .word_pieces import WordPieces
 
 
 class RememberedStates:
-    """States of words in an unnamed file, which is gone as soon as this object is, or its process.
+    """States of words in an unnamed temporary file, which disappears with this object or its process.
 
     Parameters
     ----------
     folder : Path
-        Where the file is.
+        The folder for the file.
     shape : (M, K, H)
-        Words of all sentences, layers, and size of a layer's states.
+        Number of words in all sentences, number of layers, and size of a layer's states.
     """
 
     def __init__(self, folder: Path, shape: tuple[int, int, int]) -> None:
@@ -31,7 +31,7 @@ class RememberedStates:
         self._filled = 0
 
     def add(self, sentences: Sequence[WordPieces], states: Tensor) -> None:
-        """Keep the states (M, K, H), float16, of the words of some sentences."""
+        """Store the float16 states (M, K, H) of the M words of ``sentences``."""
         first = self._filled
         self._states[first : first + len(states)] = states.numpy()
         for sentence in sentences:
@@ -39,7 +39,7 @@ class RememberedStates:
             self._filled += len(sentence.counts)
 
     def of(self, sentences: Sequence[WordPieces]) -> Tensor | None:
-        """The states of the words of some sentences, float16 (M, K, H); None unless all are known."""
+        """The stored states of the words of ``sentences``, float16 (M, K, H); None unless all sentences are stored."""
         rows = [self._rows.get(sentence.key) for sentence in sentences]
         if None in rows:
             return None

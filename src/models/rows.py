@@ -1,7 +1,7 @@
-"""Rows of matrices, taken in another order or several times; their gradients are added up in one order.
+"""Rows of matrices, selected in any order and perhaps repeatedly; their gradients are summed in a fixed order.
 
-PyTorch's indexing adds up on the CPU as its threads happen to come, and rounds differently each time: under load,
-equal seeds would not give equal models.
+On the CPU, PyTorch sums the gradients of indexing in the order in which its threads happen to run, and so rounds
+differently each time: under load, equal seeds would not give equal models.
 """
 
 from typing import Any
@@ -35,25 +35,25 @@ class _Taken(torch.autograd.Function):
 
 
 def take_rows(x: Tensor, index: Tensor) -> Tensor:
-    """The rows of x (P, C) with the numbers ``index``, int64 (Q,), which may repeat: (Q, C)."""
+    """The rows of x (P, C) with indices ``index``, int64 (Q,), which may repeat: (Q, C)."""
     if x.device.type != "cpu" or not (x.requires_grad and torch.is_grad_enabled()):
         return x.index_select(0, index)
     return _Taken.apply(x, index)
 
 
 def take_cells(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-    """``x[rows, columns]`` of a contiguous tensor, (Q,) or, of cells that are vectors, (Q, C)."""
+    """``x[rows, columns]`` of a contiguous tensor: (Q,) or, if its cells are vectors, (Q, C)."""
     flat = x.flatten(0, 1)
     index = rows * x.shape[1] + columns
     return take_rows(flat, index) if x.dim() == 3 else take_rows(flat[:, None], index).squeeze(1)
 
 
 class Rearranged(torch.autograd.Function):
-    """``apply(x, index, back)``: the rows of x (P, C) in another order, (Q, C): some of them, or all and rows of zeros.
+    """``apply(x, index, back)``: the rows of x (P, C) in another order, (Q, C), some left out or rows of zeros added.
 
-    ``index`` (Q,) names the row of x for each row of the result, P where that is a row of zeros; ``back`` (P,) the row
-    of the result for each of x, Q where it is left out. So the gradient is a selection of rows, too: nothing is added
-    up, which a GPU would have to sort for to add in one order.
+    ``index`` (Q,) is the row of x for each row of the result, P for a row of zeros; ``back`` (P,) is the row of the
+    result for each row of x, Q for one that is left out. So the gradient is a selection of rows, too: nothing is
+    summed, for which a GPU would have to sort to keep a fixed order.
     """
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""One biaffine form a channel: context vectors in, a stack of square score matrices out."""
+"""Biaffine scores with one form per channel: context vectors in, a stack of square score matrices out."""
 
 from collections.abc import Iterator, Sequence
 
@@ -13,9 +13,9 @@ from .products import COLUMNS, WIDE_REGISTERS
 
 
 def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
-    """(B, T + 1, size) → (B, T + 2, size): position ``lengths[b] + 1`` becomes ``end``, what follows is padding.
+    """(B, T + 1, size) → (B, T + 2, size): put ``end`` at position ``lengths[b] + 1``; what follows is padding.
 
-    ``lengths`` (B,) are on the host.
+    ``lengths``, int64 (B,), is on the host.
     """
     batch, positions, size = states.shape
     padded = torch.cat([states, states.new_zeros(batch, 1, size)], dim=1)
@@ -24,12 +24,13 @@ def append_end(states: Tensor, lengths: Tensor, end: Tensor) -> Tensor:
 
 
 class ChannelScorer(nn.Module):
-    """Scores of every channel of a decoder.
+    """Scores the parts of every channel of a decoder.
 
-    Each role (head, dependent, s0, b0, …) has its MLP of size ``hidden``, each channel a matrix U, and part (c, i, j)
-    scores [xᵢ; 1]ᵀ U_c [yⱼ; 1] with x and y the vectors of i and j in the roles of the channel's rows and columns,
-    pairs in ``roles`` (`mh4.decoders.Decoder.roles`). ``size`` is that of the context vectors. Of several ``members``,
-    each has MLPs, masks of dropout and matrices of its own; a part has the mean of their scores.
+    Each role (head, dependent, s0, b0, …) has an MLP of size ``hidden``, each channel c a matrix U_c. Part (c, i, j)
+    scores [xᵢ; 1]ᵀ U_c [yⱼ; 1], where x and y are the vectors of i in the channel's row role and of j in its column
+    role; ``roles`` has these pairs (`mh4.decoders.Decoder.roles`). ``size`` is the size of the context vectors. In an
+    ensemble of several ``members``, each has its own MLPs, dropout masks and matrices; the score of a part is the mean
+    over the members.
     """
 
     def __init__(
@@ -49,7 +50,7 @@ class ChannelScorer(nn.Module):
         self.matrices = nn.Parameter(room(len(pairs), hidden + 1, hidden + 1))
         for matrix in self.matrices.data:
             nn.init.orthogonal_(matrix)
-        self.groups: list[tuple[tuple[int, int], tuple[int, int]]] = []  # roles; first and last channel that has them
+        self.groups: list[tuple[tuple[int, int], tuple[int, int]]] = []  # roles, first and last channel of a run
         for channel, pair in enumerate(pairs):
             if self.groups and self.groups[-1][0] == pair:
                 self.groups[-1] = pair, (self.groups[-1][1][0], channel)
@@ -77,7 +78,7 @@ class ChannelScorer(nn.Module):
     def products_and_scores(self, vectors: Tensor) -> tuple[Tensor, Tensor]:
         """[xᵢ; 1]ᵀ U_c of every position i and channel c, (B, N, C, hidden + 1), and all scores (B, C, N, N).
 
-        Several members have channels of their own, those of the first one first.
+        With several members, C counts the channels of all members, one member after the other.
         """
         if self._compiles(vectors):
             return score_all(vectors, self.matrices, self.row_role, self.column_role)
@@ -90,7 +91,7 @@ class ChannelScorer(nn.Module):
         return on_cpu and WIDE_REGISTERS and vectors.shape[3] >= COLUMNS
 
     def _by_roles(self, vectors: Tensor) -> Iterator[tuple[Tensor, Tensor]]:
-        """`products_and_scores` of the channels that have the same roles, for all roles in order."""
+        """Yield `products_and_scores` for each run of channels with the same roles, in order."""
         for (row, column), (first, last) in self.groups:
             matrices = self.matrices[first : last + 1].transpose(0, 1).flatten(1)
             left = (vectors[:, :, row] @ matrices).unflatten(2, (-1, vectors.shape[3]))
@@ -98,11 +99,11 @@ class ChannelScorer(nn.Module):
             yield left, (left.flatten(1, 2) @ right).unflatten(1, left.shape[1:3]).transpose(1, 2)
 
     def score_parts(self, vectors: Tensor, products: Tensor, sentences: Tensor, parts: Tensor) -> Tensor:
-        """Scores (P,) of single parts: ``forward(vectors)[sentences, *parts.T]``, up to rounding.
+        """Scores (P,) of single parts: ``products_and_scores(vectors)[1][sentences, *parts.T]``, up to rounding.
 
-        The gradient of the structured loss touches a few parts only; this spares the backward pass through the full
-        matrices. ``products`` are those of the vectors as they are now; the gradient flows through ``vectors`` and
-        ``matrices`` alone. ``sentences``, int64 (P,), and ``parts``, int64 (P, 3) with rows (channel, row, column),
+        The gradient of the structured loss touches only a few parts; this avoids the backward pass through the full
+        matrices. ``products`` must be the products of these ``vectors``; the gradient flows through ``vectors`` and
+        ``matrices`` only. ``sentences``, int64 (P,), and ``parts``, int64 (P, 3) with rows (channel, row, column),
         sorted by channel, are on the host.
         """
         _, size, roles, _ = vectors.shape

@@ -1,4 +1,4 @@
-"""Settings of the encoder that joins a pretrained transformer to learnt and spelt words."""
+"""Settings of the encoder that adds the states of a pretrained transformer to the other word vectors."""
 
 from __future__ import annotations
 
@@ -15,31 +15,33 @@ Count = Annotated[int, Field(ge=0)]
 
 @dataclass(frozen=True, config=STRICT)
 class TransformerConfig(BiLSTMConfig):
-    """What a `BiLSTMConfig` has, and the pretrained model.
+    """The settings of `BiLSTMConfig`, and those of the pretrained model.
 
     Attributes
     ----------
     pretrained
-        The folder or the name on the hub that it was read from; the model folder has a copy of all that is needed.
+        The folder or the name on the hub from which the model was read; the model folder has a copy of all that is
+        needed.
     encoder_head
-        What reads the word vectors: the BiLSTM ("lstm"), or the MLPs at once ("none").
+        What reads the word vectors: a BiLSTM ("lstm"), or the MLPs directly ("none").
     encoder_freeze
-        Whether the pretrained weights stay as they are. The table of pieces does in any case.
+        Whether the pretrained weights are frozen. The embedding table of the word pieces always is.
     encoder_layers
-        The last layers whose states are mixed, with weights that are learnt.
+        Number of layers, counted from the last, whose states are mixed with learnt weights.
     encoder_rate, encoder_warm_up, encoder_clip
-        Learning rate of the pretrained weights, the steps over which it rises linearly from none, and the largest norm
-        of their gradient, which is cut by itself. The rate falls as that of the other weights does.
+        Learning rate of the pretrained weights, number of steps over which it rises linearly from 0, and the largest
+        norm of their gradient, which is clipped separately. The rate falls like that of the other weights.
     encoder_layer_decay
-        What a layer's learning rate is multiplied by for each layer above it, so that the lowest ones, which know most
-        about language in general, change least (Howard and Ruder 2018).
+        Factor on a layer's learning rate for each layer above it, so that the lowest layers, which hold the most
+        general knowledge of language, change least (Howard and Ruder 2018).
     encoder_dropout
-        Inside the transformer, but for its attention.
+        Dropout rate inside the transformer, except in its attention.
     encoder_window
-        Pieces that it reads at a time, or as many as it has positions, if these are fewer. Longer sentences are read in
-        windows that overlap by half, and each word has the state of the window in whose middle it is.
+        Number of pieces that the transformer reads at a time, or its number of positions if that is smaller. Longer
+        sentences are read in windows that overlap by half, and each word takes its state from the window whose middle
+        is closest.
     encoder_storage
-        Of the pretrained weights in the model folder.
+        Type of the pretrained weights in the model folder.
     """
 
     kind: Literal["transformer"] = "transformer"  # type: ignore[assignment]

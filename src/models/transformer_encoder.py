@@ -1,4 +1,4 @@
-"""Context vectors of words that are learnt, spelt, and read by a pretrained transformer."""
+"""Context vectors from word embeddings, character-based vectors and the states of a pretrained transformer."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .word_source import JointBatch, WordSource
 
 
 class RootAhead(nn.Module):
-    """Word vectors as they are, behind a learnt one of the root."""
+    """Puts a learnt root vector before the word vectors, left as they are; used in place of a `SentenceEncoder`."""
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -30,7 +30,7 @@ class RootAhead(nn.Module):
 
 
 class TransformerEncoder(BiLSTMEncoder):
-    """A `BiLSTMEncoder` whose words have the states of a pretrained transformer, too."""
+    """A `BiLSTMEncoder` with the states of a pretrained transformer as a further source of word vectors."""
 
     config_type = TransformerConfig
 

@@ -16,7 +16,7 @@ FORMS = ("concatenated", "biaffine")  # how a score depends on the vectors of th
 
 
 class ScorerArrays(NamedTuple):
-    """A `TransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32."""
+    """A `TransitionScorer` and the vectors of B sentences as float32 arrays, for compiled loops."""
 
     vectors: np.ndarray  # (B, N, R, H), see `TransitionScorer.role_vectors`
     bias: np.ndarray  # (H,)
@@ -25,9 +25,9 @@ class ScorerArrays(NamedTuple):
 
 
 class BiaffineArrays(NamedTuple):
-    """A `BiaffineTransitionScorer` and the vectors of B sentences, as compiled loops take them; all float32.
+    """A `BiaffineTransitionScorer` and the vectors of B sentences as float32 arrays, for compiled loops.
 
-    x and y being the vectors of a position in the first and in the second role.
+    x and y are the vectors of a position in the first and in the second role.
     """
 
     products: np.ndarray  # (B, N, T, H + 1): [x; 1]ᵀ U_t
@@ -35,12 +35,13 @@ class BiaffineArrays(NamedTuple):
 
 
 class TransitionScorer(nn.Module):
-    """Concatenated vectors of R tokens, one hidden layer, a score for each of T transitions.
+    """Scores T transitions by one hidden layer over the concatenated vectors of R tokens.
 
-    The hidden layer is a sum of R linear maps, one for each role that a token can have (s1, s0, b0, …). A token has the
-    same vector in a role all along a computation, so that each is mapped once, and a configuration costs R additions of
+    The hidden layer is a sum of R linear maps, one for each role that a token can have (s1, s0, b0, …). The vector of a
+    token in a role is the same in all configurations, so each is mapped once, and a configuration costs R additions of
     vectors, the tanh and the output layer (Gómez-Rodríguez, Shi & Lee 2018, section 3.1, give the feature sets).
-    ``size`` is that of the context vectors, ``hidden`` and ``dropout`` are those of the hidden layer.
+    ``size`` is the size of the context vectors; ``hidden`` and ``dropout`` are the size and dropout rate of the hidden
+    layer.
     """
 
     def __init__(self, size: int, roles: int, transitions: int, hidden: int, dropout: float) -> None:
@@ -48,15 +49,16 @@ class TransitionScorer(nn.Module):
         self.roles, self.hidden = roles, hidden
         self.dropout = Dropout(dropout)
         self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
-        together = nn.init.xavier_uniform_(room(hidden, roles * size))  # as one layer over the concatenation
+        together = nn.init.xavier_uniform_(room(hidden, roles * size))  # as for one layer over the concatenation
         self.input = nn.Parameter(together.view(hidden, roles, size).transpose(0, 1).reshape(roles * hidden, size))
         self.bias = nn.Parameter(room(hidden).zero_())
         self.output = Linear(hidden, transitions)
 
     def role_vectors(self, states: Tensor, lengths: Tensor) -> Tensor:
-        """What every position adds to the hidden layer in every role, (B, N, R, hidden), as by a `ChannelScorer`.
+        """The contribution of every position to the hidden layer in every role, (B, N, R, hidden).
 
-        Position ``lengths[b] + 1`` stands for "no such token", a learned vector.
+        Arguments are those of `ChannelScorer.role_vectors`; position ``lengths[b] + 1``, a learned vector, stands for
+        "no such token".
         """
         padded = append_end(states, lengths, self.end)
         return (padded @ self.input.t()).float().view(*padded.shape[:2], self.roles, self.hidden)
@@ -64,7 +66,7 @@ class TransitionScorer(nn.Module):
     def forward(self, vectors: Tensor, sentences: Tensor, positions: Tensor) -> Tensor:
         """Scores (M, T) of the transitions in M configurations, from `role_vectors`.
 
-        ``positions``, int64 (M, R), has the token in each role, ``sentences``, int64 (M,), its sentence.
+        ``positions``, int64 (M, R), has the token in each role, ``sentences``, int64 (M,), the sentence.
         """
         batch, size = vectors.shape[:2]
         flat = vectors.reshape(batch * size, self.roles, self.hidden)
@@ -74,16 +76,16 @@ class TransitionScorer(nn.Module):
 
     @torch.no_grad()
     def arrays(self, vectors: Tensor) -> ScorerArrays:
-        """For the compiled loops, which score like `forward` without dropout."""
+        """The arrays for compiled loops, which score like `forward` without dropout."""
         return ScorerArrays(*_on_host(vectors, self.bias, self.output.weight.t(), self.output.bias))
 
 
 class BiaffineTransitionScorer(nn.Module):
-    """A biaffine form of the vectors of two tokens for each of T transitions.
+    """Scores each of T transitions by a biaffine form of the vectors of two tokens.
 
-    These are the scores of a chart decoder, its channels being the transitions; what the published toolkit has for
-    arc-hybrid parsing, where the paper (Gómez-Rodríguez, Shi & Lee 2018) speaks of concatenated vectors. For the
-    parameters see `ChannelScorer`.
+    It is a `ChannelScorer` whose channels are the transitions. The published toolkit scores arc-hybrid parsing this
+    way, whereas the paper (Gómez-Rodríguez, Shi & Lee 2018) describes concatenated vectors. For the parameters see
+    `ChannelScorer`.
     """
 
     def __init__(self, size: int, transitions: int, hidden: int, dropout: float) -> None:
@@ -108,21 +110,21 @@ class BiaffineTransitionScorer(nn.Module):
 
     @torch.no_grad()
     def arrays(self, vectors: Tensor) -> BiaffineArrays:
-        """For the compiled loops, which score like `forward`."""
+        """The arrays for compiled loops, which score like `forward`."""
         first, second = vectors.unbind(2)
         return BiaffineArrays(*_on_host(self._products(first), second))
 
 
 def _on_host(*tensors: Tensor) -> list[np.ndarray]:
-    """Arrays in rows, which a GPU is waited for once."""
+    """Contiguous arrays of the tensors; waits for a GPU only once."""
     return [np.ascontiguousarray(tensor.numpy()) for tensor in HostCopy(*tensors).tensors()]
 
 
 def step_hinge(scores: Tensor, steps: Tensor, optimal: Tensor, count: int) -> Tensor:
-    """Sum over steps of max(0, 1 + best candidate that is not optimal − best optimal candidate).
+    """Sum over steps of max(0, 1 + score of the best non-optimal candidate − score of the best optimal candidate).
 
-    Of all candidates of all steps: ``scores`` (K,), ``steps``, int64 (K,) below ``count``, and whether they are
-    ``optimal``, bool (K,). Each step has an optimal one; where all are, the loss is 0.
+    There are K candidates in ``count`` steps: ``scores`` (K,), ``steps``, int64 (K,), the step of each candidate, and
+    ``optimal``, bool (K,). Each step has an optimal candidate; where all candidates are optimal, the loss is 0.
     """
     lowest = scores.new_full((2, count), float("-inf")).flatten()
     best = lowest.scatter_reduce(0, steps + count * optimal, scores, "amax").view(2, count)

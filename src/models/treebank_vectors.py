@@ -1,4 +1,4 @@
-"""A learnt vector of each of several treebanks, which joins those of its words (Stymne et al. 2018)."""
+"""A learnt vector for each of several treebanks, added to the vectors of its words (Stymne et al. 2018)."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class _Names:
 
 
 class TreebankVectors(nn.Module):
-    """One vector for each treebank; for a sentence of no particular one, their mean (Wagner et al. 2020).
+    """One vector for each treebank; a sentence of no particular treebank gets their mean (Wagner et al. 2020).
 
     Attributes
     ----------
     names : tuple of str
-        The treebanks, K in number.
+        The names of the K treebanks.
     """
 
     def __init__(self, size: int, names: tuple[str, ...]) -> None:
@@ -44,9 +44,9 @@ class TreebankVectors(nn.Module):
 
     @staticmethod
     def names_in(files: Mapping[str, bytes]) -> tuple[str, ...]:
-        """The treebanks that an encoder with these files was trained on; () unless they had names.
+        """The names of the treebanks that an encoder with these files was trained on; () if they had no names.
 
-        FileError: The file of names holds something else.
+        FileError: The file of names is not valid.
         """
         if NAMES not in files:
             return ()
@@ -57,15 +57,15 @@ class TreebankVectors(nn.Module):
 
     @staticmethod
     def files_of(names: Sequence[str]) -> dict[str, bytes]:
-        """What `names_in` reads."""
+        """The file that `names_in` reads; {} without names."""
         return {NAMES: as_json({"treebanks": list(names)})} if names else {}
 
     def shares(self, treebank: str | None) -> Tensor:
-        """The part that each vector has in the one of a treebank, float32 (K,), on the host."""
+        """The weight of each vector for a sentence of a treebank, float32 (K,), on the host; equal weights for None."""
         if treebank is None:
             return torch.full((len(self.names),), 1 / len(self.names), dtype=torch.float32)
         return (torch.arange(len(self.names)) == self.names.index(treebank)).float()
 
     def forward(self, shares: Tensor) -> Tensor:
-        """(B, K) → (B, 1, size)."""
+        """Sums of the vectors, weighted by `shares`: (B, K) → (B, 1, size)."""
         return (shares[..., None] * self.vectors).sum(1, keepdim=True)

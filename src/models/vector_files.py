@@ -1,4 +1,4 @@
-"""Files of word vectors: text, plain or packed, binary files of word2vec, and models of fastText."""
+"""Files of word vectors: text, plain or compressed, binary files of word2vec, and models of fastText."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from mh4.machine import require
 
 from .encoder import OnReading, UnusableError
 
-LARGEST = 1 << 16  # numbers of a vector
-LONGEST = 1 << 24  # bytes of a line
-CHUNK = 1 << 20  # bytes of a binary file read at a time, more than its largest vector has
+LARGEST = 1 << 16  # numbers in a vector
+LONGEST = 1 << 24  # bytes in a line
+CHUNK = 1 << 20  # bytes of a binary file read at a time, more than the largest vector takes
 REPORTED = 1_000  # words between two reports of progress
 _PACKED: dict[bytes, Callable[[BinaryIO], Any]] = {
     b"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     b"BZh": bz2.BZ2File,
     b"\xfd7zXZ": lzma.LZMAFile,
 }
-_FASTTEXT = b"\xba\x16\x4f\x2f"  # begins models of fastText
+_FASTTEXT = b"\xba\x16\x4f\x2f"  # first bytes of fastText models
 _NUMERIC = b"0123456789+-.eE \t\r\n"
 
 
 class Entry(NamedTuple):
-    """A word of a file, with the numbers as they stand there."""
+    """A word of a file, with its numbers as they stand there."""
 
     word: str
     numbers: bytes
@@ -41,18 +41,17 @@ class Entry(NamedTuple):
 def read_vectors(
     name: str, most: int, wanted: Iterable[str], on_reading: OnReading
 ) -> tuple[list[str], np.ndarray[Any, np.dtype[np.float32]]]:
-    """The first ``most`` words of a file, which are the most frequent ones, and those that are ``wanted``.
+    """The vectors of the first ``most`` words of a file, which are the most frequent ones, and of all ``wanted`` words.
 
-    A file is read as it comes; no more is held in memory than these words. Of a word that comes again the first vector
-    counts.
+    Only these words are held in memory, except while a model of fastText is read. If a word is repeated, its first
+    vector counts.
 
     Parameters
     ----------
     name
-        A file of text, a word and its numbers a line, with or without the line of both sizes that word2vec and fastText
-        write, perhaps packed by gzip, bzip2 or xz; a binary file of word2vec, whose name ends in ``.bin`` or
-        ``.bin.gz``; or a model of fastText, which makes vectors of any ``wanted`` word of its n-grams (extra
-        ``mh4[vectors]``).
+        A text file with a word and its numbers on each line, with or without the header of word2vec and fastText, plain
+        or compressed by gzip, bzip2 or xz; a binary file of word2vec, whose name ends in ``.bin`` or ``.bin.gz``; or a
+        model of fastText, which makes a vector for any ``wanted`` word from its n-grams (extra ``mh4[vectors]``).
 
     Returns
     -------
@@ -62,7 +61,7 @@ def read_vectors(
     Raises
     ------
     UnusableError
-        The file is none of these, is damaged or cut short; the message names it and the line, or the word.
+        The file is none of these, or it is damaged or truncated; the message names it and the line, or the word.
     """
     path, wanted = Path(name), set(wanted)
     if not name or not path.is_file():
@@ -81,35 +80,35 @@ def read_vectors(
 
 
 class _Reader:
-    """Goes through a file of vectors once, and knows where it is.
+    """Reads a file of vectors once, and says where it is wrong.
 
-    ``size``, the numbers of a vector, is known from the first line on.
+    ``size``, the numbers in a vector, is known once the first line has been read.
     """
 
     def __init__(self, path: Path, on_reading: OnReading) -> None:
         self.path, self.on_reading = path, on_reading
         self.size = 0
         self.binary = ".bin" in path.suffixes[-2:]
-        self.done = 0  # words
+        self.done = 0  # words read
 
     def error(self, place: str, problem: str) -> UnusableError:
         return UnusableError(f"{self.path}: {place}: {problem}" if place else f"{self.path}: {problem}")
 
     @contextmanager
     def opened(self) -> Iterator[Any]:
-        """The file, unpacked."""
+        """Open the file, decompressed."""
         try:
             with self.path.open("rb") as self.raw:
                 start = self.raw.peek(8)
                 unpacked = next((kind for magic, kind in _PACKED.items() if start.startswith(magic)), None)
                 yield self.raw if unpacked is None else unpacked(self.raw)
         except (OSError, EOFError, zlib.error, lzma.LZMAError) as error:
-            reason = error.strerror if isinstance(error, OSError) else None  # else it is about what was packed
+            reason = error.strerror if isinstance(error, OSError) else None  # none if decompression fails
             problem = f"cannot be read: {reason.lower()}" if reason else "its packed content is damaged or cut short"
             raise self.error(f"after {self.done} words" if self.done else "", problem) from None
 
     def entries(self, stream: Any) -> Iterator[Entry]:
-        """All words in order."""
+        """Yield all words in order."""
         total = self.path.stat().st_size
         first = stream.readline(LONGEST)
         sizes = first.split()
@@ -142,7 +141,7 @@ class _Reader:
             place = f"line {number}"
             fields = line.rsplit(None, self.size)
             word = fields[0].strip() if fields else b""
-            extra = word.split()[1:]  # words of some files hold spaces, but numbers are numbers
+            extra = word.split()[1:]  # words may hold spaces, but a number at the end is one too many
             if len(fields) <= self.size or (extra and _is_number(extra[-1])):
                 found = max(len(line.split()) - 1, 0)
                 raise self.error(place, f"has {found} numbers where {self.size} are expected")
@@ -207,11 +206,11 @@ def _of_fasttext(path: Path, most: int, wanted: set[str]) -> tuple[list[str], np
         vectors = fasttext.load_facebook_vectors(str(path))
         words = list(dict.fromkeys([*vectors.index_to_key[:most], *sorted(wanted)]))
         found = np.array([vectors.get_vector(word) for word in words], np.float32)
-    except Exception as error:  # the package raises whatever its reading of a damaged file comes to
+    except Exception as error:  # gensim raises all kinds of errors for a damaged file
         reason = " ".join(str(error).split()) or type(error).__name__
         raise UnusableError(f"{path}: cannot be read as a model of fastText: {reason}") from None
     whole = np.isfinite(found).all(1)
     if not whole.all():
         raise UnusableError(f"{path}: the vector of {words[int(whole.argmin())]!r} holds NaN or infinity")
-    known = np.any(found, axis=1)  # others are made of no n-gram
+    known = np.any(found, axis=1)  # a zero vector: the model knows none of the word's n-grams
     return [word for word, one in zip(words, known.tolist(), strict=True) if one], found[known]

@@ -1,4 +1,4 @@
-"""Vectors of words alone: learnt, or spelt by a BiLSTM over their characters."""
+"""Vectors of single words without context: embeddings, or predicted by a BiLSTM over the characters."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ VOCABULARY = "words.json"  # file of the words and characters of the training te
 class WordBatch(HostBatch):
     """The words of B sentences, padded to T; all tensors on the host.
 
-    What is looked up, and where it comes to lie, is worked out there, too: a GPU would have to be waited for until it
-    has counted.
+    Indices for lookups are computed on the host, too: on a GPU, results whose size depends on the data would have to be
+    waited for.
     """
 
     lengths: Tensor  # int64 (B,): words of each sentence
     words: Tensor  # int64 (B, T): vocabulary index of each word, `UNKNOWN` for unknown words and padding
     forms: Tensor  # int64 (B, T): index of each word's form among the F distinct forms of the batch; 0 at padding
-    characters: Tensor  # int64 (M,): those of the distinct forms one after the other, `BEGIN` and `END` included
-    character_lengths: Tensor  # int64 (F,), of sum M
+    characters: Tensor  # int64 (M,): characters of the distinct forms, form by form, with `BEGIN` and `END`
+    character_lengths: Tensor  # int64 (F,): characters of each distinct form, M in all
 
     @classmethod
     def of(cls, sentences: Sequence[WordIds]) -> WordBatch:
-        """The words of some sentences."""
+        """Collate the words of sentences."""
         lengths = np.array([len(sentence.words) for sentence in sentences])
         inside = np.arange(lengths.max()) < lengths[:, None]
         seen: dict[str, int] = {}
@@ -66,19 +66,20 @@ class WordBatch(HostBatch):
 
 def _embedding(count: int, size: int) -> nn.Embedding:
     weight = room(count, size)
-    if not weight.is_meta:  # for normal numbers without storage PyTorch loads its compiler, which takes seconds
-        nn.init.normal_(weight)  # overwritten, but what is drawn next depends on it, and so what a seed gives
+    if not weight.is_meta:  # there, PyTorch would load its compiler for normal_, which takes seconds
+        nn.init.normal_(weight)  # overwritten, but keeps the random numbers that follow, and so what a seed gives
         nn.init.uniform_(weight, -SMALL, SMALL)
     return nn.Embedding(count, size, _weight=weight)
 
 
 class WordEncoder(WordSource[WordIds, WordBatch], Random):
-    """One vector a word: its embedding if it is frequent, else predicted from its characters.
+    """One vector per word: its embedding if the word is frequent, else a vector predicted from its characters.
 
     If ``characters`` is "all" instead of "rare", a word has the sum of both, and rare words share the embedding of the
     unknown word. In training a frequent word is treated as unknown with probability ``word_unknown[w]``, a character
-    with ``character_unknown[c]``; a frequent form of the batch goes without its characters, which spares time, with
-    probability ``spelling_dropout``; and whole vectors are dropped with probability ``block_dropout``.
+    with ``character_unknown[c]``. To save time, a frequent form of the batch loses its character-based vector with
+    probability ``spelling_dropout`` (only if ``characters`` is "all"). Whole vectors are dropped with probability
+    ``block_dropout``.
     """
 
     def __init__(self, config: BiLSTMConfig, files: Mapping[str, bytes]) -> None:
@@ -96,7 +97,7 @@ class WordEncoder(WordSource[WordIds, WordBatch], Random):
             config.character_size, config.character_hidden // 2, config.character_layers, config.lstm_dropout
         )
         self.from_characters = Linear(config.character_hidden, config.word_size)
-        # No buffers: they stay on the host.
+        # Not buffers, so that they stay on the host.
         self.word_unknown = vocabulary.word_unknown(config.word_unknown)
         self.character_unknown = vocabulary.character_unknown(config.character_unknown)
         self._memory = WordMemory()
@@ -149,11 +150,11 @@ class WordEncoder(WordSource[WordIds, WordBatch], Random):
         return torch.rand(shape, dtype=torch.float32, device=device, generator=self.generator(device))
 
     def _spelt(self, batch: WordBatch, forms: Tensor) -> Tensor:
-        """What `predict` makes of forms, or has made of them before; a GPU is as fast without a memory."""
+        """`predict`, with a cache for inference on the CPU; a GPU is as fast without."""
         if self.training or torch.is_grad_enabled():
-            self.forget()  # weights will change, and fused optimizers do not count it
+            self.forget()  # weights will change, and fused optimizers do not count that in the version
             return self.predict(batch, forms)
-        if batch.device.type != "cpu" or self.words.weight.is_inference():  # what has no version
+        if batch.device.type != "cpu" or self.words.weight.is_inference():  # such tensors have no version
             return self.predict(batch, forms)
         ends = batch.character_lengths.cumsum(0)
         starts = ends - batch.character_lengths
@@ -168,9 +169,9 @@ class WordEncoder(WordSource[WordIds, WordBatch], Random):
         return torch.from_numpy(vectors)
 
     def predict(self, batch: WordBatch, forms: Tensor) -> Tensor:
-        """Vectors (K, size) of the forms with indices ``forms`` (K,), on the host, from their characters alone."""
+        """Vectors (K, size) of the forms with indices ``forms``, int64 (K,) on the host, from their characters only."""
         lengths = batch.character_lengths[forms]
-        moved = batch.character_lengths.cumsum(0)[forms] - lengths.cumsum(0)  # from here to there
+        moved = batch.character_lengths.cumsum(0)[forms] - lengths.cumsum(0)  # from selected characters to the batch's
         index = torch.repeat_interleave(moved, lengths)
         characters = batch.characters[index + torch.arange(len(index))]
         if self.training:

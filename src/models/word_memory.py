@@ -1,4 +1,4 @@
-"""Vectors of words that come again: what is computed from a word's characters alone is computed once."""
+"""A cache of word vectors that are computed from a word's characters alone."""
 
 from __future__ import annotations
 
@@ -7,20 +7,20 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 MOST_WORDS = 1 << 15
-LONGEST_KEY = 256  # bytes; longer words hardly come again
+LONGEST_KEY = 256  # bytes; longer words rarely recur
 
 
 class WordMemory:
-    """Vectors by the characters they were computed from; any number of threads may share it.
+    """Vectors by the characters that they were computed from; any number of threads may share the cache.
 
-    It holds `MOST_WORDS` at most, and those of one version of the weights.
+    It is emptied when it holds more than `MOST_WORDS` words, or when the weights change.
     """
 
     def __init__(self) -> None:
         self._known: tuple[int, dict[bytes, np.ndarray]] = (-1, {})
 
     def forget(self) -> None:
-        """Know nothing any more."""
+        """Empty the cache."""
         self._known = -1, {}
 
     def vectors(self, keys: Sequence[bytes], version: int, compute: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
@@ -29,13 +29,13 @@ class WordMemory:
         Parameters
         ----------
         keys
-            The characters of each.
+            The characters of each word.
         version
-            Of the weights; with another one, nothing is known any more.
+            The version of the weights; another one than before empties the cache.
         compute
-            Makes the vectors (M, size) of the words with the given indices, int64 (M,), M at least 1.
+            Computes the vectors (M, size) of the words with the given indices, int64 (M,), where M is at least 1.
         """
-        of, known = self._known  # another thread may put a new one in its place: all that follows is about this one
+        of, known = self._known  # another thread may replace it; this call keeps to this one
         if of != version or len(known) > MOST_WORDS:
             known = {}
             self._known = version, known

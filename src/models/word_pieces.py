@@ -1,4 +1,4 @@
-"""Words as the pieces that a pretrained transformer knows, and the windows in which it reads long sentences."""
+"""Words split into the pieces of a pretrained transformer, and the windows in which it reads long sentences."""
 
 from __future__ import annotations
 
@@ -15,35 +15,35 @@ from mh4.machine import require
 from .encoder import FileError, HostBatch
 
 TOKENIZER = "tokenizer.json"  # as the package tokenizers writes it
-MOST_FORMS = 1 << 17  # whose pieces are remembered
+MOST_FORMS = 1 << 17  # word forms in the cache
 
 
 class WordPieces(NamedTuple):
     """The pieces of a sentence of n words."""
 
-    ids: np.ndarray  # int64 (P,): those of the words, one word after the other
-    counts: np.ndarray  # int64 (n,): how many each word has, at least 1
+    ids: np.ndarray  # int64 (P,): ids of the pieces, word by word
+    counts: np.ndarray  # int64 (n,): number of pieces of each word, at least 1
 
     @property
     def key(self) -> bytes:
-        """Equal for equal sentences only."""
+        """A key that only equal sentences share."""
         return self.counts.tobytes() + self.ids.tobytes()
 
 
 class PieceVocabulary:
-    """Cuts words into pieces; each word by itself, so that its pieces are the same in every sentence.
+    """Splits words into pieces, each word on its own, so that a form has the same pieces in every sentence.
 
     Parameters
     ----------
     content
-        Of ``tokenizer.json``.
+        The content of ``tokenizer.json``.
     unknown
-        The piece of words that have none, such as those of control characters alone.
+        Id of the piece for words that yield none, such as words of control characters only.
 
     Attributes
     ----------
     before, after : int64 (S,)
-        The pieces that enclose every window.
+        The special pieces before and after every window, such as [CLS] and [SEP].
 
     Raises
     ------
@@ -69,7 +69,7 @@ class PieceVocabulary:
         return self._tokenizer.get_vocab_size(with_added_tokens=True)
 
     def pieces(self, forms: Sequence[str]) -> WordPieces:
-        """The pieces of the words of a sentence; a word without any is unknown."""
+        """The pieces of the words of a sentence; a word that yields none gets the unknown piece."""
         known = self._known
         if len(known) > MOST_FORMS:
             self._known = known = {}
@@ -86,7 +86,7 @@ class PieceVocabulary:
 
 
 def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
-    """How a sentence is read in windows of ``room`` pieces at most, which overlap by half.
+    """Split a sentence into windows of at most ``room`` pieces that overlap by half.
 
     Parameters
     ----------
@@ -96,10 +96,10 @@ def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
     Returns
     -------
     starts : int64 (W,)
-        The first piece of each window, which has ``room`` pieces, or P.
+        The first piece of each window. Every window has min(``room``, P) pieces.
     of_pieces : int64 (P,)
-        The window that each piece's state comes from: of the windows that hold it, the one whose middle is closest to
-        that of its word.
+        The window from which each piece takes its state: the one whose middle is closest to the middle of the piece's
+        word or, if that window does not hold the piece, to the piece itself.
     """
     total = int(counts.sum())
     if total <= room:
@@ -114,7 +114,7 @@ def windows(counts: np.ndarray, room: int) -> tuple[np.ndarray, np.ndarray]:
         return np.abs(places[:, None] - middles).argmin(1)
 
     chosen = nearest(of_words)
-    outside = (pieces < starts[chosen]) | (pieces >= starts[chosen] + room)  # of words longer than half a window
+    outside = (pieces < starts[chosen]) | (pieces >= starts[chosen] + room)  # only in words longer than half a window
     chosen[outside] = nearest(pieces[outside])
     return starts, chosen
 
@@ -124,14 +124,14 @@ class PieceBatch(HostBatch):
     """The pieces of B sentences in R windows of up to L pieces; all tensors on the host."""
 
     lengths: Tensor  # int64 (B,): words of each sentence
-    ids: Tensor  # int64 (R, L); what pads is 0
-    sizes: Tensor  # int64 (R,): pieces of each window, those that enclose it included
-    places: Tensor  # int64 (P,): where the state of each piece is among the R · L
+    ids: Tensor  # int64 (R, L), padded with 0
+    sizes: Tensor  # int64 (R,): pieces of each window, special ones included
+    places: Tensor  # int64 (P,): index of each piece's state among the R · L
     counts: Tensor  # int64 (M,): pieces of each word
 
     @classmethod
     def of(cls, vocabulary: PieceVocabulary, sentences: Sequence[WordPieces], window: int) -> PieceBatch:
-        """Some sentences, in windows of up to ``window`` pieces."""
+        """Arrange sentences in windows of up to ``window`` pieces, special ones included."""
         before, after = vocabulary.before, vocabulary.after
         rows: list[np.ndarray] = []
         places: list[np.ndarray] = []  # (row, column) of each piece

@@ -1,4 +1,4 @@
-"""Where vectors of words come from: an encoder adds up those of all its sources."""
+"""Sources of word vectors; an encoder adds up the vectors of all its sources."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .encoder import B, Batch, OnReading, P, Reader, Words
 
 
 class WordSource(Reader[P, B]):
-    """Vectors of words, such as learnt ones, or the states of a language model."""
+    """A source of word vectors, such as learnt embeddings or the states of a language model."""
 
     @abstractmethod
     def __init__(self, config: Any, files: Mapping[str, bytes]) -> None:
@@ -35,7 +35,7 @@ class WordSource(Reader[P, B]):
 
 @dataclass(frozen=True)
 class JointBatch:
-    """The same sentences as each source takes them, and what treebanks they are of."""
+    """One batch of the same sentences for each source, and the sentences' treebanks."""
 
     batches: tuple[Batch, ...]
     treebanks: Tensor | None = None  # float32 (B, K), on the host; see `TreebankVectors.shares`
@@ -51,6 +51,6 @@ class JointBatch:
 
     @classmethod
     def of(cls, sources: Sequence[Reader[Any, Any]], sentences: Sequence[Sequence[Any]]) -> JointBatch:
-        """Sentences of which each source has prepared its own part."""
+        """Collate sentences, each a tuple of what the sources prepared, in the order of ``sources``."""
         own = zip(*sentences, strict=True)
         return cls(tuple(source.collate(parts) for source, parts in zip(sources, own, strict=True)))

@@ -1,4 +1,4 @@
-"""The words and characters of the training text, and the ids that a word encoder sees of them."""
+"""The words and characters of the training text, and the ids that a word encoder reads."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from .checked import STRICT
 
 UNKNOWN = 0  # index of the unknown word and of the unknown character
 BEGIN, END = 1, 2  # characters around every word
-LONGEST = 1000  # characters of a word that are spelt; of longer ones, half of these at either end
+LONGEST = 1000  # characters that are read of a word; of longer words, half of them at either end
 _FIRST_CHARACTER = END + 1
-_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 15  # characters of a form, and forms, whose ids are remembered
+_LONGEST_KEPT, _MOST_KEPT = 32, 1 << 15  # limits of the cache: characters of a form, and number of forms
 _DIGIT = re.compile(r"\d")
 
 K = TypeVar("K")
@@ -30,21 +30,21 @@ Counts = dict[str, Annotated[int, Field(ge=0)]]
 
 
 class WordIds(NamedTuple):
-    """The words of a sentence as a `WordEncoder` sees them."""
+    """The words of a sentence, as a `WordEncoder` reads them."""
 
     forms: Sequence[str]
     words: np.ndarray  # int64 (n,): vocabulary index of each word, `UNKNOWN` for unknown words
-    characters: np.ndarray  # int64 (M,): those of the words one after the other, `BEGIN` and `END` included
-    character_lengths: np.ndarray  # int64 (n,), of sum M
+    characters: np.ndarray  # int64 (M,): characters of the words, word by word, with `BEGIN` and `END`
+    character_lengths: np.ndarray  # int64 (n,): characters of each word, M in all
 
 
 def normalise(form: str) -> str:
-    """Digits become 0, letters lower case."""
+    """Replace each digit by 0, and make letters lower case."""
     return _DIGIT.sub("0", form.lower())
 
 
 def by_frequency(counts: Mapping[K, int]) -> dict[K, int]:
-    """The same counts, the highest first."""
+    """The same counts in descending order; equal ones in the order of their keys."""
     return dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
 
 
@@ -52,7 +52,7 @@ def by_frequency(counts: Mapping[K, int]) -> dict[K, int]:
 class WordVocabulary:
     """Counts of frequent words and of characters, in index order.
 
-    Words count from 1, characters from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
+    Words are numbered from 1, characters from 3: index 0 is the unknown one, characters 1 and 2 enclose a word.
     """
 
     words: Counts
@@ -78,7 +78,7 @@ class WordVocabulary:
         return {character: index for index, character in enumerate(self.characters, start=_FIRST_CHARACTER)}
 
     def word_unknown(self, strength: float) -> Tensor:
-        """Probability (V,) that a word is taken for unknown in training: strength / (strength + count)."""
+        """Probability (V,) that a word is treated as unknown in training: strength / (strength + count)."""
         return _unknown(self.words, strength, UNKNOWN + 1)
 
     def character_unknown(self, strength: float) -> Tensor:
@@ -87,11 +87,11 @@ class WordVocabulary:
 
     @cached_property
     def _seen(self) -> dict[str, tuple[int, np.ndarray]]:
-        """What was looked up for forms before; threads share it."""
+        """The cache of `_look_up`, which threads share."""
         return {}
 
     def ids(self, forms: Sequence[str]) -> WordIds:
-        """What a `WordEncoder` sees of the words of a sentence."""
+        """The words of a sentence, as a `WordEncoder` reads them."""
         seen = self._seen.get
         found = [seen(form) or self._look_up(form) for form in forms]
         characters = [own for _, own in found]
@@ -103,11 +103,11 @@ class WordVocabulary:
         )
 
     def _look_up(self, form: str) -> tuple[int, np.ndarray]:
-        """The index of a word and its characters."""
+        """The index of a form among the words, and the ids of its characters."""
         spelt = form if len(form) <= LONGEST else form[: LONGEST // 2] + form[-LONGEST // 2 :]
         characters = map(self._character_index.get, spelt, repeat(UNKNOWN))
         found = self._word_index.get(normalise(form), UNKNOWN), np.array([BEGIN, *characters, END])
-        if len(form) <= _LONGEST_KEPT:  # longer ones hardly come again
+        if len(form) <= _LONGEST_KEPT:  # longer forms rarely recur
             if len(self._seen) >= _MOST_KEPT:
                 self._seen.clear()
             self._seen[form] = found
