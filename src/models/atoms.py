@@ -1,8 +1,8 @@
-"""Text as a sequence of atoms, the pieces that no token ends inside, and what a segmenter sees of each.
+"""Text as a sequence of atoms, inside which no token ends, and the features that a segmenter sees of each.
 
 An atom is a run of letters of one script, a run of digits, or another character alone; marks and joiners stay with what
-they follow. In scripts whose words stand without white space or punctuation between them, each letter is an atom.
-Every feature of an atom is a hash of 64 bits, so that a vocabulary is an array of hashes.
+they follow. In scripts that put neither white space nor punctuation between words, each letter is an atom. Every
+feature of an atom is a hash of 64 bits, so that a vocabulary is an array of hashes.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-SPACE, BREAK, LETTER, DIGIT, OTHER, JOINED, JOINER = range(1, 8)  # kinds of characters; 0 is not known yet
-NO_GAP, BLANK, LINE_BREAK, EDGE = range(4)  # what stands between atoms; EDGE is an end of the paragraph
+SPACE, BREAK, LETTER, DIGIT, OTHER, JOINED, JOINER = range(1, 8)  # kinds of characters; 0: not looked up yet
+NO_GAP, BLANK, LINE_BREAK, EDGE = range(4)  # gaps between atoms; EDGE is either end of the paragraph
 
 FEATURES = (
     *("lowered", "exact", "shape", "suffix_2", "suffix_3", "prefix_3", "gaps"),
@@ -30,15 +30,15 @@ FEATURES_OF_FORMAT = {1: FEATURES.index("ahead"), 2: len(FEATURES)}
 _LINE_BREAKS = "\n\r\v\f\x1c\x1d\x1e\x85\u2028\u2029"
 _CODES = 0x110000
 _SCRIPTS = 1 << 16
-_LONGEST_SHAPE = 4  # characters, beyond which shapes do not count them
-LAST_PLACE = 62  # letters behind which a run may be cut
-_LONGEST_UNIT = 24  # characters; longer units are not looked up
-_REACH = 5  # atoms that one sees ahead or behind, as far as the next run
-_ALIKE = {"Pd": 0, "Ps": 1, "Pi": 2, "Pe": 3, "Pf": 4}  # kinds of punctuation, whose characters mean the same
-_QUOTES, _QUOTE, _FIRST_CLOSING = "\"'", 5, 2  # quotation marks without a direction; they may close, as `Pi` may
+_LONGEST_SHAPE = 4  # characters up to which shapes tell lengths apart
+LAST_PLACE = 62  # number of letters after which a run may still be cut
+_LONGEST_UNIT = 24  # characters of a unit (atoms without gaps inside) that count
+_REACH = 5  # atoms to look ahead or behind, up to the next run
+_ALIKE = {"Pd": 0, "Ps": 1, "Pi": 2, "Pe": 3, "Pf": 4}  # categories of punctuation whose characters are alike
+_QUOTES, _QUOTE, _FIRST_CLOSING = "\"'", 5, 2  # marks without a direction; they may close, like `Pi`
 _LOWER, _UPPER, _CASELESS, _DIGITS, _PUNCTUATION = range(5)
 
-_PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)
+_PRIME, _BASIS = np.uint64(0x100000001B3), np.uint64(0xCBF29CE484222325)  # of the hash FNV-1a
 _MIXING, _KIND, _SHIFT = np.uint64(0x9E3779B97F4A7C15), np.uint64(0x632BE59BD9B4E019), np.uint64(29)
 
 
@@ -48,11 +48,11 @@ class Atoms(NamedTuple):
     Attributes
     ----------
     starts, stops
-        int64 (A,): which characters each has, half-open.
+        int64 (A,): the range of each atom's characters, half-open.
     before, after
-        uint8 (A,): what stands before and behind each.
+        uint8 (A,): the gaps before and after each atom.
     counts
-        int64 (P,): how many each paragraph has.
+        int64 (P,): number of atoms of each paragraph.
     """
 
     starts: np.ndarray
@@ -63,7 +63,7 @@ class Atoms(NamedTuple):
 
 
 class _Characters:
-    """What is known of characters, looked up in Unicode's tables when one is first met."""
+    """Properties of characters, looked up in Unicode's tables when a character is first met."""
 
     def __init__(self) -> None:
         self.kinds = np.zeros(_CODES, np.uint8)
@@ -73,7 +73,7 @@ class _Characters:
         self._lock = Lock()
 
     def learn(self, codes: np.ndarray) -> None:
-        """Look up those that are not known yet."""
+        """Look up the characters that are not known yet."""
         unknown = codes[self.kinds[codes] == 0]
         if not len(unknown):
             return
@@ -84,11 +84,11 @@ class _Characters:
                 self.lowered[code] = ord(lowered) if len(lowered) == 1 else code
                 self.scripts[code] = script_of(character)
                 self.classes[code] = _class(character)
-                self.kinds[code] = _kind(character)  # the last one: other threads look at it without the lock
+                self.kinds[code] = _kind(character)  # last, because other threads look at it without the lock
 
 
 def script_of(character: str) -> int:
-    """A number for the script of a letter, such as that of all Latin ones."""
+    """A number for the script of a letter, the same for all Latin letters, for instance."""
     name = unicodedata.name(character, "").partition(" ")[0]
     return zlib.crc32(name.encode()) % _SCRIPTS
 
@@ -106,7 +106,7 @@ def _kind(character: str) -> int:
 
 
 def _class(character: str) -> int:
-    """What a character is in a pattern: the case of a letter, the kind of a bracket or dash, or the character."""
+    """The class of a character in patterns: a letter's case, the kind of a bracket or dash, or the character itself."""
     if character.isalpha():
         return _LOWER if character.islower() else _UPPER if character.isupper() or character.istitle() else _CASELESS
     category = unicodedata.category(character)
@@ -120,19 +120,19 @@ _characters = _Characters()
 
 
 def codes_of(text: str) -> np.ndarray:
-    """uint32: the characters of a text."""
+    """The code points of a text, uint32."""
     return np.frombuffer(text.encode("utf-32-le"), np.uint32)
 
 
 def script_table(scripts: Collection[int]) -> np.ndarray:
-    """bool: whether a script is one of some."""
+    """Whether each script is among ``scripts``, bool."""
     table = np.zeros(_SCRIPTS, np.bool_)
     table[list(scripts)] = True
     return table
 
 
 class HashTable(NamedTuple):
-    """Values of hashes, by open addressing; a hash of 0 is an empty slot.
+    """A map from hashes to values, by open addressing; a hash of 0 is an empty slot.
 
     Attributes
     ----------
@@ -147,7 +147,7 @@ class HashTable(NamedTuple):
 
     @classmethod
     def of(cls, hashes: np.ndarray, values: np.ndarray) -> HashTable:
-        """A table of different hashes, none of them 0, with a value each."""
+        """Make a table of distinct hashes, none of them 0, and their values."""
         size = 2
         while size < 2 * len(hashes):
             size *= 2
@@ -186,7 +186,7 @@ def _with(value, code):
 
 @njit(nogil=True)
 def _mixed(value, kind):
-    """The hash of a feature of some kind; never 0."""
+    """The hash of a feature of this kind, spread over all bits; never 0."""
     value = (value + np.uint64(kind + 1) * _KIND) * _MIXING
     value = (value ^ (value >> _SHIFT)) * _MIXING
     return (value ^ (value >> _SHIFT)) | np.uint64(1)
@@ -202,7 +202,7 @@ def _hash_of(codes, start, stop):
 
 @njit(nogil=True)
 def _end_of_atom(codes, kinds, scripts, runs, start, end):
-    """Where the atom ends that begins at ``start``; ``runs`` are kinds of which several characters go together."""
+    """The end of the atom that begins at ``start``; ``runs`` says whether characters of its kind form runs."""
     kind, script = kinds[codes[start]], scripts[codes[start]]
     stop = start + 1
     while stop < end:
@@ -217,7 +217,7 @@ def _end_of_atom(codes, kinds, scripts, runs, start, end):
 
 @njit(cache=True, nogil=True)
 def _cut(codes, bounds, kinds, scripts, lowered, lone_scripts, cut_hashes, cut_places, atoms):
-    """Fill the arrays of `Atoms`; returns how many there are. Cut places are bits: 1 << k is a cut after k letters."""
+    """Fill the arrays of `Atoms`; return the number of atoms. Cut places are bits: 1 << k is a cut after k letters."""
     starts, stops, before, after, counts = atoms
     has_places = cut_hashes.any()
     count = 0
@@ -257,7 +257,7 @@ def _cut(codes, bounds, kinds, scripts, lowered, lone_scripts, cut_hashes, cut_p
 
 @njit(nogil=True)
 def _class_of(codes, classes, start, stop):
-    """That of an atom: of its first character, and of a run also whether it is longer, and its second one."""
+    """Three times the class of the first character; in runs, plus 1 if a second one follows, 2 if it is upper case."""
     first = np.uint64(classes[codes[start]])
     if first >= _PUNCTUATION:
         return first * np.uint64(3)
@@ -266,7 +266,7 @@ def _class_of(codes, classes, start, stop):
 
 @njit(nogil=True)
 def _pattern(classes, gaps, a, step):
-    """The hash of the classes from an atom on, in one direction, up to the next run."""
+    """The hash of the classes and gaps from atom a on, in one direction (``step``), up to the next run."""
     value = _with(_BASIS, classes[a])
     for _ in range(_REACH):
         value = _with(value, gaps[a])
@@ -281,7 +281,7 @@ def _pattern(classes, gaps, a, step):
 
 @njit(nogil=True)
 def _around(classes, before, after, a):
-    """The hash of the classes of an atom, the one before, and the two behind it."""
+    """The hash of the classes and gaps of an atom, the one before it, and the two after it."""
     value = _with(_with(_BASIS, classes[a]), before[a])
     if before[a] != EDGE:
         value = _with(value, classes[a - 1])
@@ -295,7 +295,7 @@ def _around(classes, before, after, a):
 
 @njit(nogil=True)
 def _closed(classes, before, a):
-    """Return the last atom before the closing brackets and quotation marks that end with atom a; a without them."""
+    """Return the last atom before the closing brackets and quotation marks that end with atom a, or a itself."""
     for _ in range(_REACH):
         may_close = 3 * (_PUNCTUATION + _FIRST_CLOSING) <= classes[a] <= 3 * (_PUNCTUATION + _QUOTE)
         if before[a] != NO_GAP or not may_close:
@@ -306,7 +306,10 @@ def _closed(classes, before, a):
 
 @njit(nogil=True)
 def _seam(classes, after, closed, a):
-    """The hash of what stands at a gap, as if there were no brackets, quotation marks and dashes around it."""
+    """The hash of the gap after atom a, and of the classes around it: of ``closed`` and of the next run.
+
+    Brackets, quotation marks and dashes around the gap are skipped. If the gap is empty, the next run does not count.
+    """
     value = _with(_with(_BASIS, after[a]), classes[closed])
     if after[a] == NO_GAP:
         return value
@@ -321,10 +324,10 @@ def _seam(classes, after, closed, a):
 
 @njit(cache=True, nogil=True)
 def _fill_features(codes, kinds, lowered, classes, atoms, out):
-    """Fill (A, F) with the hash of each feature."""
+    """Fill ``out`` (A, F) with the hash of each feature, in the order of `FEATURES`."""
     starts, stops, before, after, _ = atoms
     count = len(starts)
-    hashes, shapes = np.zeros(count + 2, np.uint64), np.zeros(count + 2, np.uint64)  # of the atom before, from 1 on
+    hashes, shapes = np.zeros(count + 2, np.uint64), np.zeros(count + 2, np.uint64)  # of atom a at a + 1
     own_classes, own_kinds = np.empty((2, count), np.uint64)
     small = np.empty(len(codes), np.uint32)
     for i in range(len(codes)):
@@ -377,14 +380,14 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
 
 @njit(cache=True, nogil=True)
 def _look_up(hashes, slots, values, out):
-    """Fill (A, F) with the values of hashes; those of features that the table lacks get the number of their kind."""
+    """Fill ``out`` (A, F) with the values of hashes; features that the table lacks get the number of their kind."""
     for a in range(hashes.shape[0]):
         for kind in range(hashes.shape[1]):
             out[a, kind] = _found(slots, values, hashes[a, kind], kind)
 
 
 def run_hash(letters: str) -> int:
-    """The hash of a run of letters in a table of places where it is cut."""
+    """The hash of a run of letters, its key in a table of cuts."""
     codes = codes_of(letters)
     _characters.learn(codes)
     return int(_hash_of_run(codes, _characters.lowered))
@@ -402,18 +405,18 @@ NO_CUTS = HashTable(np.zeros(2, np.uint64), np.zeros(2, np.int64))
 
 
 def atoms_of(codes: np.ndarray, lengths: Sequence[int], lone_scripts: np.ndarray, cuts: HashTable = NO_CUTS) -> Atoms:
-    """The atoms of paragraphs.
+    """Split paragraphs into atoms.
 
     Parameters
     ----------
     codes
         uint32 (N,): the characters of all paragraphs, one after the other.
     lengths
-        How many each has.
+        The number of characters of each paragraph.
     lone_scripts
-        See `script_table`: scripts of which each letter is an atom.
+        The scripts in which each letter is an atom; see `script_table`.
     cuts
-        Places inside runs of letters, by the runs' hashes: 1 << k for one behind k letters.
+        Places where runs of letters are cut, by `run_hash`, as bits: 1 << k is a cut after k letters.
     """
     _characters.learn(codes)
     n = len(codes)
@@ -428,14 +431,14 @@ def atoms_of(codes: np.ndarray, lengths: Sequence[int], lone_scripts: np.ndarray
 
 
 def features_of(codes: np.ndarray, atoms: Atoms, count: int = len(FEATURES)) -> np.ndarray:
-    """uint64 (A, F): what a segmenter sees of each atom, the first ``count`` of `FEATURES`."""
+    """The features of each atom, uint64 (A, F): the first ``count`` of `FEATURES`."""
     hashes = np.empty((len(atoms.starts), count), np.uint64)
     _fill_features(codes, _characters.kinds, _characters.lowered, _characters.classes, atoms, hashes)
     return hashes
 
 
 def ids_of(hashes: np.ndarray, vocabulary: HashTable) -> np.ndarray:
-    """int32 (A, F): the number of each feature in a vocabulary, that of its kind where it lacks it."""
+    """The number of each feature in a vocabulary, int32 (A, F); if it is not there, the number of its kind."""
     ids = np.empty(hashes.shape, np.int32)
     _look_up(hashes, *vocabulary, ids)
     return ids

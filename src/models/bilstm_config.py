@@ -24,16 +24,16 @@ class BiLSTMConfig(EncoderConfig):
         Words whose vectors are predicted from their characters: "rare", as published, or "all", in addition to their
         embeddings.
     spelling_dropout
-        Probability that a word with an embedding is not spelt in training.
+        Probability that the characters of a word with an embedding are left out in training.
     min_word_count
-        Rarer words have no embedding and are spelt.
+        Rarer words have no embedding; their vectors come from their characters.
     word_unknown, character_unknown
         A word (character) seen c times is treated as unknown in training with probability x / (x + c).
     vectors
-        The file that frozen vectors of words were read from; empty: there are none. The model folder has a copy of the
+        The file from which frozen word vectors were read; empty if there are none. The model folder has a copy of the
         rows that it needs.
     vectors_keep
-        Words of that file, from its beginning, which are kept in the model folder beside those of the treebanks.
+        Number of words from the beginning of that file to keep in the model folder, besides those of the treebanks.
     """
 
     kind: Literal["bilstm"] = "bilstm"

@@ -1,4 +1,4 @@
-"""Context vectors of words by a BiLSTM over the sum of all that is known of each."""
+"""Context vectors of words by a BiLSTM over the sum of several word vectors."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .word_vectors import WordVectors
 
 
 class SentenceEncoder(nn.Module):
-    """A learned root vector, the word vectors, and a BiLSTM over both.
+    """A BiLSTM over a learned root vector and the word vectors.
 
-    The states of two of its layers are what others build on: of the last one, and of ``tagger_layer``, counted from 1.
+    It returns the states of two layers: of the last one, for trees, and of ``tagger_layer``, counted from 1, for tags.
     """
 
     def __init__(self, config: BiLSTMConfig) -> None:
@@ -34,13 +34,13 @@ class SentenceEncoder(nn.Module):
         self.lstm = BiLSTM(config.word_size, config.hidden // 2, config.layers, config.lstm_dropout)
 
     def forward(self, words: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor]:
-        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the taggers' one; position 0 is the root.
+        """(B, T, word_size) → (B, T + 1, hidden) of the last layer and of the tagger layer; position 0 is the root.
 
-        ``lengths`` (B,) are on the host.
+        ``lengths``, int64 (B,), is on the host.
         """
         inside = (torch.arange(words.shape[1] + 1) <= lengths[:, None]).flatten()
         places = inside.nonzero().squeeze(1)
-        rows = torch.where(inside, inside.cumsum(0) - 1, len(places))  # of each place, or that of zeros
+        rows = torch.where(inside, inside.cumsum(0) - 1, len(places))  # row of each place; the row of zeros at padding
         places, rows = send_together([places, rows], words.device)
         padded = torch.cat([self.root.expand(len(words), 1, -1), words], dim=1)
         layers, _ = self.lstm(Rearranged.apply(padded.flatten(0, 1), places, rows), lengths + 1)
@@ -68,16 +68,16 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
 
     @classmethod
     def source_types(cls, config: Any) -> dict[str, type[WordSource[Any, Any]]]:
-        """The sources of word vectors, by the names that their weights have."""
+        """The classes of the sources of word vectors, by the names that their weights have."""
         return {"words": WordEncoder} | ({"vectors": WordVectors} if config.vectors else {})
 
     def head(self, config: Any) -> nn.Module:
-        """What makes context vectors of word vectors; see `SentenceEncoder`."""
+        """The module that makes context vectors of word vectors; see `SentenceEncoder`."""
         return SentenceEncoder(config)
 
     @property
     def sources(self) -> list[WordSource[Any, Any]]:
-        """All of them, in order."""
+        """The sources of word vectors, in order."""
         return [getattr(self, name) for name in self._names]
 
     @classmethod
@@ -127,7 +127,7 @@ class BiLSTMEncoder(Encoder[tuple[Any, ...], JointBatch]):
         return {f"{name}.{own}" for name, source in named for own in source.halved()}
 
     def words_of(self, batch: JointBatch) -> Tensor:
-        """Word vectors (B, T, word_size): the sum over all sources, and the vector of the treebank."""
+        """Word vectors (B, T, word_size): the sum over all sources, plus the vector of the treebank."""
         first, *others = (source(own) for source, own in zip(self.sources, batch.batches, strict=True))
         if batch.treebanks is not None:
             others.append(self.of_treebank(send(batch.treebanks, first.device)))

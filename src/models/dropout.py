@@ -1,4 +1,4 @@
-"""Dropout; on the CPU masks come from a compiled loop, several times faster than PyTorch's random numbers."""
+"""Dropout; on the CPU, masks come from a compiled loop, which is several times faster than PyTorch's generator."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ from .randomness import Random
 
 @intrinsic
 def _hashed(typing_context, index, seed):
-    """32 bits that depend on an index and 64 bits of seed, by shifts and odd factors (C. Wellons' "lowbias32")."""
+    """A 32-bit hash of an index and 64 bits of seed, by shifts and odd factors (C. Wellons' "lowbias32")."""
 
     def generate(context, builder, signature, arguments):
         integer = ir.IntType(32)
@@ -38,7 +38,7 @@ def _fill(mask, kept, scale, seed):
 
 
 def dropout_mask(shape: Sequence[int], p: float, like: Tensor, generator: torch.Generator | None = None) -> Tensor:
-    """float32, on the device of ``like``: 0 with probability p, else 1 / (1 − p)."""
+    """A float32 mask on the device of ``like``: 0 with probability p, else 1 / (1 − p)."""
     keep = 1.0 - p
     if like.device.type != "cpu":
         return like.new_empty(shape).bernoulli_(keep, generator=generator).div_(keep)
@@ -54,9 +54,9 @@ class Dropout(nn.Module, Random):
     Attributes
     ----------
     rate : float
-        The rate in the end.
+        The full rate.
     share : float
-        The share of it that is in force.
+        The factor on it that is in force, 0 to 1.
     """
 
     def __init__(self, rate: float) -> None:
@@ -66,7 +66,7 @@ class Dropout(nn.Module, Random):
 
     @property
     def current(self) -> float:
-        """The rate in force; 0 out of training."""
+        """The rate in force; 0 outside training."""
         return self.rate * self.share if self.training else 0.0
 
     def forward(self, x: Tensor) -> Tensor:
@@ -76,7 +76,10 @@ class Dropout(nn.Module, Random):
         return x * self._mask(x.shape, x)
 
     def by_sequence(self, x: Tensor, sequence_of: Tensor, count: int) -> Tensor:
-        """``x`` (P, C) with one mask for each of ``count`` sequences, by the rows' (Gal & Ghahramani 2016)."""
+        """``x`` (P, C) with one mask for each of ``count`` sequences (Gal & Ghahramani 2016).
+
+        ``sequence_of``, int64 (P,), is the sequence of each row.
+        """
         if not self.current:
             return x
         return x * self._mask((count, x.shape[1]), x).index_select(0, sequence_of)

@@ -1,4 +1,4 @@
-"""What an encoder is: it makes context vectors of words, from which everything else is predicted."""
+"""The interface of encoders, which make the context vectors of words from which everything else is predicted."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ from .devices import HOST
 P = TypeVar("P")
 B = TypeVar("B", bound="Batch")
 
-OnReading = Callable[[int, int], None]  # is told how much of a file is read, and of how much, in bytes
+OnReading = Callable[[int, int], None]  # takes the bytes of a file read so far, and in all
 
 
 def unreported(done: int, total: int) -> None:
-    """An `OnReading` that tells nobody."""
+    """An `OnReading` that does nothing."""
 
 
 class Words(Protocol):
-    """A sentence, as encoders know it."""
+    """A sentence, as encoders see it."""
 
     @property
     def forms(self) -> Sequence[str]:
-        """Its words."""
+        """The words of the sentence."""
 
     def __len__(self) -> int: ...
 
 
 class Batch(Protocol):
-    """B sentences as tensors, as an encoder takes them."""
+    """B sentences as tensors, the input of an encoder."""
 
     @property
     def lengths(self) -> Tensor:
@@ -59,7 +59,7 @@ class HostBatch:
 
 
 class FileError(ValueError):
-    """A file of an encoder, named by its name in `Encoder.files`, that does not hold what it should."""
+    """A file of an encoder has invalid content; ``name`` is the file's name in `Encoder.files`."""
 
     def __init__(self, name: str, problem: str) -> None:
         super().__init__(f"{name}: {problem}")
@@ -67,57 +67,58 @@ class FileError(ValueError):
 
 
 class States(NamedTuple):
-    """What an encoder makes of B sentences of up to T words; position 0 is the root."""
+    """The output of an encoder for B sentences of up to T words; position 0 is the root."""
 
     trees: Tensor  # (B, T + 1, size), context vectors for trees and their labels
     tags: Tensor  # (B, T + 1, size), the same for tags
-    words: Tensor | None = None  # (B, T, word_size), vectors of the words alone, if it has such
+    words: Tensor | None = None  # (B, T, word_size), the vectors that go into the context vectors, if kept
 
 
 @dataclass(frozen=True, config=STRICT)
 class EncoderConfig:
-    """Settings of an encoder of some kind; those of each kind are a subclass, with a default for ``kind``."""
+    """Settings of an encoder; each kind of encoder has a subclass, with a default for ``kind``."""
 
     kind: str
 
 
 class UnusableError(ValueError):
-    """What a new encoder is to be made of, such as a pretrained model, cannot be used; the message names it."""
+    """A source of a new encoder, such as a pretrained model, cannot be used; the message names it."""
 
 
 class Reader(nn.Module, ABC, Generic[P, B]):
-    """What makes vectors of the words of sentences: a whole encoder, or a `WordSource`, which is a part of one."""
+    """Base of modules that make vectors of words: whole encoders, and `WordSource`, which is a part of an encoder."""
 
     @abstractmethod
     def prepare(self, sentence: Words) -> P:
-        """What it sees of a sentence, such as ids of words; `collate` makes batches of that."""
+        """Turn a sentence into the module's input, such as ids of words; `collate` makes batches of that."""
 
     @abstractmethod
     def collate(self, sentences: Sequence[P]) -> B:
-        """A batch of some sentences."""
+        """Make a batch of prepared sentences."""
 
     @abstractmethod
     def files(self) -> dict[str, bytes]:
-        """What it adds to the model folder, by name: all that it needs beside its settings and the learnt weights."""
+        """The files to keep in the model folder, by name: all that is needed besides settings and learnt weights."""
 
     def cost(self, sentence: Words) -> int:
-        """How much of a batch a sentence takes, in words of the usual length."""
+        """The cost of a sentence in a batch: its number of words or, with a transformer, of pieces."""
         return len(sentence)
 
     def remember(self, sentences: Sequence[Words], folder: Path) -> None:
-        """Compute what never changes and is needed again and again for these sentences, and keep it on the disk.
+        """Compute results for these sentences that never change in training, and keep them on disk.
 
-        Until this object is gone there may be a file in ``folder``.
+        There may be a file in ``folder`` for as long as this object exists.
         """
 
     def forget(self) -> None:
-        """Drop what is kept of words seen before to save time, if anything is; results stay the same."""
+        """Empty caches of words seen before, if there are any; results stay the same."""
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """Parameters that learn otherwise than all others: ``params``, and how, where that differs.
+        """Optimizer groups of parameters with training settings of their own.
 
-        ``factor`` is that of the learning rate, or ``rate`` a learning rate of their own; ``warm_up`` is the number of
-        steps over which it rises; ``clip`` is the largest norm of their gradient, which is then cut by itself.
+        Besides ``params``, a group may have ``factor``, a factor on the learning rate, or ``rate``, a learning rate of
+        its own; ``warm_up``, the number of steps over which the rate rises; and ``clip``, the largest norm of its
+        gradient, which is then clipped separately.
         """
         return []
 
@@ -127,25 +128,25 @@ class Reader(nn.Module, ABC, Generic[P, B]):
 
 
 class Encoder(Reader[P, B]):
-    """From words to one context vector per position.
+    """Turns words into one context vector per position.
 
-    Made of its settings and of its files, whether it is to be trained or has been: `learn` makes the files of a new
-    one, some of them perhaps only to begin with; a model folder holds those that `files` returns. Parameters that do
-    not learn (``requires_grad`` is False) are not among the weights of the model, and so have to come from the files.
-    A trained encoder is made without memory for the others (``torch.device("meta")``): what comes from files is made by
-    NumPy or by safetensors.
+    An encoder is made of its settings and its files, before training as well as after. `learn` makes the files of a new
+    encoder, some of which may only serve to initialise it; a model folder holds the files that `files` returns. Frozen
+    parameters (``requires_grad`` is False) are not among the weights of the model, and so have to come from the files.
+    A trained encoder is created on ``torch.device("meta")``, without memory for the other parameters; frozen ones are
+    made by NumPy or safetensors, which this does not affect.
 
     Attributes
     ----------
     config_type : subclass of EncoderConfig
     size : int
-        Of the context vectors.
+        The size of the context vectors.
     word_size : int
-        Of the vectors of words alone; 0 without.
+        The size of ``words`` in `States`; 0 if they are not kept.
     longest : int
-        Words of the longest sentence that it takes; longer ones are parsed in pieces.
+        Number of words of the longest sentence that the encoder takes; longer sentences are parsed in pieces.
     treebanks : tuple of str
-        Names of the treebanks that it tells apart.
+        The names of the treebanks that the encoder tells apart.
     """
 
     config_type: ClassVar[type[EncoderConfig]]
@@ -156,7 +157,7 @@ class Encoder(Reader[P, B]):
 
     @abstractmethod
     def __init__(self, config: Any, files: Mapping[str, bytes]) -> None:
-        """FileError: A file does not hold what it should."""
+        """FileError: A file has invalid content."""
         super().__init__()
 
     @classmethod
@@ -171,8 +172,8 @@ class Encoder(Reader[P, B]):
     ) -> dict[str, bytes]:
         """The files of a new encoder, from its settings and training sentences.
 
-        Of ``dev`` nothing is learnt; what its words have in a file that the settings name is kept. ``treebanks`` are
-        the names of those that sentences come from, if there are several to tell apart.
+        Nothing is learnt from ``dev``, but the vectors of its words in a file that the settings name are kept.
+        ``treebanks`` are the names of the sentences' treebanks, if there are several to tell apart.
 
         UnusableError: The settings name something that cannot be used.
         """
@@ -183,4 +184,4 @@ class Encoder(Reader[P, B]):
 
     @abstractmethod
     def forward(self, batch: B) -> States:
-        """Vectors of all positions."""
+        """Context vectors of all positions."""

@@ -1,6 +1,6 @@
-"""Structured losses, by the best derivation or by all of them, and the multiclass hinge loss.
+"""Structured losses, over the best derivation or over all derivations, and the multiclass hinge loss.
 
-Gold heads of −1 are unknown: then the gold side is the best of all trees, or all trees, that have the known ones.
+Gold heads of −1 are unknown. The gold side of a loss is then the best tree with the known heads, or all such trees.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from mh4.decoders.trees import given_heads_bonus
 
 
 class PartDifference(NamedTuple):
-    """Parts of the predictions minus parts of the gold derivations of a batch; parts that cancel are gone.
+    """The parts of predicted derivations minus the parts of gold derivations in a batch; parts that cancel are gone.
 
     Attributes
     ----------
     sentences : int64 (P,)
     parts : int64 (P, 3), rows (channel, row, column), sorted by channel
-    weights : float32 (P,), times predicted minus times gold
+    weights : float32 (P,), occurrences in predictions minus occurrences in gold derivations
     cost : float
-        Wrong heads in all predictions together, among those that are known.
+        The number of wrong heads in all predictions, among words with known gold heads.
     changed : int64 (4, A)
-        Words whose head differs: sentence, predicted head, gold head, word.
+        Words whose predicted and gold heads differ: sentence, predicted head, gold head, word.
     """
 
     sentences: np.ndarray
@@ -40,7 +40,7 @@ class PartDifference(NamedTuple):
 
     @classmethod
     def joined(cls, batches: Sequence[tuple[PartDifference, int]]) -> PartDifference:
-        """Of several batches, with the number of sentences of each, that of all their sentences together."""
+        """Join the differences of several batches, each given with its number of sentences."""
         if len(batches) == 1:
             return batches[0][0]
         differences, counts = zip(*batches, strict=True)
@@ -56,7 +56,10 @@ class PartDifference(NamedTuple):
         return cls(sentences[order], parts[order], weights[order], cost, np.concatenate(changed, 1))
 
     def of_members(self, members: int, channels: int) -> PartDifference:
-        """As of a `ChannelScorer` with so many members, if each sentence came once for each of them."""
+        """The difference for a `ChannelScorer` of several members, if each sentence came once for each of them.
+
+        ``channels`` is the number of channels of one member.
+        """
         parts = self.parts + np.outer(self.sentences % members * channels, [1, 0, 0])
         order = np.argsort(parts[:, 0], kind="stable")
         changed = np.concatenate([self.changed[:1] // members, self.changed[1:]])
@@ -65,7 +68,7 @@ class PartDifference(NamedTuple):
 
 @njit(cache=True, nogil=True)
 def _mark_gold(bonus, heads, ends):
-    """Take the cost off gold arcs, and off all arcs to words without a gold head; the number of these words."""
+    """Clear the bonus of gold arcs and of all arcs to words with an unknown head; return the number of these words."""
     start, unknown = 0, 0
     for b in range(ends.shape[0]):
         for d in range(1, ends[b] - start):
@@ -79,9 +82,9 @@ def _mark_gold(bonus, heads, ends):
 
 
 def cost_bonus(gold: TreeBatch, size: int) -> tuple[np.ndarray, int]:
-    """Cost augmentation: float32 (B, size, size), 1 on arcs to words with another known head, 0 on all others.
+    """Cost augmentation, float32 (B, size, size): 1 on wrong arcs, else 0; and the number of unknown heads.
 
-    And the number of words whose head is unknown.
+    Arcs to words with an unknown head do not count as wrong.
     """
     bonus = np.ones((len(gold.ends), size, size), np.float32)
     return bonus, _mark_gold(bonus, gold.heads, gold.ends)
@@ -89,7 +92,7 @@ def cost_bonus(gold: TreeBatch, size: int) -> tuple[np.ndarray, int]:
 
 @njit(cache=True, nogil=True)
 def _cancel(ends, predicted, predicted_counts, gold, gold_counts, counts, sentences, left, weights):
-    """What is left of the parts of predictions and gold derivations; how many they are.
+    """Subtract the parts of gold derivations from the parts of predictions; return the number of parts left.
 
     Parameters
     ----------
@@ -105,7 +108,7 @@ def _cancel(ends, predicted, predicted_counts, gold, gold_counts, counts, senten
     position = np.zeros(counts.shape[0] + 1, np.int64)
     total, start = 0, 0
     for b in range(len(ends)):
-        for side in range(4):  # count what each side has, then look at each part once
+        for side in range(4):  # count the parts of both, then collect each part once
             parts, count, sign = (
                 (predicted, predicted_counts[b], 1.0) if side % 2 == 0 else (gold, gold_counts[b], -1.0)
             )
@@ -138,14 +141,14 @@ def find_violations(
     threads: int | None = None,
     bonus: np.ndarray | None = None,
 ) -> PartDifference:
-    """The best derivation, augmented by the cost, minus the best one of the gold tree (Taskar et al. 2005).
+    """The best cost-augmented derivation minus the best derivation of the gold tree (Taskar et al. 2005).
 
     Parameters
     ----------
     scores : float32 (B, C, N, N)
     gold_heads : B arrays int (n + 1,), trees of the decoder's class, or parts of such trees
     bonus : float32 (B, N, N), optional
-        Added to the score of every arc; it is in no part.
+        Added to the score of every arc; not one of the parts.
     """
     size = scores.shape[-1]
     gold = TreeBatch.of(gold_heads)
@@ -183,7 +186,7 @@ def log_loss(
     threads: int | None = None,
     bonus: np.ndarray | None = None,
 ) -> tuple[float, np.ndarray, np.ndarray]:
-    """Minus the log-probability of the gold trees, over all their derivations, and its gradient.
+    """The negative log-probability of the gold trees, summed over their derivations, and its gradient.
 
     Parameters
     ----------
@@ -200,10 +203,10 @@ def log_loss(
     loss : float
         Summed over the batch.
     gradient : float32 (B, C, N, N)
-        Its derivative with respect to each score: how often all trees have a part, on average, minus how often the gold
-        trees have it.
+        The derivative with respect to each score: the expected count of the part over all derivations minus its
+        expected count over gold derivations.
     arcs : float32 (B, N, N)
-        The same of every arc, the derivative with respect to the bonus.
+        The same difference for every arc: the derivative with respect to the bonus.
     """
     lengths = [len(heads) - 1 for heads in gold_heads]
     size = scores.shape[-1]

@@ -20,7 +20,7 @@ from .scorer import ChannelScorer
 from .transition_scorer import BiaffineTransitionScorer, TransitionScorer
 
 _ENCODER = "encoder."
-_TOGETHER = {"cpu": 2**18, "cuda": 2**26}  # numbers in hidden layers of arcs at once; a CPU keeps them in its cache
+_TOGETHER = {"cpu": 2**18, "cuda": 2**26}  # numbers in hidden layers of arcs at once; fit into a CPU's cache
 
 S = TypeVar("S", bound=ChannelScorer | TransitionScorer | BiaffineTransitionScorer)
 
@@ -29,25 +29,26 @@ class Encoded(NamedTuple):
     """What one pass over a batch of sentences yields: context vectors and role vectors."""
 
     states: Tensor  # (B, T + 1, hidden)
-    tagger_states: Tensor  # (B, T + 1, hidden), what tags are predicted from
+    tagger_states: Tensor  # (B, T + 1, hidden), context vectors for tags
     roles: Tensor  # (B, T + 2, R, …), the scorer's ``role_vectors``
-    words: Tensor | None  # (B, T, word_size), vectors of the words alone
+    words: Tensor | None  # (B, T, word_size), see `States`
 
 
 class ParserNetwork(nn.Module, Generic[S]):
-    """Scores of parts or of transitions, labels of arcs, tags as auxiliary tasks.
+    """Scores parts or transitions, relations of arcs and, as auxiliary tasks, tags.
 
     Parameters
     ----------
     encoder : Encoder
     config : ScorerConfig
     weights : LossWeights
-    make_scorer : called with the size of context vectors, makes the scorer of a decoder's channels or of transitions
+    make_scorer : callable
+        Makes the scorer of a decoder's channels or of transitions, given the size of the context vectors.
     relations, tags, tag_pairs : int
-        Number of relations, of UPOS tags and of UPOS|XPOS pairs; tags are auxiliary, and predicted if their loss has a
-        weight.
+        Numbers of relations, of UPOS tags and of UPOS|XPOS pairs; the auxiliary tags are predicted only if their loss
+        has a weight.
     columns : Classes, optional
-        Of the columns that are annotated, if any is.
+        The classes of the columns to annotate, if any.
     """
 
     def __init__(
@@ -77,7 +78,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         self.register_load_state_dict_pre_hook(_lengthen_names)
 
     def parameter_groups(self) -> list[dict[str, Any]]:
-        """All parameters, those together that learn in the same way; see `Reader.parameter_groups`."""
+        """The optimizer groups of all parameters that learn; see `Reader.parameter_groups`."""
         groups = self.encoder.parameter_groups()
         grouped = {parameter for group in groups for parameter in group["params"]}
         rest = [own for own in self.parameters() if own.requires_grad and own not in grouped]
@@ -89,7 +90,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         return Encoded(states, tagger_states, self.scorer.role_vectors(states, batch.lengths), words)
 
     def kept_weights(self) -> dict[str, Tensor]:
-        """`state_dict` as a model folder has it: with some weights in half precision, if they are not too large."""
+        """`state_dict` as a model folder stores it: some weights in half precision, unless a number would overflow."""
         halved = self.encoder.halved()
         return {
             name: half if name in halved and bool((half := weight.half()).isfinite().all()) else weight
@@ -97,13 +98,13 @@ class ParserNetwork(nn.Module, Generic[S]):
         }
 
     def draw_from(self, randomness: Randomness) -> None:
-        """Draw all random numbers of training from there."""
+        """Draw all random numbers of training from ``randomness``."""
         for module in self.modules():
             if isinstance(module, Random):
                 module.randomness = randomness
 
     def scale_dropout(self, share: float) -> None:
-        """Put a share of the dropout rates of BiLSTMs and MLPs in force, all of them if it is 1."""
+        """Multiply the rates of all `Dropout` modules by ``share``, from 0 to 1."""
         for module in self.modules():
             if isinstance(module, Dropout):
                 module.share = share
@@ -114,14 +115,15 @@ class ParserNetwork(nn.Module, Generic[S]):
 
     @staticmethod
     def arc_vectors(states: Tensor, sentences: Tensor, heads: Tensor, dependents: Tensor) -> Tensor:
-        """What relations are predicted from, (M, 2 · hidden)."""
+        """The vectors of M arcs from which relations are predicted, (M, 2 · hidden)."""
         return torch.cat([take_cells(states, sentences, heads), take_cells(states, sentences, dependents)], dim=-1)
 
     def all_label_logs(self, states: Tensor, penalties: Tensor) -> Tensor:
         """Log-probability (B, T + 1, T + 1) of the most probable relation of every arc [head, dependent].
 
-        Dropout of the labeler is off in training, too, so that `label_logs` agrees. ``penalties`` (2, relations) join
-        the scores, the first row below words, the second below the root: −inf where a relation cannot be.
+        The labeler's dropout is off even in training, so that `label_logs` agrees. ``penalties`` (2, relations) are
+        added to the scores, −inf for a relation that is ruled out: row 0 for arcs from words, row 1 for arcs from the
+        root.
         """
         heads, dependents = self._label_halves(states)
         rows = max(1, _TOGETHER[states.device.type] // dependents.numel())
@@ -141,7 +143,7 @@ class ParserNetwork(nn.Module, Generic[S]):
         return self._best_label_logs(hidden, penalties[(heads == 0).long()])
 
     def _label_halves(self, states: Tensor) -> tuple[Tensor, Tensor]:
-        """What every word adds to the hidden layer of an arc as its head and as its dependent, (B, T + 1, mlp) each."""
+        """The contributions of positions to an arc's hidden layer, as head and as dependent, (B, T + 1, mlp) each."""
         layer, states = self.labeler.hidden.linear, states.float()
         of_heads, of_dependents = layer.weight.chunk(2, 1)
         return linear(states, of_heads, layer.bias), linear(states, of_dependents)
@@ -152,11 +154,14 @@ class ParserNetwork(nn.Module, Generic[S]):
         return scores.log_softmax(-1).amax(-1)
 
     def tagger_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
-        """What tags are predicted from, (M, hidden): M words, given as int64 (M,) each, words from 1."""
+        """The vectors of M words from which tags are predicted, (M, hidden).
+
+        ``sentences`` and ``words``, int64 (M,), give the words, counted from 1.
+        """
         return take_cells(encoded.tagger_states, sentences, words)
 
     def annotation_vectors(self, encoded: Encoded, sentences: Tensor, words: Tensor) -> Tensor:
-        """What columns are predicted from, (M, size): M words, given as int64 (M,) each, words from 1."""
+        """The vectors of M words from which columns are predicted, (M, size); for words see `tagger_vectors`."""
         vectors = self.tagger_vectors(encoded, sentences, words)
         if encoded.words is None:
             return vectors
@@ -164,10 +169,10 @@ class ParserNetwork(nn.Module, Generic[S]):
 
 
 def _shorten_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: str, metadata: Any) -> None:
-    """Learnt weights alone; those of the encoder without its name, as they have been from the first version on."""
+    """Keep learnt weights only, without "encoder." in their names, as in the files of model folders."""
     for name in _frozen(network):
         del state[prefix + name]
-    for name in [name for name in state if name.startswith(prefix)]:  # all, so that their order stays
+    for name in [name for name in state if name.startswith(prefix)]:  # all names, to keep their order
         state[prefix + name.removeprefix(prefix).removeprefix(_ENCODER)] = state.pop(name)
 
 
@@ -181,5 +186,5 @@ def _lengthen_names(network: ParserNetwork[Any], state: dict[str, Any], prefix: 
 
 
 def _frozen(network: ParserNetwork[Any]) -> dict[str, nn.Parameter]:
-    """Parameters that come from the files of the encoder."""
+    """The frozen parameters, which come from the files of the encoder, by name."""
     return {name: own for name, own in network.named_parameters() if not own.requires_grad}

@@ -17,8 +17,8 @@ class ScorerConfig:
     Attributes
     ----------
     members
-        Of an ensemble that shares the encoder: each member has scorers of arcs and labels of its own, and its own loss
-        in training; the tree with the best mean score is found. Chart decoders only.
+        Size of an ensemble that shares the encoder: each member has its own scorers of arcs and labels, and its own
+        loss in training; decoding finds the tree with the best mean score. Chart decoders only.
     """
 
     mlp: Size = 192
@@ -28,7 +28,7 @@ class ScorerConfig:
 
 @dataclass(frozen=True, config=STRICT)
 class LossWeights:
-    """Weights of the losses besides that of trees; 0 turns one off. The defaults are the published settings.
+    """Weights of all losses but the loss of trees; 0 turns one off. The defaults are the published settings.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
-"""A bidirectional LSTM layer on the CPU, compiled, over sequences of different lengths that lie one after the other.
+"""A compiled bidirectional LSTM layer for the CPU, over consecutive sequences of different lengths.
 
 PyTorch's fast kernels for the CPU compute padding along with the words, and words differ in length so much that most of
-what they compute is padding. Here only real steps are computed.
+the work would be padding. Here only real steps are computed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mh4.decoders.lanes import intrinsic
 from .devices import compiled_threads
 from .products import add_products, multiply, multiply_transposed
 
-# As fast as fastmath, but sums stay in order: `sigmoid` rounds by adding and taking away a large number.
+# As fast as full fastmath, but sums are not reordered: `sigmoid` rounds by adding and subtracting a large number.
 _FLAGS = frozenset({"contract", "nsz", "nnan", "ninf", "arcp"})
 COMPILED: dict[str, Any] = {"nogil": True, "fastmath": set(_FLAGS), "error_model": "numpy"}
 _ROUNDING = np.float32(1.5 * 2**23)  # x + _ROUNDING has the integer closest to x in its lowest bits
@@ -35,14 +35,14 @@ class Sequences(NamedTuple):
 
     @classmethod
     def one_after_the_other(cls, lengths: np.ndarray) -> Sequences:
-        """For sequences that lie in the order of ``lengths``, each of one step or more."""
+        """The layout of consecutive sequences with the given ``lengths``, each at least 1."""
         order = np.argsort(-lengths, kind="stable")
         return cls((np.cumsum(lengths) - lengths)[order], lengths[order])
 
 
 @intrinsic
 def power_of_two(typing_context, rounded):
-    """2 to the power of the integer in the lowest bits of a float, to which 1.5 · 2²³ was added (float64: 2⁵²)."""
+    """2ⁿ for a float to which 1.5 · 2²³ (float64: 1.5 · 2⁵²) was added, so that its lowest bits hold the integer n."""
     bits, bias, fraction = (32, 127, 23) if rounded == types.float32 else (64, 1023, 52)
 
     def generate(context, builder, signature, arguments):
@@ -55,7 +55,7 @@ def power_of_two(typing_context, rounded):
 
 @njit(inline="always", **COMPILED)
 def sigmoid(x):
-    """Within 2e-7; nothing in it keeps a loop from being vectorised, unlike the exp of the C library."""
+    """The logistic function, within 2e-7; unlike with the exp of the C library, loops can be vectorised."""
     y = min(max(x * np.float32(-1.4426950408889634), np.float32(-126.0)), np.float32(126.0))
     rounded = y + _ROUNDING
     f = y - (rounded - _ROUNDING)  # exp(-x) = 2^(y - f) · 2^f, the latter from a polynomial, |f| ≤ 0.5
@@ -71,13 +71,16 @@ def sigmoid(x):
 
 @njit(inline="always", **COMPILED)
 def tanh(x):
-    """Within 4e-7."""
+    """The hyperbolic tangent, within 4e-7."""
     return _TWO * sigmoid(_TWO * x) - _ONE
 
 
 @njit(**COMPILED)
 def rows_of_step(sequences, back, t, rows, before):
-    """How many sequences have a step ``t`` in one direction; fills its ``rows``, int64 (B,), and those ``before``."""
+    """Return the number of sequences that have a step ``t`` in one direction.
+
+    Fill its ``rows``, int64 (B,), and the rows of the steps ``before`` it.
+    """
     first, lengths = sequences
     active = 0
     while active < len(lengths) and lengths[active] > t:
@@ -89,12 +92,12 @@ def rows_of_step(sequences, back, t, rows, before):
 
 @njit(cache=True, **COMPILED)
 def _run(back, sequences, weight, gates, cells, states):
-    """One direction over all sequences; ``weight`` is (H, 4H).
+    """Run one direction over all sequences; ``weight`` is (H, 4H).
 
     Parameters
     ----------
-    gates : (P, 8H), what the input adds to the gates; turned into their activations
-    cells, states : (P, 2H), filled; the first halves are of the direction ahead
+    gates : (P, 8H), the input's contributions to the gates; replaced by the activations
+    cells, states : (P, 2H), filled; the first halves are of the forward direction
     """
     lengths = sequences.lengths
     H = weight.shape[0]
@@ -127,14 +130,14 @@ def _run(back, sequences, weight, gates, cells, states):
 
 @njit(cache=True, **COMPILED)
 def _run_gradient(back, sequences, weight, gates, cells, states, state_gradient, gate_gradient, before):
-    """Gradient of one direction; ``weight`` is (4H, H).
+    """Fill the gradient of one direction; ``weight`` is (4H, H).
 
     Parameters
     ----------
     gates, cells, states : as `_run` leaves them
     state_gradient : (P, 2H)
-    gate_gradient : (P, 8H), filled: the gradient of what the input adds to the gates
-    before : (P, 2H), filled: the state that each step began with
+    gate_gradient : (P, 8H), filled: the gradient of the input's contributions to the gates
+    before : (P, 2H), filled: the state before each step
     """
     lengths = sequences.lengths
     H = weight.shape[1]
@@ -188,7 +191,7 @@ def _run_both_gradients(sequences, weights, gates, cells, states, state_gradient
 
 
 def _both(one: Callable[..., None], both: Callable[..., None], sequences: Sequences, *arrays: Tensor) -> None:
-    """Both directions, the arrays beginning with their weights; at once if there are threads for it."""
+    """Run both directions, in parallel if there are threads for it; the first of the arrays has their weights."""
     weights, *others = (array.numpy() for array in arrays)
     with compiled_threads() as threads:
         if threads > 1:
@@ -202,7 +205,7 @@ class Recurrence(torch.autograd.Function):
     """A bidirectional LSTM layer over rows on the CPU, float32.
 
     ``Recurrence.apply(x, input_weight, recurrent_weight, bias, sequences)`` with x (P, I), weights (2, 4H, I) and
-    (2, 4H, H), bias (2, 4H), the direction ahead first, gates in the order of PyTorch; returns the states, (P, 2H).
+    (2, 4H, H), bias (2, 4H), the forward direction first, gates in the order of PyTorch; returns the states, (P, 2H).
     """
 
     @staticmethod

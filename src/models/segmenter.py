@@ -1,9 +1,9 @@
-"""A BiLSTM over the atoms of a text, which says where tokens and sentences end; trained by PyTorch, run compiled.
+"""A BiLSTM over the atoms of a text that says where tokens and sentences end; trained by PyTorch, run compiled.
 
-The features of an atom (see `atoms`) have a vector each, and their sum is what the BiLSTM reads. What comes out says
-three things of each atom: whether a token ends with it, whether a sentence does, and whether that token holds several
-words. In training the network also learns the columns of the treebank; that is what tells it where a sentence ends in
-text without punctuation.
+Each feature of an atom (see `atoms`) has a vector, and the BiLSTM reads their sum. It has three outputs for each atom:
+whether a token ends with it, whether a sentence does, and whether that token holds several words. In training the
+network also learns the columns of the treebank, as auxiliary tasks; these tell it where a sentence ends in text without
+punctuation.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .layers import BiLSTM, Linear, room
 from .products import COLUMNS, add_products
 from .recurrence import COMPILED, Sequences, sigmoid, tanh
 
-TOKEN_END, SENTENCE_END, SEVERAL_WORDS = range(3)  # columns of what comes out
-WINDOW, CONTEXT = 320, 32  # atoms that are read at once, and those around them that are read with them
-TOGETHER = 32  # windows: as many as keep the registers full, and what they need in the cache
+TOKEN_END, SENTENCE_END, SEVERAL_WORDS = range(3)  # columns of the output
+WINDOW, CONTEXT = 320, 32  # atoms in a window, and atoms of context on either side that are read with them
+TOGETHER = 32  # windows: enough to fill the registers, few enough for the cache
 
-_SPREAD = 0.1  # standard deviation of vectors before training
-_MULTIPLE = 32  # columns of the gates, whole tiles on every machine
+_SPREAD = 0.1  # initial standard deviation of the vectors
+_MULTIPLE = 32  # divides the number of columns of the gates: whole tiles on every machine
 
 
 _Layer = tuple[np.ndarray, np.ndarray, np.ndarray]
@@ -54,7 +54,7 @@ def _add_to_vectors(gradient, ids, out):
 
 
 class _Summed(torch.autograd.Function):
-    """``apply(table, ids)``: the sum of the rows of table (V, E) that each row of ids, int32 (A, F), names."""
+    """``apply(table, ids)``: for each row of ids, int32 (A, F), the sum of the rows of table (V, E) that it names."""
 
     @staticmethod
     def forward(context: Any, table: Tensor, ids: Tensor) -> Tensor:
@@ -73,17 +73,17 @@ class _Summed(torch.autograd.Function):
 
 
 class SegmenterNetwork(nn.Module):
-    """The network as it is trained, on the CPU.
+    """The network in training, on the CPU.
 
     Parameters
     ----------
     vectors : int
-        Rows of the table: of all features that are known, and one for what is unknown of each kind.
+        Rows of the table: one for each known feature, and one for the unknown features of each kind.
     size, hidden, layers : int
-        Of a vector and of the states of one direction, multiples of 8; layers of the BiLSTM.
+        Size of a vector and of the states of one direction, multiples of 8; number of layers of the BiLSTM.
     dropout : float
     classes : sequence of int
-        How many values each column of the treebank has that is learnt along.
+        The number of values of each column of the treebank that is an auxiliary task.
     """
 
     def __init__(
@@ -96,9 +96,10 @@ class SegmenterNetwork(nn.Module):
         self.columns = nn.ModuleList(Linear(2 * hidden, count) for count in classes)
 
     def forward(self, ids: Tensor, lengths: Tensor) -> tuple[Tensor, list[Tensor]]:
-        """What comes out, (A, 3), as log-odds, and for each column scores of its values.
+        """The log-odds of the three outputs, (A, 3), and for each column the scores of its values.
 
-        ``ids`` are int32 (A, F), those of B windows one after the other; ``lengths`` int64 (B,).
+        ``ids``, int32 (A, F), has the atoms of B windows, one window after the other; ``lengths``, int64 (B,), says how
+        many each window has.
         """
         x = _Summed.apply(self.table, ids)
         states = self.bilstm.dropout(self.bilstm(x, lengths)[0][-1])
@@ -106,7 +107,7 @@ class SegmenterNetwork(nn.Module):
         return self.output(together), [column(states) for column in self.columns]
 
     def weights(self) -> dict[str, np.ndarray]:
-        """Copies of all that a `Tagger` needs."""
+        """Copies of the weights that a `Tagger` needs, by name."""
         return {
             name: parameter.detach().numpy().copy()
             for name, parameter in self.named_parameters()
@@ -116,7 +117,7 @@ class SegmenterNetwork(nn.Module):
 
 @njit(cache=True, **COMPILED)
 def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
-    """One direction of an LSTM over windows side by side, the longest first, into its half of ``states`` (A, 2H)."""
+    """Run one direction of an LSTM over several windows at once, the longest first; fill its half of ``states`` (A, 2H)."""
     hidden = len(recurrent_weight)
     count = len(lengths)
     gates = np.empty((count, 4 * hidden), np.float32)
@@ -145,7 +146,7 @@ def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
 
 @njit(cache=True, nogil=True)
 def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
-    """Fill ``out`` (A, 3) with log-odds; for the others see `Tagger`."""
+    """Fill ``out`` (A, 3) with log-odds; for the weights see `Tagger`."""
     count, size = len(ids), table.shape[1]
     x = np.empty((count, size), np.float32)
     _sum_vectors(table, ids, x)
@@ -166,12 +167,12 @@ def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
 
 @dataclass(frozen=True)
 class Tagger:
-    """The network as it is run; several threads may share it.
+    """The network in use; several threads may share it.
 
     Attributes
     ----------
     table : float32 (V, E)
-    layers : list of arrays
+    layers : tuple of triples of arrays
         Input weights (2, I, 4H), recurrent weights (2, H, 4H) and bias (2, 4H) of each layer.
     output_weight, output_bias : float32 (2H + E, `COLUMNS`), zeros beyond the third column, and (3,)
     """
@@ -183,9 +184,9 @@ class Tagger:
 
     @classmethod
     def of(cls, weights: Mapping[str, np.ndarray], vectors: int) -> Tagger:
-        """That of the weights of a network with so many vectors.
+        """Make a tagger from the weights of a network whose table has ``vectors`` rows.
 
-        ValueError: Some are missing, or do not fit each other.
+        ValueError: Weights are missing, or do not fit together.
         """
         table, output, bias = (_array(weights, name, None) for name in ("table", "output.weight", "output.bias"))
         if table.ndim != 2 or len(table) != vectors:
@@ -213,7 +214,7 @@ class Tagger:
         return cls(table, tuple(layers), padded, bias)
 
     def tag(self, ids: np.ndarray, lengths: np.ndarray) -> np.ndarray:
-        """float32 (A, 3): log-odds of each atom of P paragraphs; ``lengths`` (P,) say how many atoms each has."""
+        """The log-odds of the A atoms of P paragraphs, float32 (A, 3); ``lengths`` (P,) are the paragraphs' atoms."""
         out = np.empty((len(ids), 3), np.float32)
         for group in _groups(windows_of(lengths.tolist())):
             starts, stops, read_from, read_to = group.T
@@ -228,7 +229,7 @@ class Tagger:
 
 
 def windows_of(lengths: Sequence[int]) -> np.ndarray:
-    """int64 (W, 4): start and stop of windows that together cover paragraphs, and from where to where each reads."""
+    """Windows that together cover paragraphs, int64 (W, 4): start and stop, then start and stop with the context."""
     windows = []
     begin = 0
     for length in lengths:
@@ -241,7 +242,7 @@ def windows_of(lengths: Sequence[int]) -> np.ndarray:
 
 
 def _groups(windows: np.ndarray) -> list[np.ndarray]:
-    """Windows of similar length together."""
+    """Groups of up to `TOGETHER` windows of similar length."""
     order = np.argsort(windows[:, 2] - windows[:, 3], kind="stable")
     return [windows[order[i : i + TOGETHER]] for i in range(0, len(order), TOGETHER)]
 
@@ -251,7 +252,7 @@ def _transposed(weight: np.ndarray) -> np.ndarray:
 
 
 def _array(weights: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...] | None) -> np.ndarray:
-    """A matrix or vector of some weights, contiguous; a ValueError if it is missing or not as expected."""
+    """The array ``name``, contiguous; ValueError if it is missing, not float32 of the given shape, or not finite."""
     array = weights.get(name)
     if array is None:
         raise ValueError(f"{name} is missing")

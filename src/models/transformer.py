@@ -26,17 +26,17 @@ from .transformer_config import TransformerConfig
 from .word_pieces import TOKENIZER, PieceBatch, PieceVocabulary, WordPieces
 from .word_source import WordSource
 
-_LAYER = re.compile(r"(?:^|\.)layers?\.(\d+)\.")  # in the names of weights, of whichever architecture
+_LAYER = re.compile(r"(?:^|\.)layers?\.(\d+)\.")  # number of a layer in the names of weights, in all architectures
 
-FILL_COST = 2_000  # pieces of a batch whose states are computed to be remembered
+FILL_COST = 2_000  # pieces in a batch when states are computed in advance
 
 
 @dataclass(frozen=True)
 class StateBatch(HostBatch):
-    """The states of B sentences, known already."""
+    """The states of B sentences, computed in advance."""
 
     lengths: Tensor  # int64 (B,): words of each sentence
-    states: Tensor  # float16 (M, K, H): of all words, those of K layers
+    states: Tensor  # float16 (M, K, H): states of all words in K layers
 
 
 class _Float32Attention(TorchFunctionMode):
@@ -55,9 +55,10 @@ def _as_float32(value: Any) -> Any:
 
 
 class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
-    """A pretrained transformer: the mean of each word's pieces, a learnt mix of the last layers, and a linear layer.
+    """Word vectors from a pretrained transformer: means over pieces, a learnt mix of the last layers, a linear layer.
 
-    In training only dropout modules of ours are active in it, so that nothing is drawn from PyTorch's own generator.
+    In training only our own dropout modules are active in the transformer, so that nothing is drawn from PyTorch's
+    global generator.
     """
 
     def __init__(self, config: TransformerConfig, files: Mapping[str, bytes]) -> None:
@@ -82,7 +83,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         self._remembered: RememberedStates | None = None
 
     def _take_weights(self, content: bytes) -> None:
-        """The table and, for a new model or a frozen one, all weights; others come from the weights of the parser."""
+        """Load the table and, if the model is new or frozen, all other weights; else these are among the parser's."""
         weights = read_weights(content)
         table = weights[TABLE]
         width = getattr(self.settings.model, "embedding_size", self.settings.model.hidden_size)
@@ -102,7 +103,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
                     raise FileError(WEIGHTS, f"{MODEL}{name} {problem}")
             frozen = self.config.encoder_freeze
             self.model.load_state_dict({name: own[name] if frozen else own[name].clone() for name in own}, assign=True)
-        self._shared = weights if self.config.encoder_freeze or not own else None  # as long as others may want them
+        self._shared = weights if self.config.encoder_freeze or not own else None  # for other models to share them
         self.model.requires_grad_(not self.config.encoder_freeze)
 
     @classmethod
@@ -137,14 +138,14 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         return [{"params": own, "rate": rate, **how} for rate, own in by_rate.items()]
 
     def _layers_above(self, name: str) -> int:
-        """Layers above the one that a weight belongs to; all of them are above what comes before the first."""
+        """The number of layers above the layer of a weight; embeddings are below all layers."""
         count = self.settings.model.num_hidden_layers
         if found := _LAYER.search(name):
             return count - 1 - int(found[1])
-        return count if "embedding" in name else 0  # a norm at the end, or layers that share their weights
+        return count if "embedding" in name else 0  # 0 for a final norm, or for layers that share weights
 
     def train(self, mode: bool = True) -> Self:
-        """See `torch.nn.Module.train`; of the transformer only our own dropout knows of it."""
+        """See `torch.nn.Module.train`; in the transformer, only our own dropout follows, unless it is frozen."""
         super().train(mode)
         for module in self.model.modules():
             module.training = module.training and isinstance(module, Dropout) and not self.config.encoder_freeze
@@ -164,11 +165,11 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         return PieceBatch.of(self.pieces, sentences, self.window)
 
     def remember(self, sentences: Sequence[Words], folder: Path) -> None:
-        """Compute all states of a frozen transformer once, and keep them in an unnamed file in the folder."""
+        """Compute all states of a frozen transformer once, and keep them in an unnamed file in ``folder``."""
         if not self.config.encoder_freeze:
             return
         distinct = {own.key: own for own in map(self.prepare, sentences)}
-        ordered = sorted(distinct.values(), key=lambda own: (len(own.ids), own.key))  # the same batches every time
+        ordered = sorted(distinct.values(), key=lambda own: (len(own.ids), own.key))  # for the same batches every time
         shape = sum(len(own.counts) for own in ordered), self.layers, self.settings.model.hidden_size
         remembered = RememberedStates(folder, shape)
         while ordered:
@@ -185,7 +186,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
             states = send(batch.states, device)
         elif self.config.encoder_freeze:
             with torch.no_grad():
-                states = self._states(batch).half()  # as they are remembered
+                states = self._states(batch).half()  # rounded like states computed in advance
         else:
             states = self._states(batch)
         mixed = (states.float() * self.mix.softmax(0)[:, None]).sum(1)
@@ -196,7 +197,7 @@ class TransformerStates(WordSource[WordPieces, "PieceBatch | StateBatch"]):
         return Rearranged.apply(vectors, rows, places).view(len(lengths), -1, vectors.shape[1])
 
     def _states(self, batch: PieceBatch) -> Tensor:
-        """States (M, K, H) of all words: the means over their pieces, of the last K layers."""
+        """The states of all words in the last K layers, (M, K, H): the mean over the pieces of each word."""
         inside = torch.arange(batch.ids.shape[1]) < batch.sizes[:, None]
         whole = bool(inside.all())
         ids, inside, places, counts = send_together([batch.ids, inside, batch.places, batch.counts], batch.device)

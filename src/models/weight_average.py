@@ -8,11 +8,11 @@ from torch import nn
 
 
 class WeightAverage:
-    """Exponential moving average of what a network learns (Polyak and Juditsky 1992).
+    """Exponential moving average of the parameters that a network learns (Polyak and Juditsky 1992).
 
-    ``decay``, 0 to 1, is what the average keeps of itself at each update; about 1 / (1 − decay) steps count. The first
-    steps keep less, so that the random start is soon forgotten. With 0 nothing is averaged, and nothing kept.
-    ``averages`` are by the names of the parameters, without those that are frozen.
+    ``decay``, 0 to 1, is the share of the old average that each update keeps; the average is over about 1 / (1 − decay)
+    steps. The first updates keep less, so that the random start is soon forgotten. With 0 there is no averaging, and
+    ``averages`` is empty. ``averages`` maps names of parameters to their averages, without frozen parameters.
     """
 
     def __init__(self, network: nn.Module, decay: float) -> None:
@@ -21,14 +21,14 @@ class WeightAverage:
         self.averages = {name: weight.clone() for name, weight in self._weights.items()} if decay else {}
 
     def update(self, step: int) -> None:
-        """Take in the weights after ``step``, counted from 1."""
+        """Add the weights after ``step``, counted from 1, to the average."""
         if not self.decay:
             return
         keep = min(self.decay, step / (step + 9))
         torch._foreach_lerp_([*self.averages.values()], [*self._weights.values()], 1.0 - keep)
 
     def restart(self) -> None:
-        """Forget what was before the weights that the network has now."""
+        """Start a new average from the weights that the network has now."""
         if self.decay:
             torch._foreach_copy_([*self.averages.values()], [*self._weights.values()])
 
@@ -39,7 +39,7 @@ class WeightAverage:
 
     @contextmanager
     def applied(self) -> Iterator[None]:
-        """The network has the averaged weights inside, its own again afterwards."""
+        """Inside, the network has the averaged weights; afterwards it has its own again."""
         if not self.decay:
             yield
             return

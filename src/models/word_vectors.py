@@ -1,4 +1,4 @@
-"""Frozen vectors of words from a file, which know words that no treebank has."""
+"""Frozen word vectors from a file, which covers words that no treebank has."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from .word_source import WordSource
 from .word_vocabulary import UNKNOWN, by_frequency, normalise
 
 WORDS, TABLE = "vectors.json", "vectors.safetensors"
-ROWS = "vectors"  # the only tensor of the table
-_PART = 1 << 12  # rows that are normalised at a time
+ROWS = "vectors"  # name of the only tensor in the file of the table
+_PART = 1 << 12  # rows to normalise at a time
 
 log = logging.getLogger("mh4")
 
 
 @checked_dataclass(frozen=True, config=STRICT)
 class VectorWords:
-    """The words of a table in the order of its rows, from 1; row 0 is that of all others.
+    """The words of a table in the order of its rows, from 1; row 0 is for all other words.
 
-    ``counts`` are those of the training text; ``coverage`` is the share of the words of the development text unseen
-    there that have a vector.
+    ``counts`` are the frequencies of words in the training text. ``coverage`` is the share of words with a vector among
+    the words of the development text that are unseen in training.
     """
 
     words: list[str]
@@ -73,15 +73,15 @@ class VectorTable:
             raise FileError(TABLE, f"{ROWS} is {found} where float16 ({expected}, …) is expected")
 
     def ids(self, forms: Sequence[str]) -> np.ndarray:
-        """Rows int64 (n,) of words."""
+        """The rows of words, int64 (n,); `UNKNOWN` for words without a vector."""
         return np.array([self._index.get(found_as(form, self._index), UNKNOWN) for form in forms])
 
     def unknown(self, strength: float) -> np.ndarray:
-        """Probability float32 (N + 1,) that a row is not given in training.
+        """The probability that a row is hidden in training, float32 (N + 1,).
 
-        If no unseen word has a vector, rare words are to do without theirs as often as without their embeddings;
-        otherwise training would rely on what parsing lacks. If all unseen words have one, no vector is hidden. The
-        root: a word looks unseen only if its embedding is missing, too, which is drawn independently.
+        If no unseen word has a vector, rare words should lose their vectors as often as their embeddings; otherwise
+        training would rely on what is missing in parsing. If all unseen words have vectors, none is hidden. There is a
+        square root because a word looks unseen only if its embedding is hidden, too, which is drawn independently.
         """
         shares = np.zeros(len(self.rows), np.float32)
         for word, count in self.words.counts.items():
@@ -89,26 +89,26 @@ class VectorTable:
         return shares
 
     def files(self) -> dict[str, bytes]:
-        """What it is made of."""
+        """The files that the table is made of."""
         return {WORDS: as_json(asdict(self.words)), TABLE: save({ROWS: self.rows.numpy()})}
 
 
 def spellings(form: str) -> Iterator[str]:
-    """A word as files of vectors may have it: as it is, in lower case, with digits as 0."""
+    """The spellings under which a file may have a word: as it is, in lower case, in lower case with digits as 0."""
     yield form
     yield form.lower()
     yield normalise(form)
 
 
 def found_as(form: str, words: Container[str]) -> str:
-    """The first spelling of a word that is among others, or the empty string."""
+    """The first of the `spellings` of a word that is among ``words``, or the empty string."""
     return next((own for own in spellings(form) if own in words), "")
 
 
 def _normalised(vectors: np.ndarray) -> np.ndarray:
-    """float32 (N, D) → float16 (N + 1, D): less their mean, each of length 1; a row of zeros is in front.
+    """Centred vectors of length 1, after a row of zeros: float32 (N, D) → float16 (N + 1, D).
 
-    Longer ones would drown learnt vectors, which begin as small as what `Linear` makes of these.
+    Longer vectors would drown the learnt ones, which begin as small as the output of `Linear` for vectors of length 1.
     """
     rows = np.zeros((len(vectors) + 1, vectors.shape[1]), np.float16)
     mean = vectors.mean(0, dtype=np.float64)
@@ -130,15 +130,15 @@ class VectorBatch(HostBatch):
 class WordVectors(WordSource[np.ndarray, VectorBatch], Random):
     """Frozen vectors through a linear layer, and a learnt vector for the words without one.
 
-    In training a word is treated as one without with probability ``block_dropout`` and, where unseen words lack
-    vectors, with that of `VectorTable.unknown`. The table is not a parameter; it stays on the host, which sends the
-    rows of a batch.
+    In training a word's vector is hidden with probability ``block_dropout`` and, where unseen words lack vectors, with
+    the probability of `VectorTable.unknown`. The table is not a parameter; it stays on the host, which sends only the
+    rows that a batch needs.
     """
 
     def __init__(self, config: BiLSTMConfig, files: Mapping[str, bytes]) -> None:
         super().__init__(config, files)
         self.table = shared(VectorTable, files[WORDS], files[TABLE])
-        # No buffer: it stays on the host.
+        # Not a buffer, so that it stays on the host.
         shown = (1.0 - config.block_dropout) * (1.0 - self.table.unknown(config.word_unknown))
         self.hidden = torch.from_numpy(1.0 - shown)
         self.linear = Linear(self.table.rows.shape[1], config.word_size)

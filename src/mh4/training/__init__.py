@@ -1,1 +1,1 @@
-"""Treebanks to models."""
+"""Training of models on treebanks."""

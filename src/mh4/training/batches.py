@@ -1,4 +1,4 @@
-"""What a training step learns from: sentences as arrays, the batches of an epoch, and their tensors."""
+"""Data for training steps: sentences as arrays, the batches of an epoch, and their tensors."""
 
 from __future__ import annotations
 
@@ -16,18 +16,17 @@ from mh4.models.encoder import Batch, Encoder
 from mh4.parsers.vocabulary import Vocabulary, tag_pair_names
 
 UNLABELLED = -1
-WINDOW = 128  # sentences among which those of similar length are batched together, if they make up
-WINDOW_BATCHES = 8  # this many batches; otherwise as many sentences as do
+WINDOW = 128  # fewest sentences of a window, inside which sentences of similar cost are batched together
+WINDOW_BATCHES = 8  # fewest batches of a window, roughly
 
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A training sentence: what the losses need, as arrays.
+    """A training sentence as arrays for the losses.
 
-    `words` is what the encoder sees, at the `cost` that it names; `heads` (n + 1,) is the gold tree or, if the parser
-    cannot build it, the closest one that it can, −1 where it is unknown; `relations` (`UNLABELLED` where unknown),
-    `tags` and `tag_pairs` are int64 (n,);
-    `columns` is int64 (n, 4), see `Columns.targets`, or (n, 0).
+    `words` is the input of the encoder, and `cost` its `Encoder.cost`; `heads` (n + 1,) is the gold tree or, if the
+    parser cannot build it, the closest one that it can, −1 where a head is unknown; `relations` (`UNLABELLED` where
+    unknown), `tags` and `tag_pairs` are int64 (n,); `columns` is int64 (n, 4), see `Columns.targets`, or (n, 0).
     """
 
     sentence: Sentence
@@ -68,9 +67,9 @@ class Example:
 
 @dataclass(frozen=True, eq=False)
 class TrainingBatch:
-    """Words, trees, the relations of all L labelled arcs and the classes of all M words, as tensors on the device.
+    """Words, trees, the relations of all L labelled arcs and the classes of all M words; tensors are on the device.
 
-    Where heads and relations are known all arcs are labelled.
+    An arc is labelled if its head and relation are known.
     """
 
     words: Batch
@@ -87,10 +86,10 @@ class TrainingBatch:
 
 
 def evened(treebanks: Sequence[str | None], lengths: Sequence[int], evenness: float, seed: Sequence[int]) -> np.ndarray:
-    """Indices of the sentences of an epoch, int64: those of smaller treebanks more than once.
+    """Indices of the sentences of an epoch, int64; sentences of smaller treebanks come more than once.
 
-    A treebank is seen (words of the largest / its words) ** ``evenness`` times: for a part of a time, ``seed`` decides
-    on the sentences. ``lengths`` are the words of each sentence.
+    A treebank comes (words of the largest / its words) ** ``evenness`` times; for the fractional part, ``seed``
+    determines a sample of its sentences. ``lengths`` are the numbers of words of the sentences.
     """
     generator = np.random.default_rng(seed)
     places: dict[str | None, list[int]] = {}
@@ -108,12 +107,12 @@ def evened(treebanks: Sequence[str | None], lengths: Sequence[int], evenness: fl
 def shuffled_batches(
     lengths: Sequence[int], costs: Sequence[int], batch_words: int, seed: Sequence[int], noise: float = 0.0
 ) -> list[list[int]]:
-    """Indices of the sentences of each batch: shuffled, similar costs together within a window.
+    """Indices of the sentences of each batch: shuffled, with similar costs together within a window.
 
-    ``lengths`` are the words of each sentence, for ``costs`` see `Encoder.cost`; a batch is full as soon as it has
-    ``batch_words``; ``seed``, some numbers, decides on the order. Costs are compared after being multiplied by factors
-    whose logarithms have the deviation ``noise``; if that is not 0, less than half a batch at the end of a window goes
-    into the one before.
+    ``lengths`` are the numbers of words of the sentences; for ``costs`` see `Encoder.cost`. A batch is full as soon as
+    it has ``batch_words``. ``seed``, a sequence of numbers, determines the order. Costs are compared after being
+    multiplied by random factors whose logarithms have the standard deviation ``noise``; if that is not 0, a batch at
+    the end of a window that is less than half full joins the one before.
     """
     generator = np.random.default_rng(seed)
     words_of = np.array(lengths)
@@ -141,7 +140,7 @@ def shuffled_batches(
 
 
 def collate(examples: Sequence[Example], encoder: Encoder[Any, Any], device: torch.device) -> TrainingBatch:
-    """Tensors of one batch."""
+    """Make the tensors of one batch."""
     lengths = [len(example.sentence) for example in examples]
     sentence_of = np.repeat(np.arange(len(examples)), lengths)
     dependent = np.concatenate([np.arange(1, n + 1) for n in lengths])

@@ -1,4 +1,4 @@
-"""What the margins of a model mean, fitted on a treebank that it was not trained on."""
+"""Calibration of a model's margins, fitted on a treebank that the model was not trained on."""
 
 from __future__ import annotations
 
@@ -26,13 +26,15 @@ log = logging.getLogger("mh4")
 
 
 class Calibrated(NamedTuple):
-    """What `calibrate` did: the calibration that it wrote, and how well two, each of half the sentences, hold.
+    """The result of `calibrate`.
 
     Attributes
     ----------
     calibration : Calibration
+        The calibration that was written.
     report : CalibrationReport, optional
-        Of words whose confidence comes from the other half of the sentences; None if a half is too small for that.
+        The reliability of calibrations fitted on half of the sentences, each tested on the other half; None if a half
+        is too small.
     """
 
     calibration: Calibration
@@ -54,11 +56,11 @@ def calibrate(
     model
         The folder of a model with an exact decoder, or the name of a downloaded one.
     treebank
-        CoNLL-U with gold trees; for a model of several treebanks, such files by their names.
+        CoNLL-U with gold trees; for a model of several treebanks, such files by name.
     device, threads
         See `mh4.load`.
     errors : {"raise", "skip"} or callable
-        What happens at a sentence that is not valid.
+        What to do if a sentence is not valid.
 
     Raises
     ------
@@ -84,14 +86,14 @@ def calibrate(
     calibration.save(folder)
     try:
         return Calibrated(calibration, cross_fitted(predictions, golds))
-    except DataError:  # enough for the whole need not be enough for halves
+    except DataError:  # the whole suffices, but a half does not
         return Calibrated(calibration, None)
 
 
 def _predicted(
     parser: ChartParser, treebanks: Mapping[str | None, Sequence[Sentence]]
 ) -> tuple[list[Sentence], list[Annotation]]:
-    """Gold trees and predictions with margins, without sentences parsed in pieces, which have none."""
+    """Gold trees and predictions with margins. Drop sentences parsed in pieces: they have no margins."""
     golds: list[Sentence] = []
     predictions: list[Annotation] = []
     for name, sentences in treebanks.items():
@@ -102,9 +104,11 @@ def _predicted(
 
 
 def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> CalibrationReport:
-    """How well confidences hold, those of every other sentence fitted on the rest.
+    """The reliability of confidences, each half of the sentences with a calibration fitted on the other.
 
-    DataError: One half cannot be fitted on.
+    The halves are every other sentence.
+
+    DataError: One half does not suffice for a fit.
     """
     columns: list[tuple[np.ndarray, ...]] = []
     for half in (0, 1):
@@ -115,9 +119,9 @@ def cross_fitted(predictions: Sequence[Annotation], golds: Sequence[Sentence]) -
 
 
 def compared(calibration: Calibration, prediction: Annotation, gold: Sentence) -> tuple[np.ndarray, ...]:
-    """Of the words of a sentence: margin, confidence in the head and in the word, whether head and word are right.
+    """Arrays over the words of a sentence: margin, confidence in head and in word, whether head and word are right.
 
-    Where the gold relation is not known, the confidence in the word is NaN, and it does not count as wrong.
+    Where the gold relation is unknown, the confidence in the word is NaN, and the word counts as right.
     """
     own = Compared.of(prediction, gold)
     heads, words = calibration.probabilities(own.margins, own.relations)
@@ -130,7 +134,7 @@ def calibrate_best(
     dev: Sequence[Sentence] | Mapping[Any, Sequence[Sentence]],
     folder: Path,
 ) -> None:
-    """Fit the calibration of the model that training left in a folder, if it is exact and dev suffices."""
+    """Fit the calibration of the model that training left in a folder, if its decoder is exact and dev suffices."""
     if not isinstance(parser, ChartParser) or (folder / CALIBRATION).exists() or not (folder / WEIGHTS).exists():
         return
     parser.network.load_state_dict(read_weights(folder / WEIGHTS))

@@ -1,4 +1,4 @@
-"""What training leaves in the model folder beside the model: its state, to resume from, and its log."""
+"""Files that training writes beside the model: its state, to resume from, and its log."""
 
 import hashlib
 import json
@@ -21,14 +21,14 @@ from mh4.parsers.model_files import LOG, STATE, misfit, read_state, read_tensors
 
 from .schedule import Progress, check_progress
 
-MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # what AdamW keeps of a parameter
+MOMENTS = ("step", "exp_avg", "exp_avg_sq")  # AdamW's state of a parameter
 
 
 class Checkpoint:
-    """Saves and restores everything that training goes on from, as one file, and keeps the log in step with it.
+    """Saves and restores the whole state of training, as one file, and keeps the log in step with it.
 
     The tensors are named ``network/NAME``, ``optimizer/MOMENT/NAME``, ``average/NAME`` and ``random/DEVICE``, where
-    NAME is that of a parameter; the header holds the `Progress` and a digest of the treebanks.
+    NAME is the name of a parameter; the header holds the `Progress` and a digest of the treebanks.
     """
 
     def __init__(
@@ -63,9 +63,9 @@ class Checkpoint:
         write_tensors(self.state, tensors, {"treebanks": self.treebanks, **asdict(progress)})
 
     def load(self) -> Progress:
-        """Restore what was saved last, and cut the log to it.
+        """Restore the state that was saved last, and return the progress.
 
-        DataError: Nothing whole is there, or what was trained on other sentences.
+        DataError: The file is missing, damaged, or does not fit the model, or it belongs to other sentences.
         """
         path = self.state
         tensors, header = read_tensors(path), read_state(path)
@@ -103,14 +103,14 @@ class Checkpoint:
         return progress
 
     def _problem(self, sections: Mapping[str, Mapping[str, Tensor]]) -> str | None:
-        """What is missing among tensors, or has another shape or type than what it stands for."""
+        """The first tensor that is missing, superfluous, or of a wrong shape or type, and why; None if all fit."""
         wanted: dict[str, Mapping[str, Tensor]] = {
             "network": self.network.state_dict(),
             "average": self.average.averages,
             "random": {"cpu": self.randomness.on().get_state()},
         }
         parameters = dict(self.network.named_parameters())
-        moved = sections.get(f"optimizer/{MOMENTS[0]}", {})  # a parameter without a gradient has no moments
+        moved = sections.get(f"optimizer/{MOMENTS[0]}", {})  # a parameter that never had a gradient has no moments
         for moment in MOMENTS:
             wanted[f"optimizer/{moment}"] = {
                 name: torch.zeros((), dtype=torch.float32) if moment == "step" else parameters[name]
@@ -124,17 +124,17 @@ class Checkpoint:
         return None
 
     def append(self, report: dict[str, Any]) -> None:
-        """Add a line to the log. Before `save`: a log that is ahead of the state is cut by `cut_log`."""
+        """Add a line to the log. Call it before `save`: a log that is ahead of the state can be cut by `cut_log`."""
         with open(self.log, "a", encoding="utf-8") as stream:
             stream.write(json.dumps(report) + "\n")
 
     def cut_log(self, last: int) -> None:
-        """Drop the lines of the log that lie beyond step ``last``; DataError: a line is not one of the log."""
+        """Drop the lines of the log beyond step ``last``; DataError if a line is not one of a log."""
         if not self.log.exists():
             return
         kept = []
         for number, line in enumerate(self.log.read_bytes().splitlines(keepends=True), start=1):
-            if not line.endswith(b"\n"):  # written when training was interrupted
+            if not line.endswith(b"\n"):  # training was interrupted while writing it
                 break
             try:
                 is_kept = json.loads(line)["step"] <= last

@@ -1,4 +1,4 @@
-"""How a network and how a perceptron is trained, as steps of the life cycle in `running`."""
+"""The training of networks and of perceptrons, as steps of the life cycle in `running`."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Fitter(ABC):
     Attributes
     ----------
     resumes : bool
-        Whether a training that was interrupted can go on.
+        Whether an interrupted training can be resumed.
     """
 
     resumes: bool
@@ -60,19 +60,19 @@ class Fitter(ABC):
     @property
     @abstractmethod
     def seed(self) -> int:
-        """The seed of what is drawn at random."""
+        """The random seed."""
 
     @abstractmethod
     def read(self) -> Treebanks:
-        """The gold trees of train and dev."""
+        """Read the gold trees of train and dev."""
 
     @abstractmethod
     def prepare(self, treebanks: Treebanks, report: OnEvaluation | None) -> tuple[TrainingFolder, bool]:
-        """Get ready to train; returns the folder, and whether a segmenter is to be trained first."""
+        """Prepare for training; return the folder, and whether a segmenter has to be trained first."""
 
     @abstractmethod
     def fit(self) -> Progress:
-        """Train; the best model on dev is in the folder."""
+        """Train, and leave the model that is best on dev in the folder."""
 
 
 class PerceptronFitter(Fitter):
@@ -118,7 +118,7 @@ class PerceptronFitter(Fitter):
 
 
 class NetworkFitter(Fitter):
-    """Trains a network; the processes that `torchrun` started do it together."""
+    """Trains a network, jointly in all processes that `torchrun` started."""
 
     resumes = True
 
@@ -174,23 +174,23 @@ class NetworkFitter(Fitter):
         place = TrainingFolder(folder, outdated, None if continues else define, wanted)
         on_step, on_preparation = (job.on_step, job.on_preparation) if self.lead else (None, None)
         self.trainer = Trainer(self.parser, train, self.dev, folder, on_step, report, workers, place, on_preparation)
-        workers.gather(None)  # all have looked at the folder before it is written to
+        workers.gather(None)  # waits: all look at the folder before it is written to
         if continues:
             self.trainer.resume()
             if self.lead:
-                define()  # limits may be others now
+                define()  # the limits may have changed
         return place, self.lead and job.segmenter and not there
 
     def fit(self) -> Progress:
         progress = self.trainer.run()
         if self.lead:
             calibrate_best(self.parser, self.dev, self.job.folder)
-        del self.trainer  # it holds on to the other processes
+        del self.trainer  # it holds the process group, see `Workers.leave`
         return progress
 
 
 def _check_definition(folder: Path, definition: Definition[Any], train: str) -> None:
-    """`DataError` unless training with these settings can go on with the model that is there."""
+    """Raise DataError unless the training of the model in ``folder`` can be resumed with these settings."""
     config, vocabulary, encoder_files = definition
     there = ModelFolder(folder)
     if (kind := there.config.kind) != config.kind:

@@ -1,4 +1,4 @@
-"""A training of a parser, described and checked before it runs."""
+"""The description of a training, checked before it runs."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _NAME = re.compile(r"[^\s=]+")
 
 @dataclass(frozen=True)
 class TrainingJob:
-    """What is trained, on what, and how; `mh4.training.running.run_training` does it.
+    """The parser to train, the treebanks, and the settings; `mh4.training.running.run_training` does the work.
 
     Attributes that are not listed here are the parameters of `mh4.train`.
 
     Attributes
     ----------
     config : ChartConfig, GreedyConfig or PerceptronConfig
-        The kind of parser and its settings, by default as published. On resumption it must equal the saved one, up to
-        the limits ``max_steps`` and ``max_epochs``.
+        The kind of parser and its settings, by default as published. On resumption it must equal the saved one, except
+        for the limits ``max_steps`` and ``max_epochs``.
     on_reading : callable
-        Called while a file of word vectors is read, with the bytes that are read, and their number in all.
+        Called while a file of word vectors is read, with the bytes read so far and in all.
     on_preparation : callable, optional
-        Called for every sentence before the first step of a network, with how much is prepared, and of how much.
+        Called while the sentences are prepared, before the first step of a network, with the work done and in all.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The loss of a minibatch: trees, labels, tags and what is annotated."""
+"""The loss of a minibatch: trees, labels, tags and annotated columns."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .objectives import Objective
 
 
 class BatchLoss(nn.Module):
-    """The loss of a batch: trees, labels, tags and what is annotated.
+    """The loss of a batch: trees, labels, tags and annotated columns.
 
-    Encoder, MLPs and classifiers compute inside of what ``precision`` makes; trees are scored and losses summed in
-    float32.
+    Encoder, MLPs and classifiers compute inside the context that ``precision`` makes; trees are scored and losses
+    summed in float32.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class BatchLoss(nn.Module):
         self.precision = precision
 
     def forward(self, batch: TrainingBatch | None, epoch: int) -> Tensor:
-        """Sum over the words of a batch; 0 for no batch, with a gradient that is 0 everywhere."""
+        """The loss, summed over the words of a batch; for None, 0 with a gradient that is 0 everywhere."""
         network = self.network
         if batch is None:
             return torch.stack([own.sum() for own in network.parameters() if own.requires_grad]).sum() * 0.0
@@ -48,12 +48,12 @@ class BatchLoss(nn.Module):
         finish = self.objective.start(encoded, batch.heads, epoch)
         if encoded.states.device.type == "cpu":
             tree_loss, others = finish(), self._others(encoded, batch)
-        else:  # which a GPU computes while the CPU finds trees
+        else:  # a GPU computes the other losses while the CPU decodes
             others, tree_loss = self._others(encoded, batch), finish()
         return sum(others, tree_loss)
 
     def _others(self, encoded: Encoded, batch: TrainingBatch) -> list[Tensor]:
-        """All losses but that of trees, weighted."""
+        """All weighted losses but the loss of trees."""
         network, weights = self.network, self.weights
         with self.precision():
             arcs = network.arc_vectors(encoded.states, batch.arc_sentence, batch.arc_head, batch.arc_dependent)

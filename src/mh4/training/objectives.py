@@ -1,4 +1,4 @@
-"""Losses of trees, beside those of labels and tags: structured losses for charts, hinge for single transitions."""
+"""Losses of trees: structured losses for chart parsers, a hinge loss of single transitions for greedy parsers."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
@@ -25,11 +25,11 @@ from mh4.transitions.arrays.state import Candidates, State
 from mh4.trees.closest import known_part, training_tree
 
 SCORES_LOST = "scores are no numbers"
-FEWEST_HALVED = 32  # sentences; a smaller batch is scored in about the time that it takes to start
+FEWEST_HALVED = 32  # sentences; for fewer, starting a GPU takes about as long as its work
 
 
 class DivergedError(ValueError):
-    """Training has come to numbers that nothing can be learnt from."""
+    """Training has diverged: gradients or weights are not finite, or the decoder rejects the scores."""
 
     def __init__(self, problem: str) -> None:
         super().__init__(f"training diverged: {problem}")
@@ -43,25 +43,26 @@ class Objective(ABC):
 
     @abstractmethod
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """Heads (n + 1,) to learn: the gold tree or, if it cannot be built, the closest one; None: no room for it.
+        """Heads (n + 1,) to learn: the gold tree, or the closest one that can be built; None if its chart is too large.
 
         Unknown heads, −1, stay unknown.
         """
 
     @abstractmethod
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
-        """Have a batch scored; what is returned finds trees, perhaps while a GPU does what it was given meanwhile.
+        """Start to score a batch; return a function that decodes it and returns its loss, summed over the batch.
 
-        That returns the sum over the batch. Scoring and decoding are stages of their own.
+        Work that the caller gives to a GPU between the two calls runs while the CPU decodes. Scoring and decoding are
+        booked as stages of their own, see `stage`.
         """
 
     def loss(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Tensor:
-        """Sum over a batch."""
+        """The loss, summed over a batch."""
         return self.start(encoded, trees, epoch)()
 
 
 class ChartObjective(Objective):
-    """A loss over all trees of the decoder's class, the same in every epoch; of several members, their mean."""
+    """A loss over all trees of the decoder's class, the same in every epoch; in an ensemble, the mean over members."""
 
     def __init__(self, parser: ChartParser) -> None:
         self.parser = parser
@@ -69,7 +70,7 @@ class ChartObjective(Objective):
         self.reason = f"are outside the class of {parser.decoder.name}"
 
     def training_tree(self, sentence: Sentence) -> np.ndarray | None:
-        """See `Objective`; a chart may be too large."""
+        """See `Objective`."""
         decoder = self.parser.decoder
         if not self._fits(len(sentence)):
             return None
@@ -81,9 +82,9 @@ class ChartObjective(Objective):
 
     @staticmethod
     def _halves(encoded: Encoded, trees: Sequence[np.ndarray]) -> list[tuple[Encoded, Sequence[np.ndarray]]]:
-        """Vectors and trees of both halves of a large batch; all of it together if it is small or on the CPU.
+        """Vectors and trees of both halves of a large batch, so that a GPU scores one while the other is decoded.
 
-        So a GPU scores one half while the other is decoded.
+        A small batch, or one on the CPU, stays whole.
         """
         if encoded.roles.device.type == "cpu" or len(trees) < FEWEST_HALVED:
             return [(encoded, trees)]
@@ -93,7 +94,8 @@ class ChartObjective(Objective):
     def _of_members(
         self, scores: Tensor, encoded: Encoded, trees: Sequence[np.ndarray]
     ) -> tuple[list[Tensor], Sequence[np.ndarray]]:
-        """Scores and, if relations join the decision, arc bonus of each member, as if of a sentence; and their trees.
+        """The scores and, if relations add to tree scores, arc bonus of each member, as if for one sentence; and the
+        trees.
 
         The K members of the scorer follow each other: scores are (B · K, C, N, N), the bonus (B · K, N, N).
         """
@@ -105,7 +107,10 @@ class ChartObjective(Objective):
 
     @contextmanager
     def _decoding(self, copy: HostCopy) -> Iterator[tuple[np.ndarray, np.ndarray | None]]:
-        """The scores and, if relations join the decision, the arc bonus, once they are there, to decode them inside."""
+        """Wait for the scores and the arc bonus, None if relations do not add to tree scores; decoding goes inside.
+
+        Raises DivergedError if the decoder rejects the scores as too large or not finite.
+        """
         with stage("score"):
             scores, bonus = split_scores(copy)
         try:
@@ -143,13 +148,13 @@ class StructuredHinge(ChartObjective):
         return finish
 
     def _violations(self, copy: HostCopy, trees: Sequence[np.ndarray]) -> tuple[PartDifference, int]:
-        """See `find_violations`; and the number of sentences."""
+        """The result of `find_violations`, and the number of sentences."""
         with self._decoding(copy) as (scores, bonus):
             return find_violations(self.parser.decoder, scores, trees, self.parser.threads, bonus), len(trees)
 
 
 class LogLoss(ChartObjective):
-    """Minus the log-probability of the gold tree, perhaps augmented by the cost; see `log_loss`."""
+    """The negative log-probability of the gold tree, perhaps with cost augmentation; see `log_loss`."""
 
     def __init__(self, parser: ChartParser, cost_augmented: bool) -> None:
         super().__init__(parser)
@@ -171,15 +176,15 @@ class LogLoss(ChartObjective):
         parser = self.parser
         with self._decoding(copy) as (scores, bonus):
             value, *gradients = log_loss(parser.decoder, scores, trees, self.cost_augmented, parser.threads, bonus)
-        # Linear in the scores: its gradient is that of the loss, and its value is put right.
-        wanted = gradients[: len(all_scores)]  # without label_bonus there is no bonus that could learn
+        # A surrogate, linear in the scores, with the gradient of the loss; then its value is corrected.
+        wanted = gradients[: len(all_scores)]  # the second is for the bonus, if there is one
         sent = send_together([torch.from_numpy(own) for own in wanted], parser.device)
         surrogate = torch.stack([(own * slope).sum() for own, slope in zip(all_scores, sent, strict=True)]).sum()
         return surrogate - surrogate.detach() + value
 
 
 class TransitionHinge(Objective):
-    """Hinge loss of every decision in one computation a sentence, against all that the oracle finds optimal."""
+    """The hinge loss of every decision in one derivation per sentence; an oracle says which transitions are optimal."""
 
     def __init__(self, parser: GreedyParser) -> None:
         self.parser = parser
@@ -191,7 +196,7 @@ class TransitionHinge(Objective):
         return training_tree(sentence, self.parser.system, self.parser.config.transitions.oracle)
 
     def start(self, encoded: Encoded, trees: Sequence[np.ndarray], epoch: int) -> Callable[[], Tensor]:
-        """See `Objective`; from some epoch on wrong predictions are followed."""
+        """See `Objective`; from some epoch on, wrong predictions may be followed."""
         parser = self.parser
         with stage("score"):
             scorer = parser.network.scorer.arrays(encoded.roles)
@@ -241,7 +246,7 @@ class TransitionHinge(Objective):
         seed: int,
         room: tuple[State, Candidates, np.ndarray],
     ) -> tuple[Decisions, int]:
-        """The decisions of one computation, and the number of their steps."""
+        """The decisions of one derivation, and the number of their steps."""
         parser = self.parser
         while True:
             contexts, candidates, steps = note_decisions(

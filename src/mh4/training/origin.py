@@ -1,4 +1,4 @@
-"""Where a model comes from: the meta.json of its folder, for people and for other programs."""
+"""The origin of a model: the meta.json in its folder, for people and for other programs."""
 
 import re
 import shlex
@@ -22,12 +22,12 @@ OnEvaluation = Callable[[dict[str, Any]], None]
 def noting_origin(
     folder: Path, train: Sequence[Treebank], dev: Sequence[Treebank], on_evaluation: OnEvaluation | None
 ) -> OnEvaluation:
-    """A callback for evaluations that writes meta.json whenever the model is the best so far, then calls another.
+    """A callback that writes meta.json when an evaluation is the best so far, and then calls ``on_evaluation``.
 
-    The file holds ``language`` (of treebanks named as in UD, if all have the same, else null), ``licence`` (as files
-    beside the treebanks say, else null), ``treebank`` (file, sentences and words of train and dev, lists with a name
-    for each if there are several), ``dev`` (UAS and LAS, the means of all treebanks), ``version`` (of mh4), ``command``
-    and ``created``.
+    The file holds ``language`` (if the treebanks are named as in UD and all have the same, else null), ``licence``
+    (from files beside the treebanks, else null), ``treebank`` (file, sentences and words of train and dev; lists with a
+    name for each treebank if there are several), ``dev`` (UAS and LAS, means over the treebanks), ``version`` (of mh4),
+    ``command`` and ``created``.
     """
     languages = {named and named[1] for named in (_UD_FILE.match(Path(one.path).name) for one in train)}
     licences = list(dict.fromkeys(filter(None, (find_licence(one.path) for one in train))))

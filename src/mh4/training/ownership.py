@@ -1,4 +1,4 @@
-"""One training owns a model folder: a second one, resumed or not, is told who does."""
+"""Ownership of a model folder by one training; a second one fails with a message that names the owner."""
 
 import os
 import socket
@@ -10,17 +10,17 @@ from pathlib import Path
 from mh4.data.errors import DataError
 from mh4.data.files import failure_reason, lock
 
-OWNER = ".owner"  # who it is, for messages
+OWNER = ".owner"  # file that describes the owner, for messages
 
 
 @contextmanager
 def sole_owner(folder: Path) -> Iterator[None]:
-    """Own a folder, which is made if it is not there, until the block or the process ends. Empty, it goes again.
+    """Own a folder until the block or the process ends; create it if need be, and remove it if it stays empty.
 
-    The folder itself is locked, and the system gives the lock back however a process ends: it is never stale. On
-    systems or file systems without such locks (`mh4.data.files.lock`) there is nobody to tell of another training.
+    The folder itself is locked, and the system releases the lock however a process ends, so it is never stale. On
+    systems or file systems without such locks (`mh4.data.files.lock`), other trainings go unnoticed.
 
-    DataError: Another process, or another thread, owns the folder; or it cannot be made.
+    DataError: Another process or thread owns the folder, or the folder cannot be created.
     """
     made = [parent for parent in (folder, *folder.parents) if not parent.exists()]
     try:
@@ -39,7 +39,7 @@ def sole_owner(folder: Path) -> Iterator[None]:
             yield
         finally:
             (folder / OWNER).unlink(missing_ok=True)
-            with suppress(OSError):  # not empty: there is a model, or what somebody else has put there
+            with suppress(OSError):  # not empty: it has a model, or other files
                 for parent in made:
                     parent.rmdir()
     finally:
@@ -50,5 +50,5 @@ def sole_owner(folder: Path) -> Iterator[None]:
 def _owner(folder: Path) -> str:
     try:
         return (folder / OWNER).read_text(encoding="utf-8")
-    except OSError:  # it has only just begun, or is about to end
+    except OSError:  # the other process is just beginning or ending
         return "another process"

@@ -20,11 +20,11 @@ from mh4.parsers.systems import get_system
 from mh4.trees.closest import training_tree
 from mh4.trees.evaluation import attachment_scores
 
-_FEATURES, _CELLS = 1 << 16, 1 << 18  # room to begin with
+_FEATURES, _CELLS = 1 << 16, 1 << 18  # initial capacity
 
 
 class PerceptronTrainer:
-    """Trains epoch by epoch; `parser` is the parser of the averaged weights so far.
+    """Trains epoch by epoch; `parser` makes a parser with the averaged weights so far.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ class PerceptronTrainer:
     epoch : int
         Epochs done.
     decisions : int
-        Transitions decided on in all of them, over which the weights are averaged.
+        Number of transitions chosen in all of them, over which the weights are averaged.
     """
 
     def __init__(self, config: PerceptronConfig, sentences: Sequence[Sentence]) -> None:
@@ -53,11 +53,11 @@ class PerceptronTrainer:
         self.epoch = self.decisions = 0
 
     def learn_from(self, sentences: Sequence[Sentence], trees: Sequence[np.ndarray]) -> None:
-        """Learn from other trees of the same sentences from the next epoch on: heads, int (n + 1,), of each."""
+        """From the next epoch on, learn from other trees of the same sentences, given by their heads, int (n + 1,)."""
         self._gold = self.vocabulary.gold(sentences, trees)
 
     def train_epoch(self) -> float:
-        """One pass over the sentences, shuffled; returns the share of decisions that were not optimal."""
+        """Make one pass over the shuffled sentences; return the share of decisions that were not optimal."""
         generator = np.random.default_rng([self.config.seed, self.epoch])
         order = generator.permutation(len(self._text.offsets) - 1)
         random = generator.integers(1, 2**63, dtype=np.uint64)

@@ -1,9 +1,9 @@
-"""Settings by name, for `mh4 train --preset` and the experiments; what is not named keeps its default."""
+"""Settings by name, for `mh4 train --preset` and the experiments; settings not listed keep their defaults."""
 
 from typing import Any
 
-# Tags, features and lemmas, predicted from a lower layer, replace the published auxiliary tasks. Every word is spelt,
-# words that occur twice have embeddings. Larger batches, averaged weights.
+# Tags, features and lemmas, predicted from a lower layer, replace the published auxiliary tasks. All words
+# have vectors from their characters, and words that occur twice have embeddings. Larger batches.
 _RICHER: dict[str, Any] = {
     "tagger_weight": 0.0,
     "analysis_weight": 0.5,
@@ -14,10 +14,11 @@ _RICHER: dict[str, Any] = {
     "batch_words": 200,
     "learning_rate": 0.004,
     "evaluation_steps": 200,
-    "patience_growth": 0.4,  # a treebank of ten times the words is waited for 2.5 times the steps
+    "patience_growth": 0.4,  # ten times the words: 2.5 times the patience, in steps
 }
 
-# Narrower MLPs and most of the spelling left out, which spares time; little dropout at first; one learning rate.
+# Faster: narrower MLPs, and most character-based vectors left out. Dropout rises from 0; one learning rate; averaged
+# weights.
 _QUICK: dict[str, Any] = {
     **_RICHER,
     "mlp": 160,
@@ -30,11 +31,11 @@ _QUICK: dict[str, Any] = {
 PRESETS: dict[str, dict[str, Any]] = {
     # Gómez-Rodríguez, Shi and Lee (2018): the defaults.
     "paper": {},
-    # As good as that in a quarter of its time, and then an early end.
+    # As good as "paper" in a quarter of its time; stops early.
     "fast": {**_QUICK, "patience": 6},
-    # The same until it has long stopped to improve.
+    # The same, but stops only long after the last improvement.
     "balanced": {**_QUICK, "patience": 20},
-    # Few large steps, for GPUs; two lower rates, each from the best weights before it.
+    # Few large steps, for GPUs; the learning rate falls twice, each time from the best weights so far.
     "large": {
         **_QUICK,
         "batch_words": 4000,
@@ -50,7 +51,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "dropout_rise": 250,
         "weight_average": 0.97,
     },
-    # A wider BiLSTM, weights that decay, a long average, and two lower rates, each from the best weights before it.
+    # A wider BiLSTM, weight decay, and a long average; the learning rate falls twice, each time from the best weights.
     "best": {
         **_RICHER,
         "hidden": 320,
@@ -60,7 +61,7 @@ PRESETS: dict[str, dict[str, Any]] = {
         "decays": 2,
         "decay_from": "best",
     },
-    # Few epochs over which both learning rates fall to none; for a pretrained encoder, which has learnt before.
+    # For a pretrained encoder: few epochs, over which both learning rates fall to 0.
     "pretrained": {
         **_RICHER,
         "word_size": 200,
@@ -72,10 +73,10 @@ PRESETS: dict[str, dict[str, Any]] = {
         "warm_up": 50,
         "rate_fall": "linear",
         "max_epochs": 30,
-        "patience": 1000,  # evaluations: the learning rate falls in any case
+        "patience": 1000,  # evaluations, never reached: the learning rate falls in any case
         "patience_growth": 0.0,
     },
 }
 
-DEFAULT_PRESET = "balanced"  # of those who train a parser; `paper` is to reproduce
-PRETRAINED_PRESET = "pretrained"  # of those who train one with a pretrained encoder
+DEFAULT_PRESET = "balanced"  # for training a parser; `paper` is for reproduction
+PRETRAINED_PRESET = "pretrained"  # for training one with a pretrained encoder

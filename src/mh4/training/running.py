@@ -19,8 +19,8 @@ from .segmenter import train_segmenter
 def run_training(job: TrainingJob) -> Progress:
     """Train a parser and leave the model that was best on ``job.dev`` in the folder.
 
-    In processes that `torchrun` started a network is trained by all of them together, each batch shared out by words;
-    the result is that of one process, up to rounding and to what is drawn at random.
+    Processes started by `torchrun` train a network together, and share each batch by words; the result is the same as
+    from one process, except for rounding and random numbers.
 
     Raises
     ------

@@ -5,16 +5,16 @@ from dataclasses import dataclass
 
 from mh4.parsers.config import TrainingConfig
 
-GROWTH_STARTS = 20_000  # words of the treebank beyond which patience grows with them
+GROWTH_STARTS = 20_000  # words of a treebank from which on patience grows with its size
 
 
 @dataclass
 class Progress:
-    """Where training stands; saved with every checkpoint."""
+    """The progress of training; saved with every checkpoint."""
 
-    step: int = 0  # minibatches that are done
-    epoch: int = 0  # epochs that are done
-    batch: int = 0  # minibatches of the present epoch
+    step: int = 0  # minibatches done
+    epoch: int = 0  # epochs done
+    batch: int = 0  # minibatches done in the present epoch
     learning_rate: float = 0.0
     best_uas: float = -1.0  # in the best evaluation on dev; before the first, −1 and step 0
     best_las: float = -1.0
@@ -22,13 +22,13 @@ class Progress:
     waited: int = 0  # evaluations since the last improvement or decay
     decays: int = 0
     seconds: float = 0.0
-    fewest_left: int = 0  # steps until training is over if nothing improves any more
-    most_left: int = 0  # steps at the latest
+    fewest_left: int = 0  # steps left if nothing improves any more
+    most_left: int = 0  # steps left at most
     finished: bool = False
 
     @property
     def seconds_left(self) -> tuple[float, float]:
-        """Seconds until training is over if nothing improves any more, and at the latest; infinite before a step."""
+        """Seconds left if nothing improves any more, and seconds left at most; infinite before the first step."""
         if not self.step:
             return math.inf, math.inf
         pace = self.seconds / self.step
@@ -36,7 +36,7 @@ class Progress:
 
 
 def check_progress(progress: Progress) -> None:
-    """ValueError for numbers that no training comes to."""
+    """Raise ValueError for numbers that training cannot reach."""
     for name, value in vars(progress).items():
         if not math.isfinite(value):
             raise ValueError(f"{name} is not a number")
@@ -47,7 +47,7 @@ def check_progress(progress: Progress) -> None:
 
 
 class Schedule:
-    """The settings of training that depend on how far it has come, and on the treebank.
+    """Settings of training that depend on the progress and on the size of the treebank.
 
     Attributes
     ----------
@@ -68,7 +68,7 @@ class Schedule:
             self.patience = max(1, round(steps / self.interval))
 
     def advance(self, progress: Progress, epoch_steps: int) -> None:
-        """Count a step; the epoch that it belongs to has ``epoch_steps``."""
+        """Count a step of an epoch that has ``epoch_steps``."""
         settings = self.settings
         progress.step += 1
         progress.batch += 1
@@ -80,12 +80,12 @@ class Schedule:
             in_epochs = (settings.max_epochs - progress.epoch) * epoch_steps - progress.batch
             progress.most_left = min(progress.most_left, in_epochs)
         evaluations = self.patience * (settings.decays + 1 - progress.decays) - progress.waited
-        first = not progress.best_step  # the first evaluation is the best so far in any case
+        first = not progress.best_step  # the first evaluation is always an improvement
         left = (evaluations + first) * self.interval - (progress.step % self.interval or self.interval)
         progress.fewest_left = min(left, progress.most_left)
 
     def rate(self, progress: Progress, own: float | None = None, warm_up: int | None = None) -> float:
-        """Learning rate of the next step, or that of parameters with a rate of their ``own``, or a warm-up."""
+        """The learning rate of the next step; ``own`` and ``warm_up`` replace the general rate and warm-up."""
         settings = self.settings
         rate = progress.learning_rate if own is None else own * settings.decay_factor**progress.decays
         warm_up = settings.warm_up if warm_up is None else warm_up
@@ -101,7 +101,7 @@ class Schedule:
         return progress.step % self.interval == 0 or self._is_last(progress)
 
     def note(self, progress: Progress, uas: float, las: float) -> bool:
-        """Take in an evaluation; returns whether it is the best."""
+        """Record an evaluation; return whether it is the best so far."""
         improved = las > progress.best_las
         if improved:
             progress.best_uas, progress.best_las, progress.best_step = uas, las, progress.step
@@ -111,7 +111,7 @@ class Schedule:
         return improved
 
     def move_on(self, progress: Progress) -> bool:
-        """Lower the learning rate or finish, if it is time; returns whether patience has run out."""
+        """Lower the learning rate or finish, if it is time; return whether patience has run out."""
         settings = self.settings
         decays = progress.waited >= self.patience
         if decays:
@@ -122,7 +122,7 @@ class Schedule:
         return decays
 
     def is_over(self, progress: Progress) -> bool:
-        """Whether training has come to its end."""
+        """Whether training has ended."""
         return progress.decays > self.settings.decays or self._is_last(progress)
 
     def _is_last(self, progress: Progress) -> bool:

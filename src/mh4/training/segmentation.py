@@ -16,12 +16,12 @@ from mh4.data.spaces import Spaced
 from mh4.data.text import Portion, portions
 from mh4.models.atoms import LAST_PLACE, atoms_of, codes_of, run_hash, script_of, script_table
 
-COLUMNS = ("upos", "relations", "feats", "crossed")  # of the treebank, that a segmenter learns along
-MOST_VALUES = 64  # of a column
-MOST_CROSSED = 4  # arcs across the end of a token; more count as so many
+COLUMNS = ("upos", "relations", "feats", "crossed")  # auxiliary tasks: columns of the treebank
+MOST_VALUES = 64  # values of a column, the most frequent ones
+MOST_CROSSED = 4  # arcs across the end of a token; more count as this many
 
-# A script has no runs if of its atoms so many are runs that are seen once and hold an end of a token: about as many
-# ends are missed in other text (Good 1953).
+# Each letter of a script is an atom if at least this share of its atoms, and this number, are runs that occur once and
+# hold an end of a token: about the same share of ends would be missed in other text (Good 1953).
 UNSEEN, FEWEST = 0.002, 10
 
 _BREAK = "\n\n"
@@ -30,24 +30,24 @@ _WHITE = re.compile(r"\s+")
 
 @dataclass(frozen=True)
 class GoldText:
-    """Text of a treebank, and what is known of its T tokens.
+    """The text of a treebank, and the properties of its T tokens.
 
     Attributes
     ----------
     paragraphs
-        As the segmenter will get them.
+        The text, divided as the segmenter will read it.
     starts, stops
         int64 (T,): where tokens begin and end in all paragraphs together.
     ends_sentence, several
         bool (T,): whether a sentence ends with a token, and whether it holds several words.
     values
-        int64 (T, `COLUMNS`): of its first word, -1 if the value is rare or unknown.
+        int64 (T, number of `COLUMNS`): the values of a token's first word as numbers, -1 for rare and unknown values.
     classes
-        How many values each column has.
+        The number of values of each column.
     multiword
         Forms and words of multiword tokens.
     spaces_in_words
-        Whether tokens hold white space.
+        Whether any token holds white space.
     """
 
     paragraphs: list[str]
@@ -62,8 +62,8 @@ class GoldText:
 
 
 def gold_text(sentences: Sequence[Sentence]) -> GoldText:
-    """What a treebank says of its text, whatever else is odd about its sentences."""
-    pieces = [_BREAK]  # also keeps a byte order mark from being taken for that of the text
+    """Reconstruct the text of a treebank, with its tokens and sentences; they need not be valid in other respects."""
+    pieces = [_BREAK]  # also keeps a byte order mark of a token from being taken for the text's
     size, known = len(_BREAK), True
     spans: list[tuple[int, int]] = []
     values: list[tuple[str, ...]] = []
@@ -115,7 +115,7 @@ def gold_text(sentences: Sequence[Sentence]) -> GoldText:
 
 
 def _blank(text: str) -> str:
-    """White space as it is; a blank for what MISC says is white space, and is not."""
+    """``text`` if it is white space or empty; a blank for anything else that MISC gives as white space."""
     return text if not text or text.isspace() else " "
 
 
@@ -134,7 +134,7 @@ def _columns(sentence: Sentence) -> list[tuple[str, ...]]:
 
 
 def _numbered(values: Sequence[tuple[str, ...]]) -> tuple[np.ndarray, list[int]]:
-    """Each column in numbers, -1 for rare values and "_"; and how many it has."""
+    """The values of each column as numbers, -1 for rare values and "_"; and the number of values of each column."""
     numbers = np.full((len(values), len(COLUMNS)), -1, np.int64)
     classes = []
     for column, own in enumerate(zip(*values, strict=True)):
@@ -148,7 +148,7 @@ def _numbered(values: Sequence[tuple[str, ...]]) -> tuple[np.ndarray, list[int]]
 
 
 def _paragraphs(text: str) -> tuple[list[str], list[int]]:
-    """The paragraphs of a text, as a segmenter gets them, and where they begin in it."""
+    """The paragraphs of a text, as a segmenter reads them, and where they begin in it."""
     paragraphs: list[str] = []
     starts: list[int] = []
     begins = True
@@ -165,9 +165,9 @@ def _paragraphs(text: str) -> tuple[list[str], list[int]]:
 
 
 def cut_runs(gold: GoldText) -> tuple[tuple[int, ...], dict[int, int]]:
-    """Scripts of which each letter has to be an atom, and the places where runs of letters of others are cut.
+    """The scripts in which each letter has to be an atom, and the places where runs of other scripts are cut.
 
-    The places are those of `atoms_of`, by the hashes of runs.
+    The places are those that `atoms_of` takes, by the hashes of runs.
     """
     text = "".join(gold.paragraphs)
     atoms = atoms_of(codes_of(text), list(map(len, gold.paragraphs)), script_table(()))

@@ -25,32 +25,33 @@ from .segmentation import GoldText, cut_runs, gold_text
 
 log = logging.getLogger("mh4")
 
-_PAUSE = 10  # seconds between two lines about the progress
-_ODDS = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)  # that are tried
+_PAUSE = 10  # seconds between two messages about the progress
+_ODDS = (-1.5, -1.0, -0.5, 0.0, 0.5, 1.0)  # thresholds that are tried
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """How a segmenter is trained.
+    """Settings of the training of a segmenter.
 
     Attributes
     ----------
     size, hidden, layers, dropout
         See `SegmenterNetwork`.
     min_count, min_pair_count
-        How often training must have a feature, and how often two atoms side by side, for a vector of their own.
+        How often a feature, and a feature of two atoms side by side, must occur in training to have its own vector.
     unknown, all_unknown
-        Probabilities that a feature, and that all features of an atom that name its letters, are taken for unknown.
+        Probabilities that a feature, and that all features of an atom that name its letters, are treated as unknown.
     column_weight
-        Weight of the loss of each column of the treebank that is learnt along.
-    window, batch
-        Atoms of a window, and windows of a batch; fewer in a small treebank, which has ``min_batches`` at least.
+        Weight of the loss of each column of the treebank that is an auxiliary task.
+    window, batch, min_batches
+        Atoms in a window, and windows in a batch; fewer in a small treebank, which has at least ``min_batches``.
     epochs, most_atoms
-        Passes over the treebank; fewer over a large one, so that no more atoms are seen.
+        Passes over the treebank; fewer over a large one, so that at most ``most_atoms`` are seen, but at least one
+        pass.
     learning_rate, warmup
-        At its highest, after so many steps; it falls to 0 in a line.
+        The highest learning rate, and the steps over which it is reached; it falls linearly to 0.
     average
-        What the moving average of the weights keeps at each step.
+        The share of the moving average of the weights that each step keeps.
     """
 
     size: int = 64
@@ -73,7 +74,7 @@ class Recipe:
 
 
 RECIPE = Recipe()
-# Those that name the letters of an atom.
+# Features that name the letters of an atom.
 _LETTERS = [FEATURES.index(name) for name in ("lowered", "exact", "with_previous", "with_next", "unit")]
 _PAIRS = [FEATURES.index(name) for name in ("with_previous", "with_next")]
 _GENTLE = (0.9, 0.99)  # decay of Adam's averages
@@ -98,9 +99,9 @@ class Examples(NamedTuple):
 
     @classmethod
     def of(cls, reader: AtomReader, gold: GoldText) -> Examples:
-        """Those of gold text."""
+        """Make examples from gold text."""
         atoms, ids = reader(gold.paragraphs)
-        token = np.searchsorted(gold.stops, atoms.stops)  # the one that the atom ends, if it ends one
+        token = np.searchsorted(gold.stops, atoms.stops)  # the token that ends with the atom, if one does
         token[token == len(gold.stops)] = 0
         ends = gold.stops[token] == atoms.stops
         targets = np.stack([ends, ends & gold.ends_sentence[token], ends & gold.several[token]], axis=1)
@@ -111,9 +112,9 @@ class Examples(NamedTuple):
 def train_segmenter(
     train: Sequence[Sentence], dev: Sequence[Sentence], seed: int, recipe: Recipe | None = None
 ) -> NeuralSegmenter:
-    """A segmenter of the text that sentences come from; ``dev`` decides from which odds on tokens and sentences end.
+    """Train a segmenter on the text of ``train``, with thresholds for ends of tokens and sentences from ``dev``.
 
-    A seed, from 0 to 2⁶³ − 1, makes one segmenter on one kind of processor.
+    On one kind of processor, the same seed, from 0 to 2⁶³ − 1, gives the same segmenter.
     """
     recipe = recipe or RECIPE
     start = time.monotonic()
@@ -141,7 +142,7 @@ def train_segmenter(
 
 
 def make_reader(gold: GoldText, recipe: Recipe) -> tuple[AtomReader, tuple[int, ...], dict[str, np.ndarray]]:
-    """What reads text as training on gold text needs it, with the lone scripts and arrays that it is made of."""
+    """The reader of text for training on gold text, with the lone scripts and the arrays that it is made of."""
     lone_scripts, cuts = cut_runs(gold)
     arrays = {
         CUT_RUNS: np.array(list(cuts), np.uint64).view(np.int64),
@@ -157,7 +158,7 @@ def make_reader(gold: GoldText, recipe: Recipe) -> tuple[AtomReader, tuple[int, 
 
 
 def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np.random.Generator) -> None:
-    """Train; the network has the average of its weights in the end."""
+    """Train the network, which has the average of its weights in the end."""
     optimizer = torch.optim.Adam(network.parameters(), betas=_GENTLE, foreach=True)
     average = WeightAverage(network, recipe.average)
     total = sum(examples.counts)
@@ -186,7 +187,10 @@ def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np
 
 
 def _windows(counts: np.ndarray, size: int, draw: np.random.Generator) -> Iterator[tuple[int, int]]:
-    """Windows of a pass, in any order: first and last atom, half-open. Where they begin in a paragraph is random."""
+    """The windows of a pass in random order, as half-open ranges of atoms.
+
+    The first window of a long paragraph has a random length, so that windows begin elsewhere in every pass.
+    """
     windows = []
     begin = 0
     for count in counts.tolist():
@@ -199,7 +203,7 @@ def _windows(counts: np.ndarray, size: int, draw: np.random.Generator) -> Iterat
 
 
 def _batches(windows: Iterator[tuple[int, int]], size: int) -> Iterator[list[tuple[int, int]]]:
-    """Windows in portions of ``size`` atoms or a little more."""
+    """Batches of windows with ``size`` atoms or a little more; the last may have fewer."""
     batch: list[tuple[int, int]] = []
     atoms = 0
     for first, stop in windows:
@@ -219,7 +223,7 @@ def _loss(
     recipe: Recipe,
     draw: np.random.Generator,
 ) -> Tensor:
-    """The loss of an atom, on average."""
+    """The mean loss of an atom."""
     rows = np.concatenate([np.arange(first, stop) for first, stop in windows])
     ids = examples.ids[rows]
     unknown = draw.random(ids.shape, np.float32) < recipe.unknown
@@ -236,7 +240,7 @@ def _loss(
 
 
 def _with_best_odds(segmenter: NeuralSegmenter, gold: GoldText) -> tuple[NeuralSegmenter, float, float]:
-    """The segmenter with the odds that are best on gold text, and F1 of tokens and of sentences there."""
+    """The segmenter with the thresholds that are best on gold text, and its F1 of tokens and of sentences there."""
     token, sentence, tokens, sentences = best_odds(*segmenter.log_odds(gold.paragraphs), segmenter.settings, gold)
     return segmenter.with_odds(token, sentence), tokens, sentences
 
@@ -244,7 +248,10 @@ def _with_best_odds(segmenter: NeuralSegmenter, gold: GoldText) -> tuple[NeuralS
 def best_odds(
     atoms: Atoms, odds: np.ndarray, settings: SegmenterSettings, gold: GoldText
 ) -> tuple[float, float, float, float]:
-    """Odds from which on tokens and sentences end best in gold text, and F1 of both; ``odds`` are float32 (A, 3)."""
+    """The thresholds for the ends of tokens and of sentences that are best on gold text, and F1 of both there.
+
+    ``odds``, float32 (A, 3), are the log-odds of the atoms.
+    """
 
     def scores(token: float, sentence: float) -> tuple[float, float]:
         ends = Ends.of(odds, atoms.after, replace(settings, token_odds=token, sentence_odds=sentence))
@@ -259,6 +266,6 @@ def best_odds(
 
 
 def _f1(gold: np.ndarray, found: np.ndarray) -> float:
-    """F1 of spans that follow each other, by where they end."""
+    """F1 of consecutive spans, given by their ends."""
     correct = len(set(pairwise([0, *gold.tolist()])) & set(pairwise([0, *found.tolist()])))
     return 2 * correct / max(1, len(gold) + len(found))

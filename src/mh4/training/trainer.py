@@ -53,7 +53,7 @@ class Recent:
 
 
 class Trainer:
-    """Trains one parser, on the sentences of one treebank or, by their names, of several; `run` is the whole story."""
+    """Trains one parser on the sentences of one treebank, or of several by name; `run` does it all."""
 
     def __init__(
         self,
@@ -77,7 +77,7 @@ class Trainer:
         self.on_evaluation = on_evaluation
         self.progress = Progress(learning_rate=self.settings.learning_rate)
         self.recent = Recent()
-        self._done: deque[tuple[int, HostCopy]] = deque()  # steps whose losses and gradient norms are on their way
+        self._done: deque[tuple[int, HostCopy]] = deque()  # steps whose loss and gradient norms are being copied
         self.objective = make_objective(parser)
         loss = BatchLoss(parser.network, self.objective, parser.config.weights, self._precision())
         self.batch_loss = self.workers.together(loss)
@@ -97,10 +97,10 @@ class Trainer:
         self._set_learning_rates()
         self.average = WeightAverage(parser.network, self.settings.weight_average)
         self.checkpoint = Checkpoint(folder, parser.network, self.optimizer, self.average, parser.randomness, sentences)
-        self.best: dict[str, Tensor] = {}  # weights best on dev, if decays go back to them; only the lead has the file
+        self.best: dict[str, Tensor] = {}  # best weights on dev, if decays go back to them; only the lead has the file
 
     def _precision(self) -> Callable[[], AbstractContextManager[Any]]:
-        """What layers compute inside of; ValueError if that would only be slower."""
+        """A function that makes the context in which layers compute; ValueError if bfloat16 would only be slower."""
         if self.settings.precision == "fp32":
             return nullcontext
         if not multiplies_bfloat16(self.parser.device):
@@ -154,7 +154,7 @@ class Trainer:
         return collate([self.examples[i] for i in indices], self.parser.network.encoder, self.parser.device)
 
     def parts(self, indices: Sequence[int]) -> list[list[int]]:
-        """A batch in parts that are computed one after the other, of ``part_cost`` at most or of a single sentence."""
+        """Split a batch into parts to compute one after the other, of ``part_cost`` at most or of a single sentence."""
         limit = self.settings.part_cost
         if not limit or not indices:
             return [list(indices)] if indices else []
@@ -166,14 +166,14 @@ class Trainer:
         return parts
 
     def prepare(self, indices: Sequence[int]) -> list[TrainingBatch]:
-        """What `step` takes of the sentences of a batch."""
+        """The batches that `step` takes for the sentences of one batch."""
         return [self.collate(part) for part in self.parts(indices)]
 
     def step(self, *parts: TrainingBatch) -> None:
-        """One update, together with all workers; the loss, summed over the words of this one's batch, is noted.
+        """Make one update, together with all workers, and record this worker's loss.
 
-        The batch may come in ``parts``, whose gradients are added up. A GPU is not waited for: there the loss is noted
-        one step later, or by `settle`.
+        The loss is the sum over the words of this worker's batch. The batch may come in ``parts``, whose gradients are
+        added up. Nothing here waits for a GPU: its loss is recorded one step later, or by `settle`.
         """
         network = self.parser.network
         network.train()
@@ -195,13 +195,13 @@ class Trainer:
         self.settle(self.parser.ahead)
 
     def _backward(self, part: TrainingBatch | None) -> Tensor:
-        """Add the gradient of a part to what is there; returns its loss."""
+        """Add the gradient of a part to the gradients so far; return the loss of the part."""
         loss = self.batch_loss(part, self.progress.epoch)
-        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers take the mean of gradients
+        (loss * (self.workers.count / self.settings.batch_words)).backward()  # workers average gradients
         return loss.detach()
 
     def _clip(self) -> list[Tensor]:
-        """Cut gradients that are too large: those with a limit of their own by themselves; returns all norms."""
+        """Clip gradients that are too large, separately for groups with limits of their own; return all norms."""
         limits: dict[float | None, list[Tensor]] = {None: []}
         for group in self.optimizer.param_groups:
             limits.setdefault(group.get("clip"), []).extend(group["params"])
@@ -209,13 +209,13 @@ class Trainer:
         for limit, parameters in limits.items():
             limit = self.settings.gradient_clip if limit is None else limit
             norm = get_total_norm([own.grad for own in parameters if own.grad is not None])
-            if self.parser.device.type != "cpu" or norm >= limit:  # a GPU multiplies by 1
+            if self.parser.device.type != "cpu" or norm >= limit:  # a comparison would wait for the GPU
                 clip_grads_with_norm_(parameters, limit, norm)
             norms.append(norm)
         return norms
 
     def settle(self, count: int = 0) -> None:
-        """Note the losses of all steps but the last ``count``.
+        """Record the losses of all steps but the last ``count``.
 
         Raises
         ------
@@ -230,12 +230,13 @@ class Trainer:
             self.recent.loss += loss
 
     def run(self) -> Progress:
-        """Train until the schedule ends; the best model on dev is in the folder.
+        """Train until the schedule ends, and leave the model that is best on dev in the folder.
 
-        An interruption (Ctrl-C) passes on; a single worker sees to it that there is a model to keep before, unless one
-        of another training is there, but none to resume from: nobody knows how far the step had come.
+        An interruption (Ctrl-C) is passed on. If no model has been saved by then, a single worker first saves the
+        present one, unless the folder holds the model of another training. It saves no state to resume from, because
+        the last step may be incomplete.
         """
-        gc.freeze()  # what is there now stays; looking through it for garbage again and again takes 3 % of the time
+        gc.freeze()  # looking for garbage among all that stays anyway would take 3 % of the time
         try:
             return self._run()
         except DivergedError as error:
@@ -277,7 +278,7 @@ class Trainer:
         return progress
 
     def evaluate(self) -> None:
-        """Evaluate on dev, move the schedule on, save the model if it is the best and the state in any case."""
+        """Evaluate on dev, advance the schedule, and save the state and, if it is the best so far, the model."""
         progress, recent = self.progress, self.recent
         with recent.profile.recording(), stage("backward"):
             self.settle()
@@ -289,7 +290,7 @@ class Trainer:
             uas, las = (sum(column) / len(scores) for column in zip(*scores.values(), strict=True))
             improved = self.schedule.note(progress, uas, las)
             if improved and goes_back:
-                kept = self.parser.network.kept_weights()  # as they will be read if training is resumed
+                kept = self.parser.network.kept_weights()  # as a resumed training would read them
                 self.best = {name: own.to(torch.float32, copy=True) for name, own in kept.items()}
             if improved and self.workers.lead:
                 self.save_weights()
@@ -318,7 +319,7 @@ class Trainer:
             self.on_evaluation(report)
 
     def _holds_numbers(self) -> bool:
-        """Whether all weights are numbers."""
+        """Whether all weights that learn are finite."""
         learnt = [own for own in self.parser.network.parameters() if own.requires_grad]
         return bool(torch.stack([own.isfinite().all() for own in learnt]).all())
 
@@ -332,7 +333,7 @@ class Trainer:
             own = self.parser.predict(dev[workers.rank :: workers.count], predict=HEADS, treebank=treebank)
         except (DataError, InfeasibleError):
             raise
-        except ValueError as error:  # the decoder refuses the scores
+        except ValueError as error:  # the decoder rejects the scores
             raise DivergedError(SCORES_LOST) from error
         shares = workers.gather(own)
         predictions = [shares[i % workers.count][i // workers.count] for i in range(len(dev))]
@@ -349,7 +350,7 @@ class Trainer:
         Raises
         ------
         DataError
-            Nothing whole is there, or what was trained on other sentences.
+            The state or the best model is missing, damaged, or does not fit, or belongs to other sentences.
         """
         self.progress = self.checkpoint.load()
         if self.progress.batch >= (count := len(self.batches(self.progress.epoch))):

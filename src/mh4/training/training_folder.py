@@ -1,4 +1,4 @@
-"""The folder that a training writes its model into: what is there stays until there is a model to take its place."""
+"""The folder into which a training writes its model; an earlier model stays until a new one replaces it."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ OF_A_MODEL = (
     META,
     *SEGMENTER_FILES,
     CALIBRATION,
-)  # and its definition, which is always written anew
+)  # besides the definition, which is always written anew
 _NEEDED_FOR = {CALIBRATION: "a calibration for confidence"}
 
 
 class TrainingFolder:
-    """Writes models, each better than the one before, and makes room for the first.
+    """Writes models, each better than the one before, and removes an earlier model just before the first.
 
     Parameters
     ----------
     path : Path
     outdated : collection of str
-        Files of another training that are there: removed just before the first model is written, and not earlier.
+        Files of another training that are removed just before the first model is written.
     define : callable, optional
-        Writes what is fixed before training starts, at the same moment.
+        Writes the files that are fixed before training starts; called just before the first model is written.
     wanted : collection of str
-        Files that a model needs for all it can do, and gets when training ends.
+        Files that are written when training ends, and without which a model lacks a function.
     goes_on : bool
-        Whether a training that was interrupted can be resumed.
+        Whether an interrupted training can be resumed.
 
     Attributes
     ----------
     holds_another : bool
-        Whether there is the model of another training that has yet to be replaced.
+        Whether the folder holds the model of another training, which has yet to be replaced.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TrainingFolder:
         self.holds_another = WEIGHTS in self._outdated and (path / WEIGHTS).exists()
 
     def keep(self, files: Mapping[str, bytes]) -> None:
-        """Write files beside the model, once it is that of this training."""
+        """Write files beside the model, but not before the first model of this training."""
         if self._define is not None or self._outdated:
             self._kept = files
         else:
@@ -68,7 +68,7 @@ class TrainingFolder:
             write_file(self.path / name, content)
 
     def save(self, write: Callable[[], None]) -> None:
-        """Have a model written, the best so far. What confidence meant for others goes."""
+        """Write the best model so far by calling ``write``; the calibration of an earlier model is removed."""
         remove_files(self.path, {*self._outdated, CALIBRATION})
         if self._define is not None:
             self._define()
@@ -91,7 +91,7 @@ class TrainingFolder:
 
     @contextmanager
     def noted(self) -> Iterator[None]:
-        """An interruption has a note that says what there is, and how to go on."""
+        """Add a note to an interruption that says what the folder holds, and how to go on."""
         try:
             yield
         except (KeyboardInterrupt, Terminated) as interruption:

@@ -1,4 +1,4 @@
-"""Reading what is learnt from."""
+"""Reading the treebanks of a training."""
 
 import logging
 from collections import Counter
@@ -14,16 +14,16 @@ from mh4.data.sentence import Sentence, share_strings
 
 log = logging.getLogger("mh4")
 
-# More different values than these, most of them of a single word, are ids: UD has 17 UPOS and no attribute with 30
+# More distinct values than these, most of them of a single word, are ids: UD has 17 UPOS and no attribute with 30
 # values; XPOS may hold whole morphological analyses.
 MOST_VALUES = {"upos": 30, "xpos": 400, "feats": 30}
 
 
-Files = str | Path | Mapping[str, str | Path]  # of one treebank, or of several by their names
+Files = str | Path | Mapping[str, str | Path]  # one treebank, or several by name
 
 
 class Treebank(NamedTuple):
-    """A treebank that is learnt from or evaluated on; without a name if it is the only one."""
+    """A treebank to learn from or to evaluate on; ``name`` is None if it is the only one."""
 
     name: str | None
     path: str | Path
@@ -31,7 +31,7 @@ class Treebank(NamedTuple):
 
 
 def by_name(one_or_several: Any) -> dict[str | None, Any]:
-    """Several by their names, or one by None."""
+    """A dict of several treebanks by name; a single one has the key None."""
     return dict(one_or_several) if isinstance(one_or_several, Mapping) else {None: one_or_several}
 
 
@@ -41,16 +41,16 @@ def listed(files: Files) -> str:
 
 
 def read_treebanks(files: Files, errors: ErrorPolicy = "raise", trees: Trees = "required") -> list[Treebank]:
-    """All treebanks of a training; see `read_gold`."""
+    """Read all treebanks of a training; see `read_gold`."""
     return [Treebank(name, path, read_gold(path, errors, trees)) for name, path in by_name(files).items()]
 
 
 def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "required") -> list[Sentence]:
-    """All sentences of a treebank with gold trees; what is skipped or odd is counted in one line each.
+    """All sentences of a treebank with gold trees; skipped and unusual ones are counted in the log, a line each.
 
     With ``trees="partial"`` some heads may be missing; see `read_conllu`.
 
-    DataError: A sentence is not valid, unless ``errors`` says otherwise; no sentence is left.
+    DataError: A sentence is not valid, unless ``errors`` says otherwise; or no sentence is left.
     """
     skipped = Errors(errors)
     sentences = list(share_strings(read_conllu(path, trees=trees, errors=skipped)))
@@ -68,10 +68,11 @@ def read_gold(path: str | Path, errors: ErrorPolicy = "raise", trees: Trees = "r
 
 
 def without_ids(sentences: Sequence[Sentence], path: str | Path) -> list[Sentence]:
-    """The training sentences of a treebank without values that tell words apart instead of describing them.
+    """Training sentences without values that identify words instead of describing them.
 
-    Some treebanks keep ids of sentences or words in FEATS, UPOS or XPOS. Attributes of FEATS, and tags, with more
-    different values than `MOST_VALUES` and, on average, less than two words for each are left out, with a warning.
+    Some treebanks keep ids of sentences or words in FEATS, UPOS or XPOS. An attribute of FEATS, or a column of tags, is
+    left out, with a warning, if it has more distinct values than `MOST_VALUES` and, on average, less than two words for
+    each.
     """
     found = list(sentences)
     for column in ("upos", "xpos"):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.distributed.nn  # its functions' default group is the one at import: before `join`, so that `leave` ends it
+import torch.distributed.nn  # before `join`: its functions would keep the process group alive
 from torch import distributed, nn
 from torch.nn.parallel import DistributedDataParallel
 
@@ -25,7 +25,7 @@ _meetings = itertools.count()
 
 @cache
 def _rendezvous() -> tuple[distributed.Store, int, int]:
-    """Where the processes find each other, this one's rank, and their number."""
+    """The store through which the processes meet, this one's rank, and their number."""
     return next(distributed.rendezvous("env://"))
 
 
@@ -36,7 +36,7 @@ class Workers:
     Attributes
     ----------
     rank, count : int
-        Which of them this is, and how many there are.
+        The index of this process, and the number of processes.
     """
 
     rank: int = 0
@@ -44,7 +44,7 @@ class Workers:
 
     @classmethod
     def join(cls, device: str) -> Workers:
-        """Meet the other processes, if `torchrun` started any; `leave` afterwards."""
+        """Join the other processes, if `torchrun` started any; call `leave` afterwards."""
         count = int(os.environ.get("WORLD_SIZE", "1")) if distributed.is_torchelastic_launched() else 1
         if count == 1:
             return cls()
@@ -52,36 +52,36 @@ class Workers:
         if cuda:
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         store, rank, count = _rendezvous()
-        place = distributed.PrefixStore(f"mh4-{next(_meetings)}", store)  # not what an earlier meeting left in its own
+        place = distributed.PrefixStore(f"mh4-{next(_meetings)}", store)  # hides what earlier meetings left
         distributed.init_process_group("nccl" if cuda else "gloo", store=place, rank=rank, world_size=count)
         workers = cls(rank, count)
         if not workers.lead:
-            logging.getLogger("mh4").setLevel(logging.ERROR)  # the lead says the same
+            logging.getLogger("mh4").setLevel(logging.ERROR)  # the lead logs the same
         return workers
 
     def leave(self) -> None:
-        """Part with the other processes, once nothing holds what `together` returned.
+        """Leave the other processes; call it when nothing refers to a result of `together` any more.
 
-        That holds the process group, and a group that lives until the interpreter ends can abort the process: its
-        threads may be about to give back a tensor just then.
+        Such a result holds the process group, and a group that lives until the interpreter ends can abort the process:
+        its threads may be freeing a tensor just then.
         """
         if self.count > 1:
             distributed.destroy_process_group()
 
     @property
     def threads(self) -> int | None:
-        """Threads for each process, so that all on this machine share its cores; None: this one has them alone."""
+        """Threads per process, so that all processes on this machine share its cores; None if there is only one."""
         if self.count == 1:
             return None
         return max(1, available_threads() // int(os.environ["LOCAL_WORLD_SIZE"]))
 
     @property
     def lead(self) -> bool:
-        """Whether this is the one that writes files and reports."""
+        """Whether this process writes files and reports."""
         return self.rank == 0
 
     def share(self, lengths: Sequence[int]) -> list[int]:
-        """This process's part of a batch: indices of sentences, about as many words for each process."""
+        """This process's part of a batch, as indices of sentences; each process gets about the same number of words."""
         loads = np.zeros(self.count, np.int64)
         share = []
         for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
@@ -92,7 +92,7 @@ class Workers:
         return sorted(share)
 
     def gather(self, value: Any) -> list[Any]:
-        """The values of all processes, by rank; everyone waits for everyone."""
+        """The values of all processes, by rank; waits for all processes."""
         if self.count == 1:
             return [value]
         values: list[Any] = [None] * self.count
@@ -100,19 +100,19 @@ class Workers:
         return values
 
     def together(self, module: nn.Module) -> nn.Module:
-        """The module with gradients that are the mean over all processes."""
+        """Wrap a module so that its gradients are means over all processes."""
         if self.count == 1:
             return module
-        constants = [name for name, _ in module.named_buffers()]  # the same in all from the start
+        constants = [name for name, _ in module.named_buffers()]  # equal in all processes from the start
         DistributedDataParallel._set_params_and_buffers_to_ignore_for_model(module, constants)
-        # A share without a rare word does not use the model of characters.
+        # Unused parameters: a share without rare words does not use the BiLSTM over characters.
         return DistributedDataParallel(module, gradient_as_bucket_view=True, find_unused_parameters=True)
 
     def apart(self, module: nn.Module) -> AbstractContextManager[Any]:
-        """Inside, each process keeps the gradients of what `together` returned to itself."""
+        """Inside, processes do not exchange the gradients of a module that `together` returned."""
         return module.no_sync() if isinstance(module, DistributedDataParallel) else nullcontext()
 
     def separate_random_numbers(self, randomness: Randomness, seed: int, step: int) -> None:
-        """With several processes: draw differently in each from here on, the same again from the same step."""
+        """If there are several processes, reseed each differently, but always alike for the same ``step``."""
         if self.count > 1:
             randomness.start(int(np.random.SeedSequence([seed, step, self.rank]).generate_state(1)[0]))
