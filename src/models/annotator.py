@@ -12,7 +12,7 @@ from torch.nn.functional import cross_entropy
 from .layers import Classifier
 from .network_config import LossWeights, ScorerConfig
 
-IGNORED = -100  # in place of a class where there is none
+IGNORED = -100  # index where there is no class
 INCOMPLETE = -20.0  # added to the score of an analysis without a UPOS or XPOS if others have one
 
 

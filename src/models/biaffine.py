@@ -103,10 +103,9 @@ def _score(channel, vectors, turned, matrix, bias, row_role, column_role, produc
 
 @njit(cache=True, nogil=True)
 def _score_all(vectors, turned, matrices, bias, row_role, column_role, products, scores):
-    """`_score_in_parallel` with one thread, a group of sentences at a time, so that intermediate results stay in the
-    cache.
+    """`_score_in_parallel` in one thread, by groups of sentences, so that intermediate results stay in the cache.
 
-    ``turned`` needs room for the sentences of one group only, ``products`` for one channel of a group only.
+    ``turned`` needs room for one group only, ``products`` for one channel of one group only.
     """
     batch, _, size = scores.shape[:3]
     inner, together = matrices.shape[1], len(turned)
@@ -167,7 +166,7 @@ def score_all(
 ) -> tuple[Tensor, Tensor]:
     """`ChannelScorer.products_and_scores`, without gradient, on the CPU.
 
-    Unless ``keep_products`` is set, the products that are returned have no meaning.
+    Unless ``keep_products`` is set, the first result is mere scratch space.
     """
     batch, size, roles, width = vectors.shape
     channels = len(matrices)

@@ -24,8 +24,10 @@ T = TypeVar("T")
 
 
 class SettingsError(ValueError):
-    """Values that a dataclass rejects; ``problems`` has pairs (place, message) such as ("encoder.hidden", "must be
-    …")."""
+    """Values that a dataclass rejects.
+
+    ``problems`` has pairs (place, message), such as ("encoder.hidden", "must be …").
+    """
 
     def __init__(self, problems: list[tuple[str, str]]) -> None:
         super().__init__("; ".join(f"{place}: {message}" if place else message for place, message in problems))
@@ -60,7 +62,7 @@ def _describe(kind: type[Any], error: Mapping[str, Any]) -> list[tuple[str, str]
     if error["type"] in ("unexpected_keyword_argument", "extra_forbidden"):
         for step in error["loc"][:-1]:
             hint = get_type_hints(kind)[step]
-            # Unions such as "Columns | None" contain the dataclass.
+            # The dataclass may be in a union, such as "Columns | None".
             kind = next(one for one in (hint, *get_args(hint)) if isinstance(one, type) and is_dataclass(one))
         known = ", ".join(field.name for field in fields(kind))
         message = f"unknown option; known: {known}"

@@ -164,11 +164,10 @@ def deterministic(device: torch.device) -> Iterator[None]:
 
 
 class _FullPrecision:
-    """Context manager: LSTMs on a GPU multiply in float32, instead of rounding factors to 10 bits (TF32), cuDNN's
-    default.
+    """Context manager in which LSTMs on a GPU multiply in float32, instead of TF32, which is cuDNN's default.
 
-    With TF32, gradients differ from the CPU's by up to 0.05 % of the largest. The setting holds for all threads: the
-    first one to enter makes it, the last one to leave restores it.
+    TF32 rounds factors to 10 bits; with it, gradients differ from the CPU's by up to 0.05 % of the largest. The setting
+    holds for all threads: the first one to enter makes it, the last one to leave restores it.
     """
 
     def __init__(self) -> None:
@@ -207,11 +206,11 @@ full_precision = _FullPrecision()
 
 @contextmanager
 def compiled_threads() -> Iterator[int]:
-    """Yield the number of threads for a parallel loop: PyTorch's, but 1 inside `on_one_core` or if another thread is in
-    here.
+    """Yield the number of threads for a parallel loop: PyTorch's number, or 1 if others must be left alone.
 
-    Where Numba and PyTorch share OpenMP's threads, as on Linux, these need not be woken. Numba's own threads, its
-    fallback elsewhere, must not be used from two places at a time.
+    It is 1 inside `on_one_core`, and while another thread is inside such a block. Where Numba and PyTorch share
+    OpenMP's threads, as on Linux, these need not be woken. Numba's own threads, its fallback elsewhere, must not be
+    used from two places at a time.
     """
     threads = torch.get_num_threads()
     if threads == 1 or _is_on_one_core() or not _taken.acquire(blocking=False):

@@ -10,7 +10,7 @@ from .devices import HOST, full_precision
 def settings_put_aside(learns: bool = False) -> AbstractContextManager[object]:
     """Inside, autocast is off, and tensors are created on the host unless a device is named.
 
-    With ``learns``, gradients are enabled, too. Only this thread is affected, except by the precision of LSTMs on a
+    With ``learns``, gradients are enabled, too. Other threads are not affected, except by the precision of LSTMs on a
     GPU, see `full_precision`. The default dtype is left alone, because it is set for all threads; our code names the
     dtype of every floating-point tensor that it creates.
     """

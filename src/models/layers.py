@@ -149,7 +149,7 @@ class BiLSTM(nn.Module):
         """
         steps = Steps.one_after_the_other(lengths, x.device)
         x, states = x.float(), []
-        with torch.autocast(x.device.type, enabled=False):  # which would run an LSTM in float16, never bfloat16
+        with torch.autocast(x.device.type, enabled=False):  # autocast would run an LSTM in float16, not bfloat16
             for layer in self.layers:
                 x = layer(self.dropout.by_sequence(x, steps.sequence_of, len(lengths)), steps)
                 states.append(x)

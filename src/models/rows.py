@@ -53,7 +53,7 @@ class Rearranged(torch.autograd.Function):
 
     ``index`` (Q,) is the row of x for each row of the result, P for a row of zeros; ``back`` (P,) is the row of the
     result for each row of x, Q for one that is left out. So the gradient is a selection of rows, too: nothing is
-    summed, for which a GPU would have to sort to keep a fixed order.
+    summed, which a GPU can do in a fixed order only after sorting.
     """
 
     @staticmethod

@@ -117,7 +117,7 @@ class SegmenterNetwork(nn.Module):
 
 @njit(cache=True, **COMPILED)
 def _run(back, first, lengths, x, input_weight, recurrent_weight, bias, states):
-    """Run one direction of an LSTM over several windows at once, the longest first; fill its half of ``states`` (A, 2H)."""
+    """Run one direction of an LSTM over windows at once, the longest first; fill its half of ``states`` (A, 2H)."""
     hidden = len(recurrent_weight)
     count = len(lengths)
     gates = np.empty((count, 4 * hidden), np.float32)

@@ -80,7 +80,7 @@ def read_vectors(
 
 
 class _Reader:
-    """Reads a file of vectors once, and says where it is wrong.
+    """Reads a file of vectors once, and reports where it is invalid.
 
     ``size``, the numbers in a vector, is known once the first line has been read.
     """
@@ -212,5 +212,5 @@ def _of_fasttext(path: Path, most: int, wanted: set[str]) -> tuple[list[str], np
     whole = np.isfinite(found).all(1)
     if not whole.all():
         raise UnusableError(f"{path}: the vector of {words[int(whole.argmin())]!r} holds NaN or infinity")
-    known = np.any(found, axis=1)  # a zero vector: the model knows none of the word's n-grams
+    known = np.any(found, axis=1)  # others: zeros, since none of the word's n-grams is known
     return [word for word, one in zip(words, known.tolist(), strict=True) if one], found[known]

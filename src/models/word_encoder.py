@@ -66,7 +66,7 @@ class WordBatch(HostBatch):
 
 def _embedding(count: int, size: int) -> nn.Embedding:
     weight = room(count, size)
-    if not weight.is_meta:  # there, PyTorch would load its compiler for normal_, which takes seconds
+    if not weight.is_meta:  # for normal_ on meta, PyTorch would load its compiler, which takes seconds
         nn.init.normal_(weight)  # overwritten, but keeps the random numbers that follow, and so what a seed gives
         nn.init.uniform_(weight, -SMALL, SMALL)
     return nn.Embedding(count, size, _weight=weight)

@@ -35,7 +35,7 @@ class WordSource(Reader[P, B]):
 
 @dataclass(frozen=True)
 class JointBatch:
-    """One batch of the same sentences for each source, and the sentences' treebanks."""
+    """A batch of the same sentences for each source, and the sentences' treebanks."""
 
     batches: tuple[Batch, ...]
     treebanks: Tensor | None = None  # float32 (B, K), on the host; see `TreebankVectors.shares`
