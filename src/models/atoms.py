@@ -336,7 +336,7 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
         start, stop = starts[a], stops[a]
         hashes[a + 1] = _hash_of(small, start, stop)
         shape = np.uint64(min(stop - start, _LONGEST_SHAPE))
-        for i in range(start, min(stop, start + 2)):  # the first two characters say how a word is written
+        for i in range(start, min(stop, start + 2)):  # two characters tell lower, title and upper case apart
             shape = shape * np.uint64(16) + np.uint64(kinds[codes[i]] * 2 + (small[i] != codes[i]))
         shapes[a + 1] = shape
         own_classes[a] = _class_of(codes, classes, start, stop)

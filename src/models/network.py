@@ -26,7 +26,7 @@ S = TypeVar("S", bound=ChannelScorer | TransitionScorer | BiaffineTransitionScor
 
 
 class Encoded(NamedTuple):
-    """What one pass over a batch of sentences yields: context vectors and role vectors."""
+    """The result of encoding a batch of sentences: context vectors and role vectors."""
 
     states: Tensor  # (B, T + 1, hidden)
     tagger_states: Tensor  # (B, T + 1, hidden), context vectors for tags

@@ -1,4 +1,4 @@
-"""Settings of the network behind its encoder: MLPs, and the weights of losses."""
+"""Settings of the network apart from its encoder: MLPs, and the weights of losses."""
 
 from __future__ import annotations
 
@@ -45,5 +45,5 @@ class LossWeights:
 
     @property
     def annotates(self) -> bool:
-        """Whether anything but trees is predicted."""
+        """Whether any of the columns UPOS, XPOS, FEATS and LEMMA is predicted."""
         return any((self.analysis_weight, self.lemma_weight))

@@ -41,7 +41,7 @@ class ChannelScorer(nn.Module):
         names = list(dict.fromkeys(role for pair in own_roles for role in pair))
         self.hidden, self.members = hidden, members
         pairs = [(names.index(row), names.index(column)) for row, column in own_roles]
-        # No buffers: they stay on the host.
+        # Not buffers, so that they stay on the host.
         self.row_role, self.column_role = torch.from_numpy(np.array(pairs).T.copy())
         self.end = nn.Parameter(room(size).uniform_(-SMALL, SMALL))
         self.mlp = MLP(size, hidden * len(names), dropout)

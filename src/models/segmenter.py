@@ -73,7 +73,7 @@ class _Summed(torch.autograd.Function):
 
 
 class SegmenterNetwork(nn.Module):
-    """The network in training, on the CPU.
+    """The network for training, on the CPU.
 
     Parameters
     ----------
@@ -167,7 +167,7 @@ def _tag(first, lengths, ids, table, layers, output_weight, output_bias, out):
 
 @dataclass(frozen=True)
 class Tagger:
-    """The network in use; several threads may share it.
+    """The network for inference; several threads may share it.
 
     Attributes
     ----------

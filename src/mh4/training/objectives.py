@@ -94,10 +94,10 @@ class ChartObjective(Objective):
     def _of_members(
         self, scores: Tensor, encoded: Encoded, trees: Sequence[np.ndarray]
     ) -> tuple[list[Tensor], Sequence[np.ndarray]]:
-        """The scores and, if relations add to tree scores, arc bonus of each member, as if for one sentence; and the
-        trees.
+        """Each member's scores and arc bonus, as if for a sentence of its own, and the trees of these sentences.
 
-        The K members of the scorer follow each other: scores are (B · K, C, N, N), the bonus (B · K, N, N).
+        The K members of the scorer follow each other: scores are (B · K, C, N, N), the bonus (B · K, N, N). There is no
+        bonus unless relations add to the scores of trees.
         """
         members = self.members
         bonus = [own.repeat_interleave(members, 0) for own in self.parser.arc_bonus(encoded.states)]

@@ -158,7 +158,7 @@ def make_reader(gold: GoldText, recipe: Recipe) -> tuple[AtomReader, tuple[int, 
 
 
 def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np.random.Generator) -> None:
-    """Train the network, which has the average of its weights in the end."""
+    """Train the network; afterwards its weights are the moving average of those in training."""
     optimizer = torch.optim.Adam(network.parameters(), betas=_GENTLE, foreach=True)
     average = WeightAverage(network, recipe.average)
     total = sum(examples.counts)

@@ -52,7 +52,7 @@ class Workers:
         if cuda:
             torch.cuda.set_device(int(os.environ["LOCAL_RANK"]))
         store, rank, count = _rendezvous()
-        place = distributed.PrefixStore(f"mh4-{next(_meetings)}", store)  # hides what earlier meetings left
+        place = distributed.PrefixStore(f"mh4-{next(_meetings)}", store)  # its own prefix: earlier meetings left keys
         distributed.init_process_group("nccl" if cuda else "gloo", store=place, rank=rank, world_size=count)
         workers = cls(rank, count)
         if not workers.lead:
