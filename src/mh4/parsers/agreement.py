@@ -1,4 +1,4 @@
-"""The best analyses of all words of a tree together, where heads and dependents may share a case, gender or number."""
+"""Joint choice of the analyses of all words of a tree, rewarding heads and dependents that agree in case or gender."""
 
 import numpy as np
 from numba import njit
@@ -6,28 +6,28 @@ from numba import njit
 
 @njit(cache=True, nogil=True)
 def best_together(heads, candidates, scores, values, gains):
-    """The candidates of the words of a tree that have the highest score together: exactly, from the leaves to the root.
+    """Choose one candidate analysis per word so that their total score is highest; exact, from the leaves to the root.
 
     Parameters
     ----------
     heads : int32 (n + 1,)
         A tree.
     candidates : int32 (n, k)
-        Analyses of each word, those of K.
+        Indices, among all K analyses, of the candidates of each word.
     scores : float32 (n, k)
     values : int32 (K, A)
-        The value that an analysis has of each attribute; 0 for none.
+        The value of each attribute in each analysis; 0 if it lacks the attribute.
     gains : float32 (n, A, 2)
-        For each word and attribute that it and its head have: what the same value adds, and what another one adds.
+        Score added if a word and its head both have an attribute: with equal values, and with different ones.
 
     Returns
     -------
     int64 (n,)
-        Which candidate is the best one of each word; of equal ones the first.
+        The column of ``candidates`` chosen for each word; the first one in a tie.
     """
     n, k = candidates.shape
     best = scores.astype(np.float64)
-    chosen = np.zeros((n, k), np.int64)  # the best candidate of a word, for each one of its head
+    chosen = np.zeros((n, k), np.int64)  # best candidate of each word, given each candidate of its head
     order = _heads_first(heads)
     for at in range(n - 1, -1, -1):
         d = order[at] - 1
@@ -54,7 +54,7 @@ def best_together(heads, candidates, scores, values, gains):
 
 @njit(cache=True, nogil=True)
 def _heads_first(heads):
-    """The words of a tree, each after its head."""
+    """The words of a tree in an order where each follows its head, int64 (n,)."""
     n = len(heads) - 1
     order = np.empty(n, np.int64)
     placed = np.zeros(n + 1, np.bool_)

@@ -1,40 +1,41 @@
-"""The best classes of words by the scores of all, on the CPU, compiled: `ColumnReader` does the same on a GPU."""
+"""Compiled choice of the best analyses and lemma rules on the CPU; `ColumnReader` does the same on a GPU."""
 
 import math
 
 import numpy as np
 from numba import njit
 
-PREDICTED = -1  # stands for a UPOS that is not given
-_NEGLIGIBLE = np.float32(25.0)  # below the best score: of probabilities that float32 would not add to that of the best
+PREDICTED = -1  # marks a UPOS to be predicted
+_NEGLIGIBLE = np.float32(25.0)  # skip scores this far below the best: their probabilities vanish in a float32 sum
 
 
 @njit(cache=True, nogil=True)
 def choose_analyses(scores, forms, seen, unseen, relations, of_relations, rarity, upos_of, upos, found, found_scores):
-    """Fill UPOS that are not given, and the best analyses that have the UPOS of each word, best first.
+    """Predict missing UPOS, and list the best analyses compatible with the UPOS of each word, best first.
 
     Parameters
     ----------
     scores : float32 (M, K)
-        Of all analyses.
+        The network's scores of all analyses.
     forms : int64 (M,)
-        Numbers of the words' forms in training; −1 for new ones.
+        Number of each word's form in training; −1 for new forms.
     seen : tuple
-        The first analysis of each form, int64 (F + 1,); analyses of forms, int64 (P,); what each adds, float32 (P,).
+        Offsets of each form's analyses, int64 (F + 1,); these analyses, int64 (P,); the score each gains, float32 (P,).
     unseen : float32 (K,)
-        What is added for each word that is not new.
+        Added to the scores of every word whose form is not new.
     relations : int64 (M,)
-        Of each word, the row of ``of_relations``.
+        Row of each word's relation in ``of_relations``.
     of_relations : float32 (R, K)
-        What relations add.
+        Added to the scores of words with the relation.
     rarity : float32 (K,)
-        What is added when analyses of a UPOS are compared.
+        Added once the UPOS is known, to break ties between its analyses.
     upos_of : int64 (K,)
+        UPOS of each analysis; negative without one.
     upos : int64 (M,)
-        `PREDICTED` becomes the UPOS whose analyses have the highest probability together; any analysis goes with one
-        that none has.
+        `PREDICTED` is replaced by the UPOS whose analyses have the highest total probability. A UPOS above all those in
+        ``upos_of`` is compatible with every analysis.
     found, found_scores : int32, float32 (M, C)
-        Filled; where a UPOS has fewer, the score is −inf.
+        Filled; scores are −inf beyond the last analysis of a UPOS.
     """
     starts, analyses, gains = seen
     total = np.empty(scores.shape[1], np.float32)
@@ -54,7 +55,7 @@ def choose_analyses(scores, forms, seen, unseen, relations, of_relations, rarity
 
 @njit(nogil=True)
 def _likeliest(total, upos_of, tags):
-    """The UPOS whose analyses have the highest probability together."""
+    """The UPOS whose analyses have the highest total probability."""
     highest = _highest(total)
     sums = np.zeros(tags)
     for k in range(len(total)):
@@ -63,7 +64,7 @@ def _likeliest(total, upos_of, tags):
     return np.argmax(sums)
 
 
-@njit(nogil=True, fastmath={"nnan", "nsz"})  # a vector of maxima
+@njit(nogil=True, fastmath={"nnan", "nsz"})  # lets LLVM vectorise the maximum
 def _highest(total):
     highest = total[0]
     for k in range(len(total)):
@@ -73,7 +74,7 @@ def _highest(total):
 
 @njit(nogil=True)
 def _best(scores, kinds, kind, matters, found, found_scores):
-    """The best of one kind, if it matters: the best first, and of equal ones the first."""
+    """Fill the top indices and scores, best first; only of one kind if ``matters``. Ties keep the order of indices."""
     found[:] = 0
     found_scores[:] = -np.inf
     for k in range(len(scores)):
@@ -87,7 +88,7 @@ def _best(scores, kinds, kind, matters, found, found_scores):
 
 @njit(cache=True, nogil=True)
 def choose_rules(scores, lengths, cut, rows, best, found, found_scores):
-    """Fill the best rule for each word that is long enough for it, and the best rules for some words.
+    """Fill the best lemma rule of each word and, for some words, the C best; a rule must leave at least one character.
 
     Parameters
     ----------
@@ -95,10 +96,10 @@ def choose_rules(scores, lengths, cut, rows, best, found, found_scores):
     lengths : int64 (M,)
         Characters of each word.
     cut : int64 (R,)
-        How many characters each rule takes away: fewer than the word has.
+        Characters that each rule removes.
     rows : int64 (M,)
-        Of each word, its row of ``found``; −1 without one.
-    best : int64 (M,)
+        Row of each word in ``found``; −1 for words that need the best rule only.
+    best : int32 (M,)
         Filled.
     found, found_scores : int32, float32 (U, C)
         Filled as by `choose_analyses`.

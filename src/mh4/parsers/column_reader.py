@@ -1,4 +1,4 @@
-"""From the scores of columns to their values: UPOS, the best analysis that goes with it, then the lemma."""
+"""Turns the network's scores into column values: first UPOS, then the best analysis with this UPOS, then the lemma."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ from .request import TAGS, Request
 
 
 class Chosen(NamedTuple):
-    """Classes of M words, and the rules of lemmas of the U among them whose forms are new.
+    """Classes chosen for M words, and candidate lemma rules for the U words among them with new forms.
 
     Attributes
     ----------
     classes : int32 (M, 3)
-        UPOS, analysis, rule of the lemma.
+        UPOS, analysis, lemma rule.
     analyses, analysis_scores : int32 (M, C), float32 (M, C)
-        The best analyses that have this UPOS, best first.
+        The best analyses with this UPOS, best first.
     rules, rule_scores : int32 (U, R), float32 (U, R)
-        The best rules of words with new forms, best first.
+        The best rules for each new form, best first.
     """
 
     classes: np.ndarray
@@ -48,9 +48,9 @@ class ColumnChoices(NamedTuple):
     Attributes
     ----------
     starts : int64 (B + 1,)
-        The first word of each sentence; then M.
+        The first word of each sentence, followed by M.
     rule_rows : int64 (M,)
-        Of each word, its row in `Chosen.rules`; −1 where its form is known.
+        Row of each word in `Chosen.rules`; −1 if its form is known.
     """
 
     starts: np.ndarray
@@ -59,26 +59,26 @@ class ColumnChoices(NamedTuple):
 
     @property
     def chosen(self) -> Chosen:
-        """The choices, once they are there."""
+        """The choices; waits until they have arrived on the host."""
         return Chosen(*(tensor.numpy() for tensor in self.on_its_way.tensors()))
 
 
 class ColumnReader:
-    """Chooses values for words, and writes them beside those that are given.
+    """Chooses UPOS, XPOS, FEATS and lemmas, and fills them in beside the given values.
 
-    The UPOS is the one whose analyses have the highest probability together; XPOS and FEATS are the most probable
-    analysis that the UPOS, given or predicted, had in training: so they go together. What a form had in training
-    counts, too: its analyses there are a second opinion, and its relation in the tree is a third one. Of the best
-    analyses of all words of a tree, those are taken that are best together: see `mh4.parsers.agreement`. A form of the
-    lexicon has the lemma of the lexicon, any other the one that the best rule that fits makes; of a new form, rules
-    that make known lemmas go first.
+    An *analysis* is a combination of UPOS, XPOS and FEATS that occurs in training, so that the three always go
+    together. Its score is the network's, plus what the form's analyses in training suggest, plus what the word's
+    relation in the tree suggests. The UPOS is the one whose analyses have the highest total probability; XPOS and FEATS
+    come from the analyses with the UPOS, given or predicted, chosen jointly for all words of a tree: see
+    `mh4.parsers.agreement`. A form in the lexicon gets its lemma there, any other the result of the best applicable
+    lemma rule; for new forms, rules that yield a known lemma get a bonus.
 
     Attributes
     ----------
     annotates : frozenset
         Which of the columns "upos", "xpos", "feats" and "lemmas" are predicted.
     knows_relations : bool
-        Whether relations say anything about analyses.
+        Whether relations affect the scores of analyses.
     """
 
     def __init__(
@@ -97,7 +97,8 @@ class ColumnReader:
         self.annotates = columns.known & predicted
         of_upos = np.arange(len(columns.upos))[:, None] == columns.classes.analyses.upos
         self._of_upos = torch.from_numpy(of_upos.astype(np.float32)).to(device)
-        self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)  # none if UPOS is unknown
+        # The last row, for an unknown UPOS, forbids nothing.
+        self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)
         self._seen = columns.occurrences
         of_form = weights.form_weight
         spread = weights.form_smoothing * columns.totals / max(columns.totals.sum(), 1)
@@ -125,10 +126,7 @@ class ColumnReader:
     def choose(
         self, scores: ColumnScores, sentences: Sequence[Sentence], overwrite: bool, relations: Tensor | None = None
     ) -> ColumnChoices:
-        """The best classes of the M words of some sentences.
-
-        ``relations``, int64 (M,), are indices of the words' relations, R where there is none.
-        """
+        """Choose classes for the M words of some sentences; ``relations``, int64 (M,), are indices, R for none."""
         index, unknown = self.columns.upos_index, len(self.columns.upos)
         predicted = "upos" in self.annotates
         given = [
@@ -181,7 +179,7 @@ class ColumnReader:
     def _choose_compiled(
         self, scores: ColumnScores, given: np.ndarray, forms: list[str], rule_rows: np.ndarray, relations: Tensor | None
     ) -> tuple[Tensor, ...]:
-        """What `_choose` does, on the CPU."""
+        """`_choose` on the CPU."""
         classes = np.zeros((len(forms), 3), np.int32)
         analyses, rules = np.zeros((len(forms), 1), np.int32), np.zeros((0, 0), np.int32)
         analysis_scores, rule_scores = np.zeros(analyses.shape, np.float32), np.zeros(rules.shape, np.float32)
@@ -219,11 +217,11 @@ class ColumnReader:
         return tuple(map(torch.from_numpy, (classes, analyses, analysis_scores, rules, rule_scores)))
 
     def _numbers(self, forms: list[str]) -> np.ndarray:
-        """int64: the numbers of forms in training, −1 for new ones."""
+        """int64 (M,): the number of each form in training, −1 for new forms."""
         return np.array(list(map(self._seen.numbers.get, forms, repeat(-1))))
 
     def _add_opinions(self, total: Tensor, forms: np.ndarray) -> None:
-        """Add what the analyses of forms in training say to the scores of analyses, (M, K)."""
+        """Add the gains from the forms' analyses in training to the scores of analyses, (M, K), in place."""
         words = np.flatnonzero(forms >= 0)
         if len(words):
             places, rows = self._seen.places(forms[words])
@@ -239,11 +237,11 @@ class ColumnReader:
         request: Request,
         trees: Sequence[tuple[np.ndarray, np.ndarray] | None] | None = None,
     ) -> list[dict[str, tuple[str, ...]]]:
-        """The columns of a request in which anything is predicted, for each sentence that `choose` has chosen for.
+        """The requested columns with predicted values, for each of the sentences passed to `choose`.
 
-        Given values stay, unless the request says otherwise; a sentence where any word has features has its FEATS,
-        since "_" also stands for none. ``trees`` are the heads (n + 1,) and the indices of relations (n,) of each
-        sentence, if there are any.
+        Given values stay unless the request overwrites them. If any word of a sentence has features, all its FEATS
+        count as given, since "_" also means no features. ``trees`` are heads (n + 1,) and indices of relations (n,) of
+        each sentence, or None for a sentence without a tree.
         """
         chosen = choices.chosen
         classes = chosen.classes
@@ -266,8 +264,8 @@ class ColumnReader:
     def _together(
         self, heads: np.ndarray, relations: np.ndarray, upos: np.ndarray, candidates: np.ndarray, scores: np.ndarray
     ) -> np.ndarray:
-        """Which candidate is the best of each word, int64 (n,), all of them together."""
-        of_head = np.append(upos, len(self.columns.upos))[heads[1:] - 1]  # of the root, none
+        """The column of ``candidates`` chosen for each word jointly, int64 (n,)."""
+        of_head = np.append(upos, len(self.columns.upos))[heads[1:] - 1]  # head 0 gives index −1: no UPOS
         gains = self._gains[relations, upos, of_head]
         return best_together(heads, candidates, scores, self._values, gains)
 
@@ -305,7 +303,7 @@ class ColumnReader:
         return values
 
     def _lemma(self, form: str, tag: str, features: str, rules: tuple[list[int], list[float]]) -> str:
-        """Of the lexicon, or of the best rule; rules come with their scores, best first."""
+        """The lemma in the lexicon, or else by the best of the rules, which come with their scores, best first."""
         lexicon, key = self._lexicon, f"{form}\t{tag}"
         found = lexicon.get(key)
         if found is None:
@@ -320,7 +318,7 @@ class ColumnReader:
             if score + of_known <= best:
                 break
             lemma = self.columns.rules[rule].apply(form)
-            if lemma and lemma == lemma.strip():  # forms may hold white space inside
+            if lemma and lemma == lemma.strip():  # cutting a form at inner white space can expose it
                 score += of_known * ((tag, lemma) in self._known_lemmas)
                 if score > best:
                     best, found = score, lemma

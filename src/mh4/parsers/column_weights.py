@@ -1,4 +1,4 @@
-"""How much each opinion counts where values of columns are chosen; part of a model, which so stays as it was."""
+"""Weights of the evidence for column values; saved with each model, so that new defaults do not change old models."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ MoreThanNone = Annotated[float, Field(gt=0)]
 
 @dataclass(frozen=True, config=STRICT)
 class ColumnWeights:
-    """Weights beside the network's scores of analyses and rules of lemmas.
+    """Weights of the evidence that is added to the network's scores of analyses and lemma rules.
 
     Attributes
     ----------
     form_weight
-        Of the analyses that a form had in training.
+        Weight of the analyses that a form had in training.
     form_smoothing
-        Occurrences of a form that count as spread over all analyses.
+        Pseudo-occurrences of each form, distributed over analyses as all words are.
     relation_weight
-        Of what the relation of a word says of its analysis.
+        Weight of the log-probability of a word's relation given its analysis.
     agreement_weight
-        Of what analyses of head and dependent say of each other.
+        Weight of agreement between the analyses of head and dependent.
     occurrence_smoothing
-        Occurrences of a relation with an analysis, or of agreement, that count as spread as by chance.
+        Pseudo-occurrences, distributed as by chance, in the statistics of relations and agreement.
     candidate_analyses
-        How many analyses of a word are looked at for the best ones together.
+        Analyses of a word, at most, among which the joint choice for a tree is made.
     rarity_penalty
-        Taken off the rarest analysis, so that of equal ones the most frequent one wins.
+        Subtracted from the score of the rarest analysis, less from more frequent ones, to break ties in their favour.
     candidate_rules
-        How many rules are tried on a new form.
+        Lemma rules, at most, that are tried on a new form.
     known_lemma_weight
-        Added to the score of a rule whose lemma is known with this UPOS.
+        Added to the score of a rule whose lemma is known with the word's UPOS.
     """
 
     form_weight: Weight = 0.5

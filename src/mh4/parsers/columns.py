@@ -1,4 +1,4 @@
-"""What a model knows of the columns UPOS, XPOS, FEATS and LEMMA: their values, and which go together."""
+"""A model's knowledge of the columns UPOS, XPOS, FEATS and LEMMA: their values, and which values occur together."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from mh4.models.checked import STRICT
 from mh4.models.word_vocabulary import by_frequency
 
 UNKNOWN = "_"
-MOST_XPOS = 400  # with more tags, each is told from others by its characters
-MOST_XPOS_CLASSES = 4000  # with more of those, XPOS is the commonest one that goes with UPOS and FEATS
-LIKELY = 0.05  # a sentence without FEATS has none if that is as likely, else they are not known
-MOST_CELLS = 10**7  # of tables with a column for each analysis
+MOST_XPOS = 400  # with more tags, XPOS is scored by the character at each position
+MOST_XPOS_CLASSES = 4000  # with more such classes, XPOS is not scored: the most frequent with UPOS and FEATS is taken
+LIKELY = 0.05  # if the probability that all words of a sentence lack FEATS is lower, their FEATS are taken as unknown
+MOST_CELLS = 10**7  # limit for the tables of classes by analyses and of attributes by pairs of UPOS
 
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 Cut = Annotated[int, Field(ge=0, lt=2**31)]
 Analysis = tuple[str, str, str]
-Given = tuple[str | None, str | None, str | None]  # an analysis of a training word, None where it is not known
+Given = tuple[str | None, str | None, str | None]  # analysis of a training word; None for an unknown value
 Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
 
 
@@ -39,7 +39,7 @@ def attribute_of(feature: str) -> str:
 
 
 def _order(attribute: str) -> tuple[str, str]:
-    """UD's order of attributes: whatever the case of their letters."""
+    """Sort key for UD's order of attributes, which ignores case."""
     return attribute.lower(), attribute
 
 
@@ -55,35 +55,35 @@ def _canonical(feats: str) -> str:
 
 @dataclass(frozen=True, config=STRICT)
 class Columns:
-    """What training sentences have in the columns UPOS, XPOS, FEATS and LEMMA.
+    """The values of the columns UPOS, XPOS, FEATS and LEMMA in training sentences.
 
-    A column that is "_" in all of them is not one that the model knows. In others "_" is an unknown UPOS, XPOS or
-    LEMMA; in FEATS it is an empty value, unless the whole sentence has none and words like its words usually have some.
+    A column that is "_" throughout is unknown to the model. Otherwise, "_" is an unknown UPOS, XPOS or LEMMA. In FEATS
+    it means no features, unless the whole sentence has none although such words usually have some: then it is unknown.
 
     Attributes
     ----------
     analyses
-        UPOS, XPOS and FEATS of words, the most frequent ones first; "_" in what is unknown only if no other analysis
-        has the rest.
+        Distinct combinations of UPOS, XPOS and FEATS, most frequent first. One with unknown values, written "_", is
+        listed only if no fuller analysis matches its known values.
     lemma_rules
         See `LemmaRule`.
     lexicon
-        The lemma of a form, a tab and its UPOS or, where there are several lemmas, of these, another tab and FEATS.
+        Unique lemmas, by form, tab and UPOS or, where these have several, by form, tab, UPOS, tab and FEATS.
     seen
-        Of each form, the indices of its analyses, each followed by how often it had it. What is not known, and may be
-        one of several, is not counted.
+        For each form, its analyses as a flat sequence of index, count, index, count, … A partly unknown analysis that
+        several ones match is not counted.
     by_relation
-        The same of each relation: of its dependents.
+        The same for the dependents of each relation.
     agreement
-        Of a relation, a tab, the UPOS of dependents, a tab, that of heads, a tab and an attribute of FEATS that both
-        have: how often they had the same value, and how often others.
+        By relation, tab, UPOS of the dependent, tab, UPOS of the head, tab and an attribute of FEATS that both have:
+        how often its values were equal, and how often different.
     """
 
     analyses: tuple[tuple[Tag, Tag, Value], ...] = ()
     lemma_rules: tuple[Rule, ...] = ()
     lexicon: dict[str, Value] = Field(default_factory=dict)
     seen: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)
-    by_relation: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)  # none in models of format 2
+    by_relation: dict[str, tuple[Cut, ...]] = Field(default_factory=dict)  # empty in models of format 2
     agreement: dict[str, tuple[Cut, Cut]] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -108,7 +108,7 @@ class Columns:
 
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
-        """All that training sentences hold."""
+        """Collect the values in training sentences."""
         analyses = _Analyses(sentences)
         words: Counter[tuple[str, str, str, str | None]] = Counter()
         tagged: Counter[tuple[str, Analysis]] = Counter()
@@ -167,19 +167,20 @@ class Columns:
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
-        """The tags, without "_"; the most frequent one first."""
+        """The UPOS tags, without "_", in the order of their most frequent analyses."""
         return _distinct(upos for upos, _, _ in self.analyses if upos != UNKNOWN)
 
     @cached_property
     def xpos(self) -> tuple[str, ...]:
-        """The tags, without "_"; the most frequent one first."""
+        """The XPOS tags, without "_", in the order of their most frequent analyses."""
         return _distinct(xpos for _, xpos, _ in self.analyses if xpos != UNKNOWN)
 
     @cached_property
     def _xpos_classes(self) -> tuple[int, list[list[int]]]:
-        """How many classes tell the XPOS tags apart, and those of each tag.
+        """The number of classes that XPOS tags are scored by, and the classes of each tag.
 
-        A tag has a class of its own or, if there are many, one for the character at each position, and for its end.
+        Up to `MOST_XPOS` tags are one class each. If there are more, a tag has a class for the character at each
+        position and for its end; with more than `MOST_XPOS_CLASSES` of these, there are no classes at all.
         """
         if len(self.xpos) <= MOST_XPOS:
             return len(self.xpos), [[k] for k in range(len(self.xpos))]
@@ -198,7 +199,7 @@ class Columns:
 
     @cached_property
     def rules(self) -> tuple[LemmaRule, ...]:
-        """The rules of lemmas."""
+        """`lemma_rules` as objects."""
         return tuple(LemmaRule(*rule) for rule in self.lemma_rules)
 
     @cached_property
@@ -209,7 +210,7 @@ class Columns:
 
     @cached_property
     def classes(self) -> Classes:
-        """How many classes the network tells apart. Class 0 of an attribute is that a word does not have it."""
+        """The classes that the network scores; class 0 of an attribute is its absence."""
         xpos_count, of_xpos = self._xpos_classes
         firsts = np.cumsum([len(self.upos), xpos_count, *(len(features) + 1 for features in self.attributes.values())])
         indices = np.array([self._indices(*analysis) for analysis in self.analyses], np.int64).reshape(-1, 3)
@@ -225,7 +226,7 @@ class Columns:
 
     @cached_property
     def upos_index(self) -> dict[str, int]:
-        """Index of each UPOS."""
+        """Index of each UPOS tag."""
         return {name: index for index, name in enumerate(self.upos)}
 
     @cached_property
@@ -245,7 +246,7 @@ class Columns:
         return {feats: index for index, feats in enumerate(_distinct(feats for _, _, feats in self.analyses))}
 
     def _indices(self, upos: str, xpos: str, feats: str) -> tuple[int, int, int]:
-        """Of an analysis that is known; `IGNORED` where UPOS or XPOS has none."""
+        """Indices of UPOS, XPOS and FEATS of a known analysis; `IGNORED` for a UPOS or XPOS of "_"."""
         xpos_index = self._xpos_index.get(xpos, IGNORED)
         return self.upos_index.get(upos, IGNORED), xpos_index, self._feats_index[_canonical(feats)]
 
@@ -255,7 +256,7 @@ class Columns:
 
     @cached_property
     def occurrences(self) -> Occurrences:
-        """How often forms had their analyses."""
+        """How often each form had each analysis in training."""
         pairs = np.fromiter(chain.from_iterable(self.seen.values()), np.int64).reshape(-1, 2)
         starts = np.cumsum([0, *(len(own) // 2 for own in self.seen.values())])
         numbers = {form: number for number, form in enumerate(self.seen)}
@@ -263,15 +264,15 @@ class Columns:
 
     @cached_property
     def totals(self) -> np.ndarray:
-        """How often words of the lexicon had each analysis, float32 (K,)."""
+        """How often each analysis is counted in `seen`, float32 (K,)."""
         _, _, analyses, counts = self.occurrences
         return np.bincount(analyses, counts, len(self.analyses)).astype(np.float32)
 
     def relation_probabilities(self, relations: Sequence[str], smoothing: float) -> np.ndarray:
-        """How probable relations are if a word has an analysis, float32 (R, K); all are 1 if nothing is known.
+        """The probability of each relation given a word's analysis, float32 (R, K); all 1 if no relation was counted.
 
-        Rare analyses are taken to have the relations of their UPOS, rare UPOS those of all words, as if they had been
-        seen ``smoothing`` times more.
+        Counts of analyses are smoothed by the distribution of their UPOS, and counts of UPOS by the distribution of all
+        words, with ``smoothing`` pseudo-occurrences each.
         """
         counts = np.zeros((len(relations), len(self.analyses)))
         for r, relation in enumerate(relations):
@@ -288,7 +289,7 @@ class Columns:
         return ((counts + smoothing * for_upos[:, of_upos]) / (counts.sum(0) + smoothing)).astype(np.float32)
 
     def values(self) -> np.ndarray:
-        """The value that each analysis has of each attribute, int32 (K, A); 0 for none."""
+        """The value of each attribute in each analysis, int32 (K, A); 0 if it lacks the attribute."""
         values = np.zeros((len(self.analyses), len(self.attributes)), np.int32)
         for k, (_, _, feats) in enumerate(self.analyses):
             for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
@@ -296,14 +297,14 @@ class Columns:
         return values
 
     def agreement_gains(self, relations: Sequence[str], smoothing: float) -> np.ndarray:
-        """What it says that dependent and head have the same value of an attribute, or another one.
+        """Log-ratios of observed to chance frequency for equal, and for different, values of dependent and head.
 
         Returns
         -------
         float32 (R + 1, tags + 1, tags + 1, A, 2)
-            At [relation, UPOS of the dependent, that of its head, attribute] the logarithms of how many times as often
-            as by chance that was so, as if chance had been seen ``smoothing`` times more. 0 where nothing is known, as
-            in the last row of relations and of tags.
+            At [relation, UPOS of the dependent, UPOS of the head, attribute]: the log-ratios of equal and of different
+            values, smoothed towards chance by ``smoothing`` pseudo-occurrences. 0 where nothing is known, as for the
+            last relation and the last UPOS, which stand for unknown ones.
         """
         gains = np.zeros((len(relations) + 1, *[len(self.upos) + 1] * 2, len(self.attributes), 2), np.float32)
         of_relation = {relation: r for r, relation in enumerate(relations)}
@@ -329,7 +330,7 @@ class Columns:
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
 
-        What is not known is `IGNORED`.
+        Unknown values are `IGNORED`.
         """
         rules = [
             IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
@@ -342,7 +343,7 @@ class Columns:
         )
 
     def _target(self, upos: str, xpos: str, feats: str, known: bool) -> tuple[int, int, int]:
-        """Indices of an analysis of a training word; `IGNORED` where it is not known."""
+        """Indices of UPOS, XPOS and FEATS of a training word; `IGNORED` for unknown values."""
         return (
             self.upos_index.get(upos, IGNORED),
             self._xpos_index.get(xpos, IGNORED),
@@ -351,15 +352,16 @@ class Columns:
 
 
 class Occurrences(NamedTuple):
-    """The analyses that F forms had in training: P of them, those of one form after those of the other.
+    """The P pairs of form and analysis in training, grouped by form; there are F forms.
 
     Attributes
     ----------
     numbers
         The number of each form.
     starts : int64 (F + 1,)
-        The first analysis of each form; then P.
+        The first pair of each form, followed by P.
     analyses : int64 (P,)
+        Index of the analysis of each pair.
     counts : float32 (P,)
         How often the form had the analysis.
     """
@@ -370,9 +372,9 @@ class Occurrences(NamedTuple):
     counts: np.ndarray
 
     def places(self, forms: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Where the analyses of some forms are, int64 (Q,), and which of the forms has each of them, int64 (Q,).
+        """Indices of the pairs of some forms, int64 (Q,), and for each pair the position of its form in ``forms``, too.
 
-        ``forms`` are numbers, int64.
+        ``forms``, int64, holds numbers of forms.
         """
         starts, sizes = self.starts[forms], self.starts[forms + 1] - self.starts[forms]
         before = np.cumsum(sizes) - sizes
@@ -385,11 +387,12 @@ class _Analyses:
     Attributes
     ----------
     given
-        Of each sentence, what is known of the analysis of each word.
+        For each sentence, the analyses of its words with None for unknown values.
     counts
-        How often there are those that are whole, and those that no other one completes, with "_" in what is not known.
+        Number of words by analysis: complete ones, and those that no fuller analysis matches, with "_" for unknown
+        values.
     only
-        Of each one that is given, the only analysis that has what is known; None if there are several.
+        For each given analysis, the key of ``counts`` that matches its known values; None if several do.
     """
 
     def __init__(self, sentences: Sequence[Sentence]) -> None:
@@ -417,7 +420,7 @@ class _Analyses:
         }
 
     def _forget_empty(self, column: int) -> None:
-        """Where others have a value, "_" is unknown."""
+        """Make "_" in a column unknown, unless the column is "_" throughout."""
         empty = [any(analysis[column] == UNKNOWN for analysis in own) for own in self.given]
         if any(analysis[column] != UNKNOWN for own in self.given for analysis in own):
             for i in np.flatnonzero(empty).tolist():
@@ -438,7 +441,7 @@ def _is_without_features(sentence: Sentence) -> bool:
 
 
 def _shares_without_features(counts: Mapping[Analysis, float]) -> dict[str, float]:
-    """For each UPOS the share of its words that have no features, and as that of "" the share of all words."""
+    """The share of words without features, by UPOS; the key "" has the share of all words."""
     totals: dict[str, float] = defaultdict(float)
     without: dict[str, float] = defaultdict(float)
     for (upos, _, feats), count in counts.items():
@@ -449,7 +452,7 @@ def _shares_without_features(counts: Mapping[Analysis, float]) -> dict[str, floa
 
 
 def _lacks_features(sentence: Sentence, shares: Mapping[str, float]) -> bool:
-    """Whether FEATS are not known: the sentence has none, and that is not likely by `_shares_without_features`."""
+    """Whether FEATS are unknown: the sentence has none, which is improbable by `_shares_without_features`."""
     return (
         _is_without_features(sentence) and prod(shares.get(upos, shares.get("", 1)) for upos in sentence.upos) < LIKELY
     )

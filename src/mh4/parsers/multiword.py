@@ -1,4 +1,4 @@
-"""What multiword tokens consist of: those of training, and by rules learnt from them all others."""
+"""Splits multiword tokens into words: known tokens as in training, others by rules learnt from these."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic.dataclasses import dataclass
 from mh4.data.values import FORM, value_problem
 from mh4.models.checked import STRICT
 
-CONTEXT = 3  # letters of a rule beyond those that it changes
+CONTEXT = 3  # characters, at most, that a rule matches beyond those that it changes
 
 Words = tuple[str, ...]
 T = TypeVar("T", bound=Hashable)
@@ -21,18 +21,18 @@ T = TypeVar("T", bound=Hashable)
 
 @dataclass(frozen=True, config=STRICT)
 class MultiwordTokens:
-    """All in lower case.
+    """Known multiword tokens and splitting rules, all in lower case; the rule with the longest match applies.
 
     Attributes
     ----------
     known
-        The words of tokens.
+        The words of each token.
     endings
-        Of a token that ends so, by how many letters its first word is shorter, and what is put on: the rest of the
-        first word, and all other words. The longest ending or beginning that a token has counts.
+        Rules by the end of a token: how many final characters to cut off, and what replaces them, the rest of the first
+        word followed by all other words.
     beginnings
-        The same from the other side: how many letters of the token are not of its last word, and what stands there:
-        all other words, and the beginning of the last one.
+        Rules by the beginning of a token: how many initial characters to cut off, and what replaces them, all other
+        words followed by the beginning of the last word.
     """
 
     known: dict[str, Words]
@@ -57,7 +57,7 @@ class MultiwordTokens:
 
     @classmethod
     def learn(cls, tokens: Iterable[tuple[str, Sequence[str]]]) -> Self:
-        """Of the multiword tokens of a treebank, with their words; where they disagree, the commonest counts."""
+        """Learn from the multiword tokens of a treebank and their words; the most frequent split or rule wins."""
         known: dict[str, Counter[Words]] = defaultdict(Counter)
         for form, words in tokens:
             known[form.lower()][tuple(words) if form == form.lower() else tuple(word.lower() for word in words)] += 1
@@ -76,9 +76,9 @@ class MultiwordTokens:
         return cls(_commonest(known), _commonest(endings), _commonest(beginnings))
 
     def words(self, form: str) -> Words:
-        """The words of a token that holds several; none if that is not known."""
+        """The words of a multiword token, in its letter case; empty if no rule applies."""
         token = form.lower()
-        if len(token) != len(form):  # lower case is longer, in some scripts
+        if len(token) != len(form):  # a few characters, such as İ, are longer in lower case, and rules count characters
             return ()
         words = next(filter(None, self._candidates(token)), ())
         if any(value_problem(word, FORM) for word in words):
@@ -101,10 +101,10 @@ class MultiwordTokens:
 
 
 def _shared(one: str, other: str) -> int:
-    """How many characters two strings begin with in common."""
+    """The length of the common prefix of two strings."""
     return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(one, other, strict=False)))
 
 
 def _commonest(counts: dict[str, Counter[T]]) -> dict[str, T]:
-    """The value that is commonest with each key, of equal ones the first in order."""
+    """The most frequent value of each key; the smallest in a tie."""
     return {key: min(own, key=lambda value: (-own[value], value)) for key, own in sorted(counts.items())}

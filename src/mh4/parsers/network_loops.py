@@ -1,7 +1,7 @@
-"""The compiled loops of greedy parsing with the network's scores: parse a sentence; note what to learn from one.
+"""Compiled loops of greedy parsing with network scores: parse a sentence, or note the decisions to learn from.
 
-In training a computation is followed outside of PyTorch, and what it came by is noted: the tokens of all contexts, the
-candidates of all decisions, and which of these were optimal. The loss, and so the gradient, is a function of those.
+In training, the computation (sequence of transitions) of a sentence runs outside PyTorch. It notes the tokens of all
+contexts, the candidates of all decisions and which of these are optimal; PyTorch then computes the loss from them.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from .systems import apply, find_costs, finish, follow, initialize, list_candida
 
 
 class Decisions(NamedTuple):
-    """Room for the decisions of a computation; U contexts, K candidates."""
+    """Buffers for the decisions of a computation, with U contexts and K candidates."""
 
-    positions: np.ndarray  # int32 (U, R): of each context, the token in each role; n + 1 where there is none
-    contexts: np.ndarray  # int32 (K,), of each candidate
+    positions: np.ndarray  # int32 (U, R): the token in each role of a context; n + 1 for none
+    contexts: np.ndarray  # int32 (K,): context of each candidate
     transitions: np.ndarray  # int32 (K,)
-    steps: np.ndarray  # int32 (K,): the number of its decision
+    steps: np.ndarray  # int32 (K,): number of the decision that each candidate belongs to
     optimal: np.ndarray  # bool (K,)
 
     @classmethod
     def empty(cls, contexts: int, candidates: int, roles: int) -> Decisions:
-        """Allocate."""
+        """Allocate buffers for this many contexts, candidates and roles."""
         return cls(
             np.empty((contexts, roles), np.int32),
             np.empty(candidates, np.int32),
@@ -40,7 +40,7 @@ class Decisions(NamedTuple):
 
 
 def _concatenated(scorer, sentence, positions, dropout, scores):
-    """Scores of the transitions in one context, by the arrays of a `TransitionScorer`."""
+    """Fill ``scores`` (T,) of the transitions in one context, from the arrays of a `TransitionScorer`."""
     scores[:] = scorer.output_bias
     hidden = scorer.bias.copy()
     for r in range(len(positions)):
@@ -54,7 +54,7 @@ def _concatenated(scorer, sentence, positions, dropout, scores):
 
 
 def _biaffine(scorer, sentence, positions, dropout, scores):
-    """The same by the arrays of a `BiaffineTransitionScorer`, whose vectors have had their dropout."""
+    """`_concatenated` for the arrays of a `BiaffineTransitionScorer`, to whose vectors dropout is already applied."""
     vector = scorer.vectors[sentence, positions[1]]
     for t in range(len(scores)):
         product, score = scorer.products[sentence, positions[0], t], np.float32(0)
@@ -64,12 +64,12 @@ def _biaffine(scorer, sentence, positions, dropout, scores):
 
 
 def _score(scorer, sentence, positions, dropout, scores):
-    """One of the two above, by the kind of arrays."""
+    """Call `_biaffine` or `_concatenated`, depending on the type of ``scorer``."""
     kind = _biaffine if isinstance(scorer, BiaffineArrays) else _concatenated
     kind(scorer, sentence, positions, dropout, scores)
 
 
-@overload(_score)  # the same in compiled code
+@overload(_score)  # in compiled code, the choice is made at compile time
 def _score_of_kind(scorer, sentence, positions, dropout, scores):
     return _biaffine if scorer.instance_class is BiaffineArrays else _concatenated
 
@@ -84,7 +84,7 @@ def _positions(candidates, context, roles, nothing, positions):
 
 @njit(cache=True, nogil=True)
 def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropout, scores):
-    """Fill the first rows of ``scores`` (C, T), one a context; ``nothing`` is the position that stands for no token."""
+    """Fill the first rows of ``scores`` (C, T), one per context; ``nothing`` is the position that means no token."""
     positions = np.empty(roles.shape[0], np.int32)
     for i in range(contexts):
         _positions(candidates, i, roles, nothing, positions)
@@ -93,7 +93,7 @@ def score_contexts(scorer, sentence, nothing, roles, candidates, contexts, dropo
 
 @njit(cache=True, nogil=True)
 def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores, heads):
-    """Follow the best candidates to the end; fills heads, int32 (n + 1,), of a tree with one word below the root."""
+    """Parse by taking the best candidate in each step; fills ``heads``, int32 (n + 1,), with a single-rooted tree."""
     initialize(system, state, n)
     while True:
         count, contexts = list_candidates(system, state, candidates)
@@ -116,7 +116,7 @@ def parse_sentence(system, scorer, sentence, n, roles, state, candidates, scores
 
 @njit(cache=True, nogil=True)
 def _followed(candidates, count, least, scores, exploration):
-    """The optimal candidate that has the best score, or the best of the others, as `note_decisions` says."""
+    """The candidate to follow: the best optimal one or, in exploration, the best wrong one; see `note_decisions`."""
     right, right_score = -1, np.float32(-np.inf)
     wrong, wrong_score = -1, np.float32(-np.inf)
     for c in range(count):
@@ -137,12 +137,12 @@ def _followed(candidates, count, least, scores, exploration):
 def note_decisions(
     system, oracle, scorer, sentence, gold, roles, exploration, dropout, seed, state, candidates, scores, decisions
 ):
-    """Follow a computation and note its decisions, those without an alternative left out.
+    """Run a computation and note its decisions, except those without an alternative.
 
-    The computation goes on with the optimal candidate that has the best score, or leaves the optimal ones for the best
-    of the others: with the first probability of ``exploration`` if that has a better score, with the second if its
-    score is not worse by more than the margin of 1. The hidden layer has dropout, as in training. Returns how many
-    contexts, candidates and steps were noted; −1 each if there is too little room.
+    Each step follows the best-scoring optimal candidate or, in exploration, the best-scoring wrong one: with the first
+    probability of ``exploration`` if the wrong one scores higher, with the second if it is behind by less than the
+    margin of 1. The hidden layer has dropout, as in training. Returns the numbers of contexts, candidates and steps
+    noted, or −1 for each if the buffers are too small.
     """
     n = gold.shape[0] - 1
     np.random.seed(seed)
