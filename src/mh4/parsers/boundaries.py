@@ -1,7 +1,7 @@
-"""Sentence boundaries chosen together with the trees, for text whose punctuation does not show them.
+"""Joint choice of sentence boundaries and trees, for text whose punctuation does not show where sentences end.
 
-A segmenter has log-odds that a sentence ends with a token, a parser a score of the best tree of any span of tokens. The
-best sequence of spans has the highest sum of both; dynamic programming finds it among the likeliest spans
+The segmenter gives the log-odds that a sentence ends with a token, the parser the score of the best tree of a span of
+tokens. Dynamic programming over the likeliest spans finds the sequence of spans with the highest sum of both
 (semi-Markov decoding, Sarawagi and Cohen 2004).
 """
 
@@ -19,20 +19,20 @@ from mh4.data.text import Span
 
 from .segmenter import NeuralSegmenter, Proposal
 
-LEAST_LOG = float(np.log(0.01))  # probability of a span, below which it is left out
-MOST_WORDS = 3.0  # tokens of the spans of a paragraph, for each of its tokens
-SENTENCE_COST = 0.5  # what another root adds to the trees by itself
+LEAST_LOG = float(np.log(0.01))  # log-probability below which a span is left out
+MOST_WORDS = 3.0  # limit for the total length of a paragraph's spans, relative to the length of the paragraph
+SENTENCE_COST = 0.5  # subtracted per span: what one more root by itself adds to the score of trees
 
 
 class Spans(NamedTuple):
-    """S spans of tokens, half-open, by where they end.
+    """S half-open spans of tokens, sorted by their ends.
 
     Attributes
     ----------
     starts, stops
         int64 (S,).
     contested
-        bool (S,): whether other spans share tokens with each.
+        bool (S,): whether a span shares tokens with another one.
     """
 
     starts: np.ndarray
@@ -41,7 +41,7 @@ class Spans(NamedTuple):
 
 
 def likely_spans(odds: np.ndarray) -> Spans:
-    """The spans that may be sentences: those that the segmenter takes, and the likeliest others.
+    """The spans that may be sentences: the segmenter's own choice, and the likeliest others.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ def likely_spans(odds: np.ndarray) -> Spans:
 
 
 def _taken(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Starts and stops of the sentences of the segmenter, cut as `Segmenter` does where they are too long."""
+    """Starts and stops of the segmenter's own sentences; overlong ones are cut, as in `Segmenter`."""
     stops = np.flatnonzero(ends) + 1
     starts = np.concatenate([[0], stops[:-1]])
     pieces = [np.arange(start, stop, LONGEST_SENTENCE) for start, stop in zip(starts, stops, strict=True)]
@@ -78,7 +78,7 @@ def _taken(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _affordable(starts: np.ndarray, stops: np.ndarray, logs: np.ndarray, paragraphs: np.ndarray) -> np.ndarray:
-    """Indices of the likeliest spans, each once, as many as `MOST_WORDS` allows; by where they end."""
+    """Indices of distinct spans, sorted by their ends: the likeliest within `MOST_WORDS`, and all with logs of +inf."""
     sizes = np.diff(paragraphs, prepend=0)
     _, first = np.unique(stops * (paragraphs[-1] + 1) + starts, return_index=True)
     order = first[np.lexsort((-logs[first], np.searchsorted(paragraphs, stops[first])))]
@@ -90,7 +90,7 @@ def _affordable(starts: np.ndarray, stops: np.ndarray, logs: np.ndarray, paragra
 
 
 def best_ends(values: np.ndarray, spans: Spans, size: int) -> np.ndarray:
-    """bool (size,): the ends of the spans that cover all tokens, each once, with the highest sum of values (S,)."""
+    """bool (size,): the ends of the spans that partition the tokens with the highest sum of ``values`` (S,)."""
     best, back = [0.0] + [-np.inf] * size, [0] * (size + 1)
     for start, stop, value in zip(spans.starts.tolist(), spans.stops.tolist(), values.tolist(), strict=True):
         if best[start] + value > best[stop]:
@@ -103,7 +103,7 @@ def best_ends(values: np.ndarray, spans: Spans, size: int) -> np.ndarray:
 
 
 class JointSegmenter(Segmenter):
-    """A segmenter that ends sentences where its network and the trees of a parser want them together.
+    """A segmenter that chooses sentence ends by its network's log-odds and the tree scores of a parser together.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """Ensembles: the trees of several trained parsers, combined by parsing once more (Sagae and Lavie 2006).
 
-Every member says how much it is for each arc; the tree that collects most is found by a chart decoder, so that it is a
-tree of the decoder's class with one root child, whatever the members propose.
+Members vote on arcs, and a decoder finds the tree with the most votes. So the result always belongs to the decoder's
+class of trees and, with ``single_root``, has one root child, whatever the members propose.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from .relations import given_relations
 from .request import ANNOTATED, HEADS, Request
 from .runtime import check_combination
 
-Tree = tuple[np.ndarray, tuple[str, ...]]  # heads, behind an entry for the root, and relations
+Tree = tuple[np.ndarray, tuple[str, ...]]  # heads with an entry for the root in front, relations without one
 
-TIE = np.float32(2**-16)  # of a vote: breaks ties between sums of scores, and is more than their rounding
-ANY_RELATION = "dep"  # UD's relation for want of a better one
+TIE = np.float32(2**-16)  # share of a vote that breaks ties between sums of probabilities; larger than their rounding
+ANY_RELATION = "dep"  # UD's relation for arcs that no other relation fits
 
 
 class EnsembleParser(Parser, kind="ensemble"):
@@ -41,16 +41,16 @@ class EnsembleParser(Parser, kind="ensemble"):
     Parameters
     ----------
     members : sequence of Parser
-        At least one; all for the same treebank's conventions, the best first.
+        At least one, the best first; all trained on the same annotation scheme.
     decoder : str
         Finds the tree: a name that `mh4.decoders.get_decoder` knows.
     combine : {"votes", "scores"}
-        ``votes``: each member has one vote a word, for its head; of the trees with most votes, one that is closest to
-        the first member's is taken. ``scores``: a member whose scores are those of single arcs (decoders ``mst``,
-        ``eisner``, ``1ec-first-order``) splits its vote, in proportion to the exponential of its scores; the others
-        vote as before, and ties go to the first member's tree as before.
+        ``votes``: each member has one vote per word, for its head; of several trees with the most votes, one closest to
+        the first member's tree is taken. ``scores``: a member that scores single arcs (decoders ``mst``, ``eisner``,
+        ``1ec-first-order``) splits each vote among all heads, by a softmax of its scores; the others vote as above, and
+        ties are broken as above.
     single_root : bool, optional
-        Exactly one word is attached to the root; by default if all members have it so.
+        Whether exactly one word is attached to the root; by default, whether all members require it.
 
     Raises
     ------
@@ -59,10 +59,10 @@ class EnsembleParser(Parser, kind="ensemble"):
 
     Notes
     -----
-    The relation of an arc is voted on by the members that have the arc. If nobody has it, those vote that attach the
-    word to another word; a child of the root that nobody attaches to it gets what members give to the root's children.
-    In a tie the first member's wins. Every other column is voted on, word by word, by the members that predict it; in a
-    tie the first of them wins. Members that were trained on several treebanks parse as the one that is asked for.
+    Members whose tree has an arc vote on its relation. If there are none, all members that attach the word to a word
+    vote (without any, it is ``dep``); for an arc from the root, the relations of all root children in the members'
+    trees count as votes. Each other column is voted on word by word by the members that predict it. Ties go to the
+    first member among the voters. Members that were trained on several treebanks parse as the requested one.
     """
 
     can_keep_heads = True
@@ -121,9 +121,9 @@ class EnsembleParser(Parser, kind="ensemble"):
         return trees
 
     def _columns(self, sentences: Sequence[Sentence], request: Request) -> list[dict[str, tuple[str, ...]]]:
-        """What members write to the columns beside the tree, voted on.
+        """The columns besides the tree, by a vote of the members.
 
-        Of each word, those who are outvoted on a column have no say in the next ones, so that values go together.
+        A member outvoted on one column of a word has no vote on the following ones, so that the values fit together.
         """
         votes: list[list[Annotation]] = []
         for member in self.members:
@@ -137,7 +137,7 @@ class EnsembleParser(Parser, kind="ensemble"):
         return self.members[0]._reason(columns)
 
     def _trees(self, sentences: Sequence[Sentence], request: Request) -> Answers:
-        """With given heads members vote as if no head was given, and the best tree with the given heads is taken."""
+        """The combined trees. Members vote as if no heads were given; only the choice of the tree respects these."""
         answers = Answers([Annotation()] * len(sentences))
         ballots = [
             self._ballots(member, sentences, request.treebank if member.treebanks else None, answers)
@@ -168,7 +168,7 @@ class EnsembleParser(Parser, kind="ensemble"):
     def _ballots(
         self, member: Parser, sentences: Sequence[Sentence], treebank: str | None, answers: Answers
     ) -> tuple[Answers, list[np.ndarray]]:
-        """The trees that a member finds, and its votes on the arcs of each; its errors and warnings are noted."""
+        """A member's trees, and its votes on their arcs; its errors and warnings are added to ``answers``."""
         if self.combine == "scores" and isinstance(member, ChartParser) and member.decoder.channels == ("arc",):
             annotations, scores = member.annotate_and_score(sentences, treebank)
             return Answers(annotations), [arc_probabilities(own) for own in scores]
@@ -182,17 +182,17 @@ class EnsembleParser(Parser, kind="ensemble"):
         return found, votes
 
     def _arc_weights(self, trees: Sequence[Tree], votes: Sequence[np.ndarray]) -> np.ndarray:
-        """Votes, and on top of them less for the arcs of the first member's tree, which decide ties."""
+        """Sums of votes, plus a small bonus on the arcs of the first member's tree, which breaks ties."""
         first, _ = trees[0]
         total = reduce(np.add, votes)
         if (total == np.rint(total)).all():
-            # Whole numbers, so exact: no number of arcs in common with the first tree is worth a vote.
+            # Whole votes, scaled to outweigh any number of arcs in common with the first tree: float32 sums are exact.
             return total * np.float32(len(first)) + arc_matrix(first)
         return total + TIE * arc_matrix(first)
 
 
 def _elected(votes: Sequence[Annotation]) -> dict[str, tuple[str, ...]]:
-    """The columns that most voters have, word by word, of one sentence; see `EnsembleParser._columns`."""
+    """The winning values of each column, for the words of one sentence; see `EnsembleParser._columns`."""
     found: dict[str, list[str]] = {}
     columns = {name: [getattr(one, name) for one in votes] for name in ANNOTATED}
     columns = {name: own for name, own in columns.items() if any(values is not None for values in own)}
@@ -231,7 +231,7 @@ def vote_on_relations(heads: np.ndarray, trees: Sequence[Tree]) -> tuple[str, ..
     heads : int (n + 1,)
         The tree.
     trees : sequence of (heads, relations)
-        Those of the members, in their order.
+        The members' trees, in the order of the members.
     """
     chosen = []
     for d in range(1, len(heads)):
@@ -240,5 +240,5 @@ def vote_on_relations(heads: np.ndarray, trees: Sequence[Tree]) -> tuple[str, ..
             names = [relations[d - 1] for own, relations in trees if own[d] > 0] or [ANY_RELATION]
             if heads[d] == 0:
                 names = [name for own, names in trees for h, name in zip(own[1:], names, strict=True) if h == 0]
-        chosen.append(Counter(names).most_common(1)[0][0])  # equal counts come in the order of the first of each
+        chosen.append(Counter(names).most_common(1)[0][0])  # in a tie, the first one counted
     return tuple(chosen)

@@ -1,4 +1,4 @@
-"""The segmenter of a model: a network over atoms, and what multiword tokens consist of."""
+"""The segmenter of a model: a network over atoms, and rules that split multiword tokens."""
 
 from __future__ import annotations
 
@@ -35,29 +35,29 @@ from mh4.models.segmenter import SENTENCE_END, SEVERAL_WORDS, TOKEN_END, Tagger
 from .multiword import MultiwordTokens
 
 SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS = "segmenter.json", "segmenter.safetensors"
-SEGMENTER_FILES = (SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, UDPIPE_FILE)  # one model has those of one segmenter
+SEGMENTER_FILES = (SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, UDPIPE_FILE)  # a model has the first two, or the last
 
-_SPAN = partial(tuple.__new__, Span)  # a third of the time of Span(…), which is Python code
+_SPAN = partial(tuple.__new__, Span)  # three times as fast as Span(…), which runs Python code
 
 HASHES, CUT_RUNS, CUT_PLACES = "hashes", "cut_runs", "cut_places"
 
 
 @dataclass(frozen=True, config=STRICT)
 class SegmenterSettings:
-    """What a segmenter knows beside its weights.
+    """Everything in a segmenter but its weights.
 
     Attributes
     ----------
     format
-        Of both files, see `FEATURES_OF_FORMAT`; higher ones are of later versions.
+        Format of both files, see `FEATURES_OF_FORMAT`; higher numbers belong to later versions.
     token_odds, sentence_odds
-        Log-odds from which on a token and a sentence end.
+        Log-odds above which a token, and a sentence, ends.
     spaces_in_words
         Whether white space may stand inside a word.
     lone_scripts
-        Numbers of scripts of which each letter is an atom; see `mh4.models.atoms.script_of`.
+        Numbers of scripts in which each letter is an atom; see `mh4.models.atoms.script_of`.
     multiword
-        What multiword tokens consist of.
+        Rules that split multiword tokens.
     """
 
     format: Annotated[int, Field(ge=1, le=max(FEATURES_OF_FORMAT))]
@@ -69,7 +69,7 @@ class SegmenterSettings:
 
 
 class Ends(NamedTuple):
-    """bool (A,): the atoms that tokens and sentences end with; of the former, those that hold several words."""
+    """bool (A,) each: whether an atom ends a token, a sentence, and a token of several words."""
 
     tokens: np.ndarray
     sentences: np.ndarray
@@ -77,7 +77,7 @@ class Ends(NamedTuple):
 
     @classmethod
     def of(cls, odds: np.ndarray, after: np.ndarray, settings: SegmenterSettings) -> Self:
-        """What log-odds (A, 3) mean; ``after`` is that of `Atoms`."""
+        """Compare log-odds (A, 3) with the thresholds; for ``after`` see `Atoms`."""
         sentences = (odds[:, SENTENCE_END] > settings.sentence_odds) | (after == EDGE)
         tokens = (odds[:, TOKEN_END] > settings.token_odds) | sentences
         if not settings.spaces_in_words:
@@ -86,21 +86,21 @@ class Ends(NamedTuple):
 
 
 class Proposal(NamedTuple):
-    """The T tokens of a paragraph, and what speaks for a sentence to end with each.
+    """The T tokens of a paragraph, and the log-odds that a sentence ends with each.
 
     Attributes
     ----------
     tokens
-        Those of one sentence after the other; white space apart, they cover the paragraph.
+        In the order of the text; white space apart, they cover the paragraph.
     odds
-        float32 (T,): log-odds, less those from which on the segmenter ends a sentence; +inf for the last token.
+        float32 (T,): log-odds minus the segmenter's threshold; +inf for the last token.
     """
 
     tokens: list[Span]
     odds: np.ndarray
 
     def sentences(self, ends: np.ndarray) -> list[list[Span]]:
-        """The tokens of each sentence, bool (T,) saying with which ones sentences end."""
+        """The tokens of each sentence, overlong ones cut; ``ends``, bool (T,), marks the last token of a sentence."""
         stops = (np.flatnonzero(ends) + 1).tolist()
         found = [self.tokens[start:stop] for start, stop in pairwise([0, *stops])]
         if any(token.stop - token.start > LONGEST_TOKEN for token in self.tokens):
@@ -109,23 +109,22 @@ class Proposal(NamedTuple):
 
 
 class AtomReader:
-    """Turns paragraphs into what the network takes.
+    """Turns paragraphs into the input of the network.
 
     Parameters
     ----------
     lone_scripts
         See `SegmenterSettings`.
     arrays
-        int64, the bits of unsigned numbers: ``hashes`` (V,) of features, that have the numbers from F on;
+        Unsigned 64-bit numbers viewed as int64: ``hashes`` (V,) of known features, which are numbered from F on;
         ``cut_runs`` and ``cut_places`` (R,), see `atoms_of`.
-
     features
-        F, how many features an atom has.
+        F, the number of features of an atom.
 
     Raises
     ------
     ValueError
-        Arrays are missing, or are no such ones.
+        An array is missing or invalid.
     """
 
     def __init__(self, lone_scripts: Sequence[int], arrays: Mapping[str, np.ndarray], features: int) -> None:
@@ -147,7 +146,7 @@ class AtomReader:
         self._features = features
 
     def atoms(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
-        """The atoms of paragraphs, and uint64 (A, F), their features."""
+        """The atoms of paragraphs, and uint64 (A, F), the hashes of their features."""
         codes = codes_of("".join(texts))
         atoms = atoms_of(codes, [len(text) for text in texts], self._lone_scripts, self._cuts)
         return atoms, features_of(codes, atoms, self._features)
@@ -164,14 +163,14 @@ class NeuralSegmenter(Segmenter):
     Parameters
     ----------
     settings
-        All but the weights.
+        Everything but the weights.
     arrays
-        What `AtomReader` takes, and `SegmenterNetwork.weights`.
+        The arrays of `AtomReader` and `SegmenterNetwork.weights`.
 
     Raises
     ------
     ValueError
-        Arrays are missing, or do not fit each other.
+        An array is missing, or arrays do not fit each other.
     """
 
     def __init__(self, settings: SegmenterSettings, arrays: Mapping[str, np.ndarray]) -> None:
@@ -181,7 +180,7 @@ class NeuralSegmenter(Segmenter):
 
     @classmethod
     def of_weights(cls, settings: SegmenterSettings, content: bytes) -> Self:
-        """That of a file of weights; a ValueError if it is damaged."""
+        """The segmenter with the weights in a safetensors file; a ValueError if the file is damaged."""
         try:
             arrays = load(content)
         except SafetensorError as error:
@@ -189,7 +188,7 @@ class NeuralSegmenter(Segmenter):
         return cls(settings, arrays)
 
     def with_odds(self, token: float, sentence: float) -> Self:
-        """The same, but for the log-odds from which on tokens and sentences end."""
+        """The same segmenter with other thresholds for the ends of tokens and sentences."""
         return type(self)(replace(self.settings, token_odds=token, sentence_odds=sentence), self._arrays)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -200,7 +199,7 @@ class NeuralSegmenter(Segmenter):
         return {SEGMENTER_SETTINGS: as_json(asdict(self.settings)), SEGMENTER_WEIGHTS: save(self._arrays)}
 
     def log_odds(self, texts: Sequence[str]) -> tuple[Atoms, np.ndarray]:
-        """The atoms of paragraphs, and float32 (A, 3): what the network says of each."""
+        """The atoms of paragraphs, and the output of the network for each, float32 (A, 3); see `Ends`."""
         atoms, ids = self._reader(texts)
         return atoms, self._tagger.tag(ids, atoms.counts)
 
@@ -208,7 +207,7 @@ class NeuralSegmenter(Segmenter):
         return [proposal.sentences(proposal.odds > 0) for proposal in self.propose(texts)]
 
     def propose(self, texts: Sequence[str]) -> Iterator[Proposal]:
-        """The tokens of each paragraph, and what speaks for a sentence to end with each."""
+        """The tokens of each paragraph, and the log-odds that a sentence ends with each."""
         atoms, odds = self.log_odds(texts)
         ends = Ends.of(odds, atoms.after, self.settings)
         last = np.flatnonzero(ends.tokens)

@@ -1,7 +1,7 @@
-"""The systems of greedy parsers: what is to know of each outside its kernels, and its kernels for the loops.
+"""Transition systems of greedy parsers: the properties of each, and functions that call its compiled kernels.
 
-A loop is compiled for each system that it runs with, by the type of its argument ``system``: so nobody waits for the
-kernels of systems that they do not use, and the loops know no system by name.
+Numba compiles a loop once per type of its argument ``system``. So only kernels of systems in use are compiled, and the
+loops need not know any system by name.
 """
 
 from __future__ import annotations
@@ -29,44 +29,44 @@ from .templates import Templates, compile_templates
 
 
 class ArcStandard(NamedTuple):
-    """The type of a value without content, as the next ones are: Numba tells systems apart by it."""
+    """Marker type of arc-standard parsing; like the types below, it is empty and only tells Numba the system."""
 
 
 class ArcEager(NamedTuple):
-    """That of arc-eager parsing."""
+    """Marker type of arc-eager parsing."""
 
 
 class LRSpine(NamedTuple):
-    """That of LR-spine parsing."""
+    """Marker type of LR-spine parsing."""
 
 
 class Covington(NamedTuple):
-    """That of Covington parsing."""
+    """Marker type of Covington parsing."""
 
 
 class ArcHybrid(NamedTuple):
-    """That of arc-hybrid parsing."""
+    """Marker type of arc-hybrid parsing."""
 
 
 class MH4(NamedTuple):
-    """That of MH4 parsing."""
+    """Marker type of MH4 parsing."""
 
 
 @dataclass(frozen=True)
 class GreedySystem:
-    """What is to know of a system outside its kernels; ValueError: positions that are no tokens, or none at all."""
+    """Properties of a transition system outside its kernels; ValueError: positions are missing, or not in `tokens`."""
 
-    kernels: Any  # a value of a type above: the ``system`` of the functions below and of the loops
+    kernels: Any  # instance of a marker type, to pass as ``system`` to the loops and to the functions below
     name: str  # in `mh4.transitions.registry`
     tokens: tuple[str, ...]  # token names of the templates; the first two are the words whose distance is ``d``
-    templates: tuple[str, ...]  # as of `templates.compile_templates`
-    positions: tuple[str, ...]  # those of `tokens` whose vectors a neural scorer reads by default
-    form: str = "concatenated"  # how its scores depend on these by default: "concatenated" or "biaffine"
-    transitions: tuple[str, ...] = ()  # in the order of their numbers; by default those of the system as it is defined
-    unlabelled: tuple[str, ...] = ("shift",)  # the transitions that decide on no arc, and so on no relation
-    trees: str = "projective"  # that can be built, others being replaced for training; or "mh4", "all"
+    templates: tuple[str, ...]  # for `templates.compile_templates`
+    positions: tuple[str, ...]  # tokens whose vectors a neural scorer reads by default
+    form: str = "concatenated"  # how the scorer combines these vectors by default: "concatenated" or "biaffine"
+    transitions: tuple[str, ...] = ()  # in the order of their numbers; by default as in the system's definition
+    unlabelled: tuple[str, ...] = ("shift",)  # transitions that decide on no arc, and so have no relation
+    trees: str = "projective"  # or "mh4", "all": trees that can be built; training replaces others
     single_root: bool = True  # whether only trees with exactly one word below the root can be built
-    oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])  # those that the system has
+    oracles: tuple[str, ...] = (ORACLE_NAMES[STATIC], ORACLE_NAMES[DYNAMIC])  # names of its oracles
 
     def __post_init__(self) -> None:
         if not self.transitions:
@@ -79,7 +79,7 @@ class GreedySystem:
             )
 
     def compiled_templates(self) -> Templates:
-        """The arrays of the templates."""
+        """`templates` as arrays."""
         return compile_templates(self.templates, self.tokens)
 
 
@@ -178,7 +178,7 @@ _KERNELS: dict[type, dict[str, Any]] = {
 
 
 def _kernel(name: str) -> Callable[..., Any]:
-    """A function of a system and other arguments, for Python and for compiled loops, that calls the system's kernel."""
+    """Make a function of a system and the arguments of its kernel ``name``, callable from Python and compiled code."""
 
     def call(system: Any, *arguments: Any) -> Any:
         return _KERNELS[type(system)][name](*arguments)
@@ -191,7 +191,7 @@ def _kernel(name: str) -> Callable[..., Any]:
     return call
 
 
-# See `mh4.transitions.arrays` for what they do.
+# `mh4.transitions.arrays` specifies these kernels.
 _initialize = _kernel("initialize")
 list_candidates = _kernel("list_candidates")
 apply = _kernel("apply")

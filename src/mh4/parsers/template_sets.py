@@ -6,12 +6,12 @@ from mh4.transitions.arrays import arc_hybrid
 
 
 def written(text: str) -> tuple[str, ...]:
-    """Templates separated by semicolons."""
+    """Split a text into templates at semicolons."""
     return tuple(" ".join(template.split()) for template in text.split(";"))
 
 
 def renamed(templates: Iterable[str], names: Mapping[str, str]) -> tuple[str, ...]:
-    """Templates with other names of tokens; those of dependents follow, s0l by the new name of s0."""
+    """Rename the tokens of templates; names of dependents, such as s0l, follow the name of their token."""
 
     def new_name(atom: str) -> str:
         token, dot, attribute = atom.partition(".")
@@ -21,7 +21,7 @@ def renamed(templates: Iterable[str], names: Mapping[str, str]) -> tuple[str, ..
 
 
 def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
-    """The templates that need no other tokens than the given ones."""
+    """The templates that use only the given tokens."""
     return tuple(
         template
         for template in templates
@@ -30,7 +30,7 @@ def select(templates: Iterable[str], tokens: Sequence[str]) -> tuple[str, ...]:
 
 
 def distinct(templates: Iterable[str]) -> tuple[str, ...]:
-    """Drop repeated templates, whatever the order of their atoms."""
+    """Drop templates that repeat the atoms of an earlier one, in any order."""
     found: dict[frozenset[str], str] = {}
     for template in templates:
         found.setdefault(frozenset(template.split()), template)
@@ -70,7 +70,7 @@ is our reading of its place among the paper's placeholders.
 
 
 def _pair(first: str, second: str, third: str, fourth: str) -> tuple[str, ...]:
-    """Zhang & Nivre's templates for two tokens of arc-hybrid parsing; the others follow the second."""
+    """Zhang & Nivre's templates for two tokens of arc-hybrid parsing, and for the two tokens after the second."""
     tokens = arc_hybrid.TOKENS
     moved = renamed(ZHANG_NIVRE, {"s0": first, "n0": second, "n1": third, "n2": fourth, "s0h": "h", "s0h2": "h"})
     known = (template for template in select(moved, tokens) if f"{first}.l" not in template.split())

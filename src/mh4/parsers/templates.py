@@ -7,10 +7,10 @@ other atom is TOKEN.ATTRIBUTE:
 ``w``   form of the word
 ``p``   part of speech
 ``l``   relation of the arc to it
-``vl``  valency: how many left dependents it has
-``vr``  how many right dependents
+``vl``  left valency: number of left dependents
+``vr``  right valency: number of right dependents
 ``sl``  set of the relations of its left dependents
-``sr``  of its right dependents
+``sr``  set of the relations of its right dependents
 ======  =====================================================================
 
 A template gives no feature where none of its tokens exists.
@@ -27,13 +27,13 @@ from mh4.transitions.arrays.state import LEFT, RIGHT
 ATTRIBUTES = ("w", "p", "l", "vl", "vr", "sl", "sr")
 _FORM, _TAG, _RELATION, _LEFT_VALENCY, _RIGHT_VALENCY, _LEFT_SET, _RIGHT_SET = range(len(ATTRIBUTES))
 _DISTANCE = len(ATTRIBUTES)
-_MISSING = -2  # value of an attribute of a token that does not exist; that of a relation not yet known is −1
+_MISSING = -2  # value of any attribute of a missing token; −1 is a relation not yet known
 
-MOST_ATOMS = 4  # of one template
+MOST_ATOMS = 4  # per template
 
 
 class Templates(NamedTuple):
-    """F templates over M atoms, as the kernels take them."""
+    """F templates over M atoms, in arrays for the kernels."""
 
     atoms: np.ndarray  # int32 (M, 2): slot of the token in a context, attribute
     conjunctions: np.ndarray  # int32 (F, MOST_ATOMS): rows of `atoms`, then −1
@@ -41,7 +41,11 @@ class Templates(NamedTuple):
 
 
 def compile_templates(templates: Sequence[str], tokens: Sequence[str]) -> Templates:
-    """Arrays for some templates; ValueError: an unknown token or attribute, too many atoms, the same one twice."""
+    """Compile templates to arrays.
+
+    ValueError: More than 63 tokens; an unknown token or attribute; a template that repeats another or has not 1 to 4
+    atoms.
+    """
     atoms: dict[tuple[int, int], int] = {}
     conjunctions = np.full((len(templates), MOST_ATOMS), -1, np.int32)
     masks = np.zeros(len(templates), np.int64)
@@ -72,7 +76,7 @@ def compile_templates(templates: Sequence[str], tokens: Sequence[str]) -> Templa
 
 @njit(cache=True, nogil=True, inline="always")
 def _bucket(distance):
-    """1, 2, 3, 4, 5 to 10, more."""
+    """The bucket of a distance: 1, 2, 3, 4, 5 to 10, or more."""
     if distance > 10:
         return 6
     return min(distance, 5)

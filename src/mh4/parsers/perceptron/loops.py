@@ -1,4 +1,4 @@
-"""The compiled loops: parse sentences, and train on sentences for an epoch."""
+"""Compiled loops of the perceptron parser: parse sentences, or train on them for an epoch."""
 
 from __future__ import annotations
 
@@ -49,26 +49,26 @@ class Actions(NamedTuple):
 
     # int32 (T + 1,): the actions of transition t are ``first[t]`` to ``first[t + 1] - 1``, one for each relation
     first: np.ndarray
-    allowed: np.ndarray  # bool (2, R): relations of words below words, and of those below the root
+    allowed: np.ndarray  # bool (2, R): whether a relation may stand below a word (row 0) and below the root (row 1)
 
     @classmethod
     def of(cls, system: GreedySystem, allowed: np.ndarray) -> Actions:
-        """Those of a system; for ``allowed`` see `RelationPlaces.allowed`."""
+        """The actions of a system; for ``allowed`` see `RelationPlaces.allowed`."""
         relations = allowed.shape[1]
         widths = [1 if transition in system.unlabelled else relations for transition in system.transitions]
         return cls(np.cumsum([0, *widths], dtype=np.int32), allowed)
 
 
 class Room(NamedTuple):
-    """What the loops work in; made once."""
+    """Working buffers of the loops, allocated once."""
 
     state: State
     candidates: Candidates
-    values: np.ndarray  # int64 (M,), of the atoms in a context
+    values: np.ndarray  # int64 (M,): values of the atoms in one context
     keys: np.ndarray  # int64 (C, F): features of each context
-    counts: np.ndarray  # int32 (C,): how many these are
-    blocks: np.ndarray  # int64 (F,), of the features of one context
-    scores: np.ndarray  # float32 (C, A), of all actions in each context
+    counts: np.ndarray  # int32 (C,): number of features of each context
+    blocks: np.ndarray  # int64 (F,): blocks of the features of one context; see `weights`
+    scores: np.ndarray  # float32 (C, A): scores of all actions in each context
 
 
 def new_room(system: GreedySystem, templates: Templates, actions: Actions, longest: int) -> Room:
@@ -108,7 +108,7 @@ def score_contexts(weights, templates, words, base, contexts, room):
 
 @njit(nogil=True, inline="always")
 def _best_relation(actions, room, candidate, wanted):
-    """The relation of a candidate with the highest score, and that; only ``wanted``, unless it is `ANY_RELATION`."""
+    """The best-scoring relation of a candidate, and its score; ``wanted`` is the only choice if not `ANY_RELATION`."""
     row = room.candidates.rows[candidate]
     scores = room.scores[row[CONTEXT]]
     first, stop = actions.first[row[TRANSITION]], actions.first[row[TRANSITION] + 1]
@@ -131,7 +131,7 @@ def _best_relation(actions, room, candidate, wanted):
 
 @njit(cache=True, nogil=True)
 def best_action(actions, room, count):
-    """The candidate and relation with the highest score; the first ones of several."""
+    """The candidate and relation with the highest score; the first in a tie."""
     best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
     for c in range(count):
         relation, score = _best_relation(actions, room, c, ANY_RELATION)
@@ -142,7 +142,7 @@ def best_action(actions, room, count):
 
 @njit(nogil=True, inline="always")
 def _optimal_relation(actions, room, candidate, heads, relations):
-    """What `_best_relation` finds for a candidate; a gold arc takes its gold relation."""
+    """`_best_relation` of a candidate; a gold arc takes its gold relation."""
     dependent = room.candidates.rows[candidate, DEPENDENT]
     gold = dependent != NONE and heads[dependent] == room.candidates.rows[candidate, HEAD]
     return _best_relation(actions, room, candidate, relations[dependent] if gold else ANY_RELATION)
@@ -150,7 +150,7 @@ def _optimal_relation(actions, room, candidate, heads, relations):
 
 @njit(cache=True, nogil=True)
 def best_optimal_action(actions, room, count, heads, relations):
-    """The same among the candidates of least cost, which is returned, too; gold arcs take their gold relations."""
+    """The best candidate of least cost, its relation, and this cost; gold arcs take their gold relations."""
     least = room.candidates.costs[:count].min()
     best, best_relation, best_score = -1, NONE, np.float32(-np.inf)
     for c in range(count):
@@ -164,7 +164,7 @@ def best_optimal_action(actions, room, count, heads, relations):
 
 @njit(cache=True, nogil=True)
 def _any_optimal_action(actions, room, count, least, random, heads, relations):
-    """One of the candidates of the least cost, by a random number, and its relation."""
+    """A candidate of least cost, picked by the number ``random``, and its relation."""
     nth = random % np.uint64((room.candidates.costs[:count] == least).sum())
     for c in range(count):
         if room.candidates.costs[c] > least:
@@ -209,7 +209,7 @@ def parse_text(system, weights, templates, actions, text, room, root_relation, s
 
 @njit(cache=True, nogil=True, inline="always")
 def _next_random(state):
-    """The state of the generator (xorshift, 64 bits) after this one."""
+    """The next state of the random generator (xorshift, 64 bits)."""
     state ^= state << np.uint64(13)
     state ^= state >> np.uint64(7)
     state ^= state << np.uint64(17)
@@ -218,7 +218,7 @@ def _next_random(state):
 
 @njit(cache=True, nogil=True)
 def _change(weights, actions, room, candidate, relation, change, step):
-    """Add to the weights of a candidate with a relation."""
+    """Add ``change`` to the weights of a candidate's action for the features of its context."""
     row = room.candidates.rows[candidate]
     action, context = actions.first[row[TRANSITION]] + max(relation, 0), row[CONTEXT]
     update(weights, room.keys[context], room.counts[context], action, change, step)
@@ -228,9 +228,10 @@ def _change(weights, actions, room, candidate, relation, change, step):
 def train_epoch(system, oracle, ties, weights, templates, actions, text, gold, order, exploration, random, step, room):
     """Train on the sentences in the given order; returns the weights, perhaps in new arrays, step and wrong decisions.
 
-    With probability ``exploration`` the predicted action is followed, else the optimal one that ``ties``, an index of
-    `TIES`, prefers. ``random``, uint64 and not 0, is the state of the random generator; ``step`` the decisions made in
-    earlier epochs, and by now: averages are over these. Wrong are those of this epoch that were not optimal.
+    A decision is wrong if it is not the optimal action preferred by ``ties``, an index of `TIES`. Training then follows
+    the predicted action with probability ``exploration``, else the preferred one. ``random``, uint64 and not 0, is the
+    state of the random generator. ``step`` counts the decisions of all epochs so far, over which weights are averaged;
+    wrong decisions are counted for this epoch.
     """
     wrong = 0
     features, width = room.keys.shape[1], room.scores.shape[1]

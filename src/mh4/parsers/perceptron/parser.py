@@ -1,4 +1,4 @@
-"""The parser a user holds: configuration, vocabulary and weights together, saved as a model folder."""
+"""The perceptron parser: configuration, vocabulary and averaged weights, saved as a model folder."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
         return Answers([Annotation() if i in problems else next(parsed) for i in range(len(sentences))], problems)
 
     def _missing_tag(self, sentence: Sentence) -> DataError | None:
-        """The error of a sentence in which a word lacks the tag that its features are made of."""
+        """The error of a sentence with an untagged word, unless training had such words; None if there is no error."""
         column = self.vocabulary.tag_column
         tags = getattr(sentence, column)
         if UNKNOWN_TAG not in tags or UNKNOWN_TAG in self.vocabulary.tags:
@@ -125,7 +125,7 @@ class PerceptronParser(Parser, kind=PerceptronConfig.kind):
 def _checked(
     tensors: dict[str, torch.Tensor], action_count: int, folder: Path
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The four arrays of a model folder, which the kernels will not check any more."""
+    """The four arrays of a model folder, validated here because the kernels check no indices."""
     types = dict(zip(ARRAYS, (torch.int64, torch.int64, torch.int32, torch.float32), strict=True))
     fits = {name: tensor.dtype for name, tensor in tensors.items()} == types
     fits = fits and all(tensor.dim() == 1 for tensor in tensors.values())

@@ -18,25 +18,25 @@ from ..relation_places import RelationPlaces
 from ..vocabulary import SPACED, Names
 from .loops import Gold, Text
 
-UNKNOWN, ROOT = 0, 1  # forms and tags that are not in the vocabulary; those of position 0
+UNKNOWN, ROOT = 0, 1  # numbers of forms and tags outside the vocabulary, and of the root's form and tag
 _FIRST = 2
 
 
 @dataclass(frozen=True, config=STRICT)
 class PerceptronVocabulary:
-    """Forms and tags count from 2, relations from 0.
+    """Numbers forms and tags from 2, relations from 0.
 
     Attributes
     ----------
     forms, tags, relations : tuple of str
         All that occur in the training treebank.
     root_relation : str
-        The relation of words below the root, the commonest one if there are several.
+        The relation of words below the root; the most frequent one if there are several.
     root_only : bool
-        Whether that relation is the one of all words below the root, and of no others: what models go by that were
-        made before there were ``only_root`` and ``only_words``.
+        Whether all words below the root have this relation, and no others do; used only in models without ``only_root``
+        and ``only_words``.
     single_root : bool
-        Whether there is one word below the root in every sentence.
+        Whether every training sentence has exactly one word below the root.
     tag_column : {"upos", "xpos"}
     only_root, only_words : tuple of str, optional
         See `RelationPlaces`.
@@ -70,7 +70,7 @@ class PerceptronVocabulary:
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], tag_column: TagColumn = "upos") -> PerceptronVocabulary:
-        """Collect what the training sentences hold."""
+        """Collect the forms, tags and relations of training sentences."""
         forms: set[str] = set()
         tags: set[str] = set()
         below_root: dict[str, int] = {}
@@ -98,19 +98,19 @@ class PerceptronVocabulary:
         )
 
     def relation_number(self, relation: str) -> int:
-        """The number of a relation."""
+        """The number of a relation; KeyError if it is unknown."""
         return self._numbers["relations"][relation]
 
     @cached_property
     def places(self) -> RelationPlaces:
-        """Which relations are for children of the root."""
+        """Which relations only children of the root have, and which they never have."""
         if self.only_root is not None and self.only_words is not None:
             return RelationPlaces(frozenset(self.only_root), frozenset(self.only_words))
         only_root = frozenset({self.root_relation}) if self.root_only else frozenset()
         return RelationPlaces(only_root, frozenset(self.relations) - only_root if self.root_only else frozenset())
 
     def text(self, sentences: Sequence[Sentence]) -> Text:
-        """Arrays of some sentences."""
+        """Encode sentences in flat arrays."""
         offsets = np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)], dtype=np.int64)
         words = np.full((2, offsets[-1]), ROOT, np.int32)
         forms, tags = self._numbers["forms"], self._numbers["tags"]
@@ -120,7 +120,7 @@ class PerceptronVocabulary:
         return Text(offsets, words)
 
     def gold(self, sentences: Sequence[Sentence], trees: Sequence[np.ndarray]) -> Gold:
-        """Arrays of the trees that some training sentences are to get, and of their words' relations."""
+        """Encode target trees of training sentences in flat arrays, with the relations in the sentences."""
         size = sum(len(tree) for tree in trees)
         heads = np.concatenate(trees).astype(np.int32) if trees else np.empty(0, np.int32)
         relations = np.full(size, -1, np.int32)

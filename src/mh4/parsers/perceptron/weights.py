@@ -1,13 +1,13 @@
 """Hashed features and their weights in flat arrays, with lazy averaging.
 
-A hash table with open addressing leads from the key of a feature to its block: a header and the actions that ever had
-a weight for this feature, side by side. Most features have met a few actions only, so that a block is one cache line
-and a scored feature costs two memory accesses, however many relations there are. Features and blocks are made when an
-update needs them; a block that is full moves to a new one of twice the size.
+A hash table with open addressing maps the key of a feature to its block: a header, then the actions that ever had a
+weight for this feature. Most features occur with few actions, so that a block fits into a cache line and scoring a
+feature costs two memory accesses, however many relations there are. Updates create features and blocks on demand; a
+full block moves to a new one of twice the size.
 
 Averaging: the averaged perceptron is the mean of the weights after each of T steps. A change by δ in step t counts in
 T − t + 1 of these, so the mean is w − u / T with u = Σ (t − 1) δ, which takes no pass over all weights before the end.
-As all changes are whole numbers, u is exact.
+Changes are whole numbers, and u is exact, unless several optimal actions share an update (``ties="all"``).
 """
 
 from typing import NamedTuple
@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
-# Weights.sizes
+# Indices of `Weights.sizes`.
 FEATURES, USED = range(2)
 ARRAYS = ("keys", "offsets", "actions", "values")  # of averaged weights, as `averaged_lists` returns them
 _FIRST_BLOCK = 4  # cells of a new block, the header among them
@@ -28,16 +28,17 @@ class Weights(NamedTuple):
     numbers are integers in `actions`: how many cells with weights follow, and how many cells the block has.
     """
 
-    table: np.ndarray  # int64 (2^k, 2): key (0: none) and first cell of the block; that of unknown features is 0, empty
+    # int64 (2^k, 2): key (0 in a free row) and first cell of the block; unknown features share the empty block at 0
+    table: np.ndarray
     actions: np.ndarray  # int32 (2 E,)
     values: np.ndarray  # float32 (2 E,), the same memory as `actions`
-    totals: np.ndarray  # float64 (E,): u of each cell; empty in weights that are not to be trained
-    sizes: np.ndarray  # int64 (2,): features known, cells in use
+    totals: np.ndarray  # float64 (E,): u of each cell; empty unless the weights are trained
+    sizes: np.ndarray  # int64 (2,): number of known features, number of cells in use
 
 
 @njit(cache=True, nogil=True)
 def new_weights(features, cells, trained):
-    """Empty weights with capacity for about ``features`` and ``cells``; ``trained`` adds totals."""
+    """Empty weights with capacity for about ``features`` and ``cells``; ``trained`` allocates totals."""
     size = 1024
     while size < 2 * features:
         size *= 2
@@ -52,7 +53,7 @@ def new_weights(features, cells, trained):
 
 @njit(cache=True, nogil=True, inline="always")
 def _slot(table, key):
-    """Where a key is in the table, or is to be put."""
+    """The row of a key in the table, or the free row where it belongs."""
     mask = table.shape[0] - 1
     at = np.int64((np.uint64(key) * np.uint64(0x9E3779B97F4A7C15)) >> np.uint64(33)) & mask
     while table[at, 0] != key and table[at, 0] != 0:
@@ -78,7 +79,7 @@ def add_scores(weights, blocks, count, scores):
 
 @njit(cache=True, nogil=True)
 def with_room(weights, features, most_actions):
-    """The weights, in larger arrays if an update of ``features`` features, each of ``most_actions``, needs them."""
+    """The weights with room to update ``features`` features for up to ``most_actions`` actions each."""
     table, actions, totals, sizes = weights.table, weights.actions, weights.totals, weights.sizes
     grown = False
     if 2 * (sizes[FEATURES] + features) > table.shape[0]:
@@ -114,7 +115,7 @@ def _new_block(weights, cells):
 
 @njit(cache=True, nogil=True)
 def update(weights, keys, count, action, change, step):
-    """Add ``change`` to the weight of an action for some features in a step, from 1; `with_room` goes before."""
+    """Add ``change`` to the weights of an action for some features; call `with_room` first. Steps count from 1."""
     table, actions, values, totals = weights.table, weights.actions, weights.values, weights.totals
     for i in range(count):
         at = _slot(table, keys[i])
@@ -192,7 +193,7 @@ def from_lists(keys, offsets, actions, values):
 def averaged_lists(weights: Weights, steps: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The weights averaged over ``steps`` steps: keys, int64 (F,), offsets, int64 (F + 1,), actions, values.
 
-    The keys are those of features with any weight but 0, as hashed by `templates.feature_keys`; actions, int32, and
+    The keys, hashed by `templates.feature_keys`, are those of features with a nonzero weight. The actions, int32, and
     values, float32, of feature f are at ``offsets[f]`` to ``offsets[f + 1] - 1``.
     """
     return _lists(weights, max(steps, 1))
