@@ -1,6 +1,6 @@
-"""Windows of sentences are answered in threads, while the next ones are read and the last ones written.
+"""Answers windows of sentences in threads, while the next windows are read and earlier ones are written.
 
-Much of an answer is compiled and lets other threads run, so that two threads are faster than one, each with one core.
+Much of the work is compiled code that releases Python's lock, so that two threads, with a core each, outrun one.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ Answered = Generator[tuple[list[Sentence], Answers], None, None]
 def answered(
     windows: Iterable[list[Sentence]], answer: Callable[[Sequence[Sentence]], Answers], workers: int = 1
 ) -> Answered:
-    """Each window with its answers, up to ``workers`` windows ahead.
+    """Yield each window with its answers, working up to ``workers`` windows ahead.
 
-    An error in reading a window is raised behind the windows before it.
+    An error in reading a window is raised after the windows before it are yielded.
     """
     if workers == 1:
         for window in windows:

@@ -33,7 +33,7 @@ class Answers:
     warnings: list[str] = field(default_factory=list)
 
     def logged(self) -> Self:
-        """The answers, their warnings logged."""
+        """Log the warnings, and return the answers."""
         for warning in self.warnings:
             log.warning("%s", warning)
         return self
@@ -46,9 +46,9 @@ class Answers:
 
 
 def with_trees(sentence: Sentence, result: Annotation, k: int) -> list[Sentence]:
-    """The sentence with its best tree, or, of k best, with each of them and its rank.
+    """The sentence with its best tree or, for k > 1, with each of its k best trees and the rank of each.
 
-    Confidences of an earlier parse, written into the sentence, go: they are not those of the new tree.
+    If there is a new tree, confidences that an earlier parse wrote into the sentence are removed.
     """
     if result.heads is not None:
         sentence = without_confidence(sentence)

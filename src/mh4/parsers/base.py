@@ -200,9 +200,9 @@ class Parser(Shared, Guided, ABC):
         return replace(answers, errors=dict(sorted(answers.errors.items())))
 
     def limit_charts(self, most: int) -> None:
-        """Parse a sentence whose chart takes more than ``most`` bytes as one whose chart does not fit into memory.
+        """Treat charts of more than ``most`` bytes as too large for memory: their sentences are parsed approximately.
 
-        Charts grow with the cube of a sentence's length, and the time for them faster. A server limits both this way.
+        Charts grow with the cube of a sentence's length, and decoding time grows faster. A server limits both this way.
         """
 
     @property
@@ -320,7 +320,7 @@ class Parser(Shared, Guided, ABC):
     ) -> Stream[Sentence | Document]:
         """Parse many texts, documents or sentences together; yields for each what a call would return.
 
-        Each window has at least `WINDOW_WORDS` words. Options are those of a call.
+        They are parsed in windows of at least `WINDOW_WORDS` words. Options are those of a call.
 
         Raises
         ------
@@ -373,7 +373,7 @@ class Parser(Shared, Guided, ABC):
         batch_words: int | None = None,
         ahead: bool = False,
     ) -> Generator[tuple[Sentence, list[Sentence]], None, None]:
-        """Each sentence of a source, and with its tree, or with its best trees; ``ahead``: see `answered`."""
+        """Yield each sentence of a source as given, and with its best trees; ``ahead`` lets several threads answer."""
         report = Errors.of(errors)
         check_format(format, request)
         check_batch_words(batch_words)
@@ -385,7 +385,7 @@ class Parser(Shared, Guided, ABC):
 
     @property
     def workers(self) -> int:
-        """Threads that answer at a time, for a file or for a server."""
+        """How many threads answer requests at a time, for a file or for a server."""
         return min(WORKERS, torch.get_num_threads())
 
     def _parse(
@@ -440,7 +440,7 @@ class Parser(Shared, Guided, ABC):
             options["confidence"] = options.get("confidence") or True
         request = self._checked(options)
         count = Count(0, 0)
-        ahead = isinstance(source, str | Path) and os.path.isfile(source)  # and nobody waits for what is written
+        ahead = isinstance(source, str | Path) and os.path.isfile(source)  # not if someone may wait for each sentence
         parsed = self._open(source, request, errors, format, batch_words, ahead)
         target, form = output_format(target)
         with closing(parsed), atomic_output(target) as stream, sentence_writer(stream, form) as write:
@@ -448,7 +448,7 @@ class Parser(Shared, Guided, ABC):
                 for sentence in trees:
                     write(output(sentence, given if request.keep_heads else None))
                 if is_standard_input(source):
-                    stream.flush()  # whoever waits for it sees it now
+                    stream.flush()  # a reader may wait for this sentence
                 count = Count(count.sentences + 1, count.words + len(trees[0]))
                 if on_progress is not None:
                     on_progress(count)
@@ -486,7 +486,7 @@ class Parser(Shared, Guided, ABC):
             place.write_origin(self.meta, self.segmenter)
 
     def write(self, folder: ModelFolder) -> None:
-        """Write configuration, vocabulary, weights and calibration into a model folder, each file as a whole."""
+        """Write configuration, vocabulary, weights and calibration into a model folder, each file atomically."""
         raise ValueError("an ensemble has no folder of its own; save its models, such as parser.members[0]")
 
     def _cut_text(self, text: str, request: Request, name: str = "text") -> Iterator[Sentence]:

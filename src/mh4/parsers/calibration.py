@@ -1,8 +1,8 @@
-"""From margins to probabilities: how often a parser was right on words that it was as sure of.
+"""Calibration: turns margins and softmax shares into probabilities that a head or a relation is right.
 
-The score of a tree has no unit, and a softmax is too sure of itself. What the numbers mean is read off a treebank with
-gold trees: a curve that never falls and fits best, by isotonic regression, says which share of words was right
-(Zadrozny and Elkan 2002, "Transforming classifier scores into accurate multiclass probability estimates").
+Scores of trees have no unit, and a softmax is overconfident. Therefore isotonic regression fits non-decreasing curves
+to the share of words that are right in a treebank with gold trees (Zadrozny and Elkan 2002, "Transforming classifier
+scores into accurate multiclass probability estimates").
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from .columns import UNKNOWN
 from .model_files import CALIBRATION, read_object, write_json
 
 FORMAT = 1
-LEAST_WORDS = 20  # without as many, nothing is fitted
-SMALLEST = 1e-6  # confidence of a word in the product over a tree
+LEAST_WORDS = 20  # with finite margins, to fit the curves on
+SMALLEST = 1e-6  # lower bound of a word's probability in the product over a tree, whose logarithm stays finite
 
 Probability = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, config=STRICT)
 class Curve:
-    """A probability that never falls: straight lines between knots, constant outside of them.
+    """A non-decreasing probability: linear between knots, constant outside of them.
 
     Attributes
     ----------
     at, probability : tuple of float
-        The knots, both ascending.
+        Positions and values of the knots, both ascending.
     """
 
     at: Annotated[tuple[float, ...], Field(min_length=1)]
@@ -57,10 +57,9 @@ class Curve:
 
     @classmethod
     def fit(cls, values: np.ndarray, right: np.ndarray) -> Self:
-        """The curve that fits best.
+        """The best-fitting curve.
 
-        One case more is counted as wrong at the largest value, and one as right at the smallest, so that no
-        probability is 0 or 1.
+        A wrong case is added at the largest value and a right one at the smallest, so that no probability is 0 or 1.
 
         Parameters
         ----------
@@ -79,13 +78,13 @@ class Curve:
         return cls(tuple(at[ends].round(6).tolist()), tuple(fitted[ends].round(6).tolist()))
 
     def __call__(self, values: np.ndarray) -> np.ndarray:
-        """The probability at each value; NaN stays."""
+        """The probability at each value; NaN for NaN."""
         return np.where(np.isnan(values), np.nan, np.interp(values, self.at, self.probability))
 
 
 @dataclass(frozen=True, config=STRICT)
 class Calibration:
-    """What a model's numbers mean, fitted on a treebank.
+    """The curves of a model, fitted on a treebank.
 
     Attributes
     ----------
@@ -95,9 +94,9 @@ class Calibration:
         From the softmax of a relation to the probability that it is right, given that the head is; 1 where the model
         has no relations.
     trees
-        From the sum of the logarithms of the words' probabilities to that of a tree without any error.
+        From the sum of the logarithms of the words' probabilities to the probability that the whole tree is right.
     words
-        How many it was fitted on.
+        Number of words with finite margins in the treebank.
     """
 
     heads: Curve
@@ -107,14 +106,14 @@ class Calibration:
 
     @classmethod
     def fit(cls, predictions: Sequence[Annotation], golds: Sequence[Sentence]) -> Self:
-        """Fit to trees with their margins and to the gold trees of the same words.
+        """Fit to predicted trees with margins, compared with gold trees of the same words.
 
-        A word without a gold relation counts for its head alone.
+        A word without a gold relation counts by its head alone.
 
         Raises
         ------
         DataError
-            There are too few words, or no gold relations.
+            There are too few words, no correct heads, or no gold relations.
         """
         if not predictions:
             raise DataError("there is nothing to calibrate on: no sentence is parsed as a whole")
@@ -144,7 +143,7 @@ class Calibration:
         return heads, heads * np.where(relations == np.inf, 1.0, self.relations(relations))
 
     def applied(self, found: Confidence) -> Confidence:
-        """The same with probabilities."""
+        """A confidence with its probabilities filled in."""
         heads, words = self.probabilities(found.margins, found.relations)
         tree = None
         if not np.isnan(words).any():
@@ -153,7 +152,7 @@ class Calibration:
 
     @cached_property
     def _of_trees(self) -> Curve:
-        """A tree of which every word is certain is certain, which no treebank that it was fitted on need show."""
+        """`trees`, extended so that a tree of certain words is certain: the treebank may not have had such a tree."""
         at, probability = self.trees.at, self.trees.probability
         return self.trees if at[-1] >= 0 else Curve((*at, 0.0), (*probability, 1.0))
 
@@ -163,7 +162,7 @@ class Calibration:
 
     @classmethod
     def load(cls, folder: Path) -> Self | None:
-        """That of a model folder, if it has one; a `DataError` if the file is damaged, or of another format."""
+        """Read the calibration in a model folder, if any; a `DataError` if the file is damaged or of another format."""
         path = folder / CALIBRATION
         if not path.exists():
             return None
@@ -197,7 +196,7 @@ def _log_product(words: np.ndarray) -> float:
 
 
 class Compared(NamedTuple):
-    """Words of a tree beside those of the gold tree.
+    """A predicted tree of n words, compared with the gold tree.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The parser a user holds: network, vocabulary and an exact decoder together."""
+"""The parser with a network and an exact decoder."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from .sources import require_segmenter
 
 
 class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.kind):
-    """A dependency parser: scores from a BiLSTM, trees from an exact decoder.
+    """A dependency parser: scores from a network, trees from an exact decoder or from a beam over its derivations.
 
     Parameters
     ----------
@@ -89,10 +89,9 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     @torch.inference_mode()
     def score(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[np.ndarray]:
-        """Scores of all parts of some sentences, in their order: float32 (C, n + 2, n + 2) for a sentence of n words.
+        """Scores of all parts of each sentence: float32 (C, n + 2, n + 2) for n words, by channel of the decoder.
 
-        The channels, in their order, are ``decoder.channels``. What relations add to arcs (``label_bonus``) is in the
-        scores of decoders with the channel ``arc`` alone; for others it is an arc bonus, which no channel has.
+        The arc bonus of relations (``label_bonus``) is included only if ``arc`` is the only channel.
         """
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         if self.network.training:
@@ -118,7 +117,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
     def annotate_and_score(
         self, sentences: Sequence[Sentence], treebank: str | None = None
     ) -> tuple[list[Annotation], list[np.ndarray]]:
-        """The trees of some sentences, and what `score` returns, in one pass through the network."""
+        """The trees of some sentences and their `score`, in one pass through the network."""
         scores: list[np.ndarray] = [np.empty(0)] * len(sentences)
         found = self._answer_and_note(
             sentences,
@@ -128,7 +127,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return found.checked(), scores
 
     def predict_with_margins(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[Annotation]:
-        """The trees of some sentences with their margins, for which no calibration is needed.
+        """The trees of some sentences with their margins; the model need not be calibrated.
 
         Raises
         ------
@@ -153,7 +152,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
         return HostCopy(self.network.scorer(encoded.roles), *self.arc_bonus(encoded.states))
 
     def arc_bonus(self, states: Tensor) -> list[Tensor]:
-        """What relations add to the score of every arc, float32 (B, N, N), from context vectors; [] if they do not."""
+        """The arc bonus of relations, float32 (B, N, N), from context vectors, in a list; empty without one."""
         if not self.label_bonus:
             return []
         return [self.label_bonus * pad(self.network.all_label_logs(states, self._penalties), (0, 1, 0, 1))]
@@ -213,7 +212,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
             except InfeasibleError:
                 if not request.keep_heads:
                     raise
-        # With an answer for each sentence, as some may have no tree with the given heads.
+        # Decode sentence by sentence, since some may have no tree with the given heads.
         decodes = request.trees * MARGINS_DECODES
         answers = self.fallback.map_batch(
             lambda own, known: self._find(own, known, request), matrices, lengths, bonus, threads, decodes
@@ -248,7 +247,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     @staticmethod
     def _losses(forest: Forest) -> np.ndarray:
-        """See `Confidence.losses`; what the runner-up costs is the margin exactly."""
+        """`Confidence.losses`; the loss of the runner-up is set to the margin exactly."""
         best, values, runners_up = forest.margins
         words = np.arange(1, len(best.heads))
         with_arc = forest.max_marginals[:-1, :-1]
@@ -260,26 +259,26 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
 
 def split_scores(scores: HostCopy) -> tuple[np.ndarray, np.ndarray | None]:
-    """Scores (B, C, N, N) and, if relations join the decision, the arc bonus (B, N, N), once they are there."""
+    """Scores (B, C, N, N), and the arc bonus (B, N, N) if there is one; waits until they have arrived on the host."""
     matrices, *bonus = (own.numpy() for own in scores.tensors())
     return matrices, bonus[0] if bonus else None
 
 
 def size_warning(decoder: Decoder, sentence: Sentence, instead: str) -> str:
-    """That the chart of a sentence would be too large, and what happened instead."""
+    """The warning that the chart of a sentence would be too large; ``instead`` says how it was parsed."""
     chart = f"the exact {decoder.name} chart of {len(sentence)} words would not fit into memory"
     return f"{sentence.source}: {sentence.name}: {chart}; {instead}"
 
 
 def infeasible(sentence: Sentence, error: InfeasibleError, single_root: bool) -> DataError:
-    """What is wrong with the given heads of a sentence, where no tree has them."""
+    """The error of a sentence whose given heads no tree of the decoder contains."""
     return _conflict(sentence, single_root) or sentence.error(
         f"the given heads cannot all be kept: {error} (remove some, or use a decoder with a larger class of trees)"
     )
 
 
 def _conflict(sentence: Sentence, single_root: bool) -> DataError | None:
-    """What is wrong with given heads that no tree at all has."""
+    """The error of given heads that no tree at all contains: a cycle, or several roots; None if some tree does."""
     try:
         check_no_cycle(sentence)
     except DataError as error:

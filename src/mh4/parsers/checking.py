@@ -1,4 +1,4 @@
-"""Options from outside: types and ranges are checked, and errors name the option."""
+"""Checks of the types and ranges of user options; error messages name the option."""
 
 import reprlib
 from operator import index
@@ -14,7 +14,7 @@ def check_flag(name: str, value: Any) -> None:
 
 
 def check_number(name: str, value: Any) -> int:
-    """A whole number of at least 1; else a TypeError or a ValueError that names the option."""
+    """Return an option as an int; a TypeError or ValueError unless it is a whole number of at least 1."""
     try:
         number = index(value)
     except TypeError:

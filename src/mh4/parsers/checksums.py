@@ -1,8 +1,8 @@
-"""The files of a model folder: written with their checksums, and read only if they have them.
+"""Files of a model folder: written with their checksums, which are verified on reading.
 
-``SHA256SUMS`` lists them as ``sha256sum`` does; what ``sha256sum -b`` and ``shasum`` write is read, too. While a file
-is being replaced it is listed with its old checksum and with its new one, so that a process may be killed at any
-moment. A file that is not listed, as in folders of older versions, is taken as it is.
+``SHA256SUMS`` has the format of ``sha256sum``; that of ``sha256sum -b`` and ``shasum`` can be read, too. While a file
+is being replaced, both its old and its new checksum are listed, so that the process may be killed at any moment. Files
+that are not listed, as in folders of older versions, are not verified.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ from mh4.data.files import atomic_output, failure_reason
 
 SUMS = "SHA256SUMS"
 _LINE = re.compile(r"([0-9a-fA-F]{64}) [ *](?:\./)?(.+)")
-_TRIES = 3  # a training may replace a file between a look at its checksum and one at the file
+_TRIES = 3  # training may replace a file between the reading of its checksum and of its content
 
 Sums = dict[str, list[str]]
 
@@ -26,7 +26,7 @@ def read_file(path: Path) -> bytes:
     Raises
     ------
     DataError
-        It is missing, cannot be read or has another checksum than it was written with.
+        It is missing, cannot be read, or does not have its checksum.
     """
     for _ in range(_TRIES):
         known = _read_sums(path.parent).get(path.name)
@@ -56,7 +56,7 @@ def listed_files(folder: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def remove_files(folder: Path, names: Iterable[str]) -> None:
-    """Remove files of a model folder, those that are there."""
+    """Remove those files that exist from a model folder, and their checksums."""
     names = set(names)
     for name in names:
         (folder / name).unlink(missing_ok=True)
@@ -66,7 +66,7 @@ def remove_files(folder: Path, names: Iterable[str]) -> None:
 
 
 def digest(content: bytes) -> str:
-    """The SHA-256 of a file."""
+    """The SHA-256 of a file's content, in hexadecimal."""
     return hashlib.sha256(content).hexdigest()
 
 
@@ -95,7 +95,7 @@ def _read_sums(folder: Path) -> Sums:
 
 
 def listing(sums: Sums) -> bytes:
-    """The content of `SUMS`."""
+    """The content of a file `SUMS` with these checksums."""
     return "".join(f"{known}  {name}\n" for name, digests in sorted(sums.items()) for known in digests).encode()
 
 

@@ -1,4 +1,4 @@
-"""Settings of models and of their training: checked when they are made, saved beside the weights as config.json."""
+"""Settings of models and their training: validated when created, saved beside the weights as config.json."""
 
 import json
 import reprlib
@@ -21,11 +21,11 @@ from mh4.oracles.costs import DYNAMIC, EXPLORING, ORACLE_NAMES
 from .column_weights import ColumnWeights
 from .systems import get_system
 
-# Of the model folder. Format 1 had no kinds, format 2 a weight for each column of an analysis; up to format 3 encoder,
-# scorers and weights of losses were one part, `network`.
+# Format of model folders. Format 1 has no kind, format 2 one loss weight each for UPOS, XPOS and FEATS; up to format 3,
+# the settings of encoder, scorers and loss weights form one part, `network`.
 FORMAT = 4
 FORMER = "feature_weight"  # a setting of earlier versions; parsing never depended on it
-# What was part of the program up to format 3, and not of the model.
+# Column weights of models up to format 3, which do not contain them.
 COLUMNS_UP_TO_3 = {
     "form_weight": 0.5,
     "form_smoothing": 0.5,
@@ -58,8 +58,8 @@ class TrainingConfig:
     batch_words
         Words per minibatch; the summed loss is divided by this number.
     part_cost
-        Words, or pieces of words if a transformer reads them, that are computed at a time: a minibatch of more is cut
-        into parts whose gradients are added up, which takes less memory. 0: each minibatch as a whole.
+        Words, or a transformer's pieces of words, that are computed at a time: a larger minibatch is split into parts
+        whose gradients are added up, which takes less memory. 0: no minibatch is split.
     evaluation_steps
         Steps between evaluations on dev; at least a quarter of an epoch passes between two.
     patience, decays, decay_factor
@@ -70,11 +70,11 @@ class TrainingConfig:
         counts intervals of `evaluation_steps` steps, and is multiplied by (words / 20,000) to the power of this number
         for treebanks of more words than that.
     decay_from
-        The weights with which training then continues: the "last" ones, as published, or those that were "best" on
+        The weights with which training continues after a decay: the "last" ones, as published, or the "best" ones on
         dev.
     max_steps, max_epochs
-        Training stops after this many steps or passes over the treebank, whichever comes first; 0 passes mean no
-        limit. Resumption may have other limits.
+        Training stops after this many steps or passes over the treebank, whichever comes first; 0 epochs mean no
+        limit. Resumed training may have other limits.
     warm_up
         Steps over which the learning rate rises linearly from 0.
     rate_fall
@@ -91,8 +91,8 @@ class TrainingConfig:
         "fp32" or "bf16" (bfloat16). BiLSTMs, scores of trees, losses, weights, the optimiser's state, evaluation and
         parsing are always float32.
     treebank_evenness
-        With several treebanks: in an epoch, one is seen (words of the largest / its words) to the power of this number
-        times. 0: once; 1: all equally often.
+        With several treebanks, an epoch sees each one (words of the largest / its words) ** ``treebank_evenness``
+        times. 0: once each; 1: equally many words of each.
     """
 
     seed: Seed = 1
@@ -128,7 +128,7 @@ class TrainingConfig:
 
 
 def _of_its_kind(value: Any, info: ValidationInfo) -> Any:
-    """Settings of an encoder, as those of the kind that they name."""
+    """Validate settings of an encoder against the kind that they name."""
     if not isinstance(value, Mapping):
         return value
     kind = value.get("kind", DEFAULT.kind)
@@ -223,7 +223,7 @@ class OracleSettings:
 
 @dataclass(frozen=True, config=STRICT)
 class TransitionConfig(OracleSettings):
-    """The input and the training of a greedy parser with a network.
+    """Input and training of a greedy parser with a network.
 
     Attributes
     ----------
@@ -260,7 +260,7 @@ class TransitionConfig(OracleSettings):
         return self
 
     def explorations_at(self, epoch: int) -> tuple[float, float]:
-        """Probabilities of following a wrong prediction that is ahead, and one that is not far behind, in an epoch."""
+        """Probabilities in an epoch of following a wrong prediction that scores higher, and one within the margin."""
         ahead = self.exploration_at(epoch)
         return ahead, self.near_exploration if ahead else 0.0
 
@@ -301,9 +301,9 @@ class PerceptronConfig(OracleSettings):
     tag_column : {"upos", "xpos"}
         The parts of speech used as features.
     ties : {"best", "all", "any"}
-        What a wrong decision promotes, and training follows, where several transitions are optimal: the one with the
-        highest score; all of them, each by its share, following that one; or one drawn at random, to which any other
-        decision is wrong.
+        Which of several optimal transitions a wrong decision promotes and training follows. "best": the one with the
+        highest score; "all": promotes all in equal shares, follows the one with the highest score; "any": one drawn at
+        random, while any other decision counts as wrong.
     """
 
     kind: ClassVar[str] = "perceptron"
@@ -327,7 +327,7 @@ def as_dict(config: Config) -> dict[str, Any]:
 
 
 def from_dict(data: Mapping[str, Any]) -> Config:
-    """The configuration in a config.json, of any kind; what is left out has its default.
+    """The configuration, of any kind, in the contents of a config.json; missing settings have their defaults.
 
     ValueError: An unknown format, kind or option, the message listing the known ones; a value out of range or of
     another type.
@@ -353,14 +353,14 @@ def from_dict(data: Mapping[str, Any]) -> Config:
 
 
 def _with_analysis_weight(network: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings of a network of format 2, which had the same classifiers, as those of today."""
+    """Convert `network` of format 2: one analysis weight replaces those of UPOS, XPOS and FEATS."""
     rest = dict(network)
     weights = [rest.pop(name, 0.0) for name in ("upos_weight", "xpos_weight", "feats_weight")]
     return rest | {"analysis_weight": next(filter(None, weights), 0.0)}
 
 
 def _in_today_s_parts(config_type: type[Config], values: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings up to format 3, with those of the parts that they had in the parts of today."""
+    """Convert settings up to format 3 from the parts that they had to the present ones."""
     whole = dict(values)
     settings: dict[str, Any] = {**COLUMNS_UP_TO_3}
     for part in ("network", "training"):
@@ -373,7 +373,7 @@ def _in_today_s_parts(config_type: type[Config], values: Mapping[str, Any]) -> d
 
 
 def make_config(config_type: type[C], settings: Mapping[str, Any]) -> C:
-    """A configuration with some settings, by their names alone, that are not the defaults; numbers may be strings.
+    """A configuration with some settings, given by name, and defaults for the others; numbers may be strings.
 
     ValueError: An unknown name, the message listing the known ones; a value out of range or of another type.
     """
@@ -395,13 +395,13 @@ def _in_parts(config_type: type[Any], settings: Mapping[str, Any]) -> dict[str, 
 
 
 def differing(config: C, other: C) -> list[str]:
-    """Settings of a configuration that another one has not, as "NAME=VALUE"."""
+    """Settings of a configuration that another one lacks or has with another value, as "NAME=VALUE"."""
     own, others = _by_name(config), _by_name(other)
     return [f"{name}={value}" for name, value in own.items() if name not in others or others[name] != value]
 
 
 def parse_settings(settings: Iterable[str]) -> dict[str, str]:
-    """Settings given as "NAME=VALUE"; of a name that is given twice, the last value counts."""
+    """Parse settings of the form "NAME=VALUE"; the last value of a repeated name counts."""
     pairs = [setting.partition("=") for setting in settings]
     for name, equals, _ in pairs:
         if not equals:
@@ -410,7 +410,7 @@ def parse_settings(settings: Iterable[str]) -> dict[str, str]:
 
 
 def _places(kind: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """Names of all settings, and where they are; that of the kind of encoder is ``encoder``."""
+    """The name of each setting, and its path in the configuration; the kind of encoder is named ``encoder``."""
     for field in fields(kind):
         if isinstance(field.default, EncoderConfig):
             for encoder in ENCODERS.values():
@@ -423,7 +423,7 @@ def _places(kind: type[Any]) -> Iterator[tuple[str, tuple[str, ...]]]:
 
 
 def _by_name(config: Config) -> dict[str, Any]:
-    """All settings, as `make_config` takes them."""
+    """All settings by name, as for `make_config`; None for those of other kinds of encoders."""
     values: dict[str, Any] = {}
     for name, place in _places(type(config)):
         part: Any = config

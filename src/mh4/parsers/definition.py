@@ -1,4 +1,4 @@
-"""What defines a parser with a network before it has learnt any weights."""
+"""The definition of a parser with a network: everything but its weights."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class Definition(NamedTuple, Generic[C]):
         on_reading: OnReading = unreported,
         treebanks: Sequence[str] = (),
     ) -> Self:
-        """That of a new parser, from training sentences; see `Encoder.learn`.
+        """The definition of a new parser, learnt from training sentences; see `Encoder.learn`.
 
-        ValueError: The treebank cannot be learnt from.
+        ValueError: The treebank is unfit for training.
         """
         vocabulary = Vocabulary.from_sentences(train, config.weights.annotates)
         files = ENCODERS[config.encoder.kind].learn(config.encoder, train, dev, on_reading, treebanks)

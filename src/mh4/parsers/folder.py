@@ -43,20 +43,20 @@ from .packages.cache import find_model
 from .segmenter import SEGMENTER_FILES, SEGMENTER_SETTINGS, SEGMENTER_WEIGHTS, NeuralSegmenter, SegmenterSettings
 from .vocabulary import Vocabulary, without_words
 
-ENCODER = "encoder."  # files of the encoder begin with it
+ENCODER = "encoder."  # prefix of the encoder's files
 
 C = TypeVar("C", bound=Config)
 V = TypeVar("V")
 
 
 class EncoderFiles(Mapping[str, bytes]):
-    """The files of an encoder in a model folder, by the names that it has for them; each is read when asked for."""
+    """The encoder's files in a model folder, by their names without the prefix `ENCODER`; every access reads a file."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
 
     def path(self, name: str) -> Path:
-        """Where a file is."""
+        """The path of a file."""
         return self._folder / f"{ENCODER}{name}"
 
     def __getitem__(self, name: str) -> bytes:
@@ -73,14 +73,14 @@ class EncoderFiles(Mapping[str, bytes]):
 
 
 class ModelFolder:
-    """What a model folder holds, and what is written into it; each file is read once, when it is first asked for.
+    """Reads and writes the files of a model folder; properties read their file once, on first access.
 
     A file that is missing or damaged is a `DataError` that names it.
 
     Parameters
     ----------
     path : path
-        ValueError: It is empty, as that of a variable that was never set; the working folder is ".".
+        ValueError: It is empty, as from an unset variable; the working folder is ".".
 
     Attributes
     ----------
@@ -104,12 +104,12 @@ class ModelFolder:
         return str(self.path)
 
     def has(self, name: str) -> bool:
-        """Whether a file is there."""
+        """Whether a file exists."""
         return (self / name).exists()
 
     @cached_property
     def checksum(self) -> str:
-        """One for all files of the model, by their checksums; empty for older models, which have none."""
+        """A checksum of all files of the model; empty for older models, which have no checksums."""
         return digest((self / SUMS).read_bytes()) if self.has(SUMS) else ""
 
     @cached_property
@@ -122,7 +122,7 @@ class ModelFolder:
             raise DataError(f"{self / CONFIG}: {error}") from None
 
     def config_of(self, config_type: type[C]) -> C:
-        """The configuration of a model of one kind; a `DataError` if it is of another."""
+        """The configuration of a model of one kind; a `DataError` if the model is of another kind."""
         config = self.config
         if not isinstance(config, config_type):
             raise DataError(
@@ -132,13 +132,13 @@ class ModelFolder:
         return config
 
     def vocabulary(self, vocabulary_type: type[V], content: bytes | None = None) -> V:
-        """The vocabulary, of the type that the kind of model has."""
+        """The vocabulary, of the type for this kind of model, in ``content`` or, by default, in its file."""
         content = read_file(self / VOCABULARY) if content is None else content
         with self._locating(VOCABULARY):
             return checked(vocabulary_type, content)
 
     def definition(self, config_type: type[NetworkConfigType]) -> Definition[NetworkConfigType]:
-        """Configuration, vocabulary and files of the encoder of a network of one kind."""
+        """Configuration, vocabulary and encoder files of a parser with a network; a `DataError` for another kind."""
         config = self.config_of(config_type)
         if not self.encoder_files and "words" in (data := read_object(self / VOCABULARY)):
             with self._locating(VOCABULARY):
@@ -154,12 +154,12 @@ class ModelFolder:
             raise DataError(f"{self / name}: {error}") from None
 
     def weights(self) -> dict[str, Tensor]:
-        """The weights, read anew: they are many, and nobody keeps them twice."""
+        """Read the weights; they are not cached, since the parser holds them."""
         return read_weights(self / WEIGHTS)
 
     @cached_property
     def meta(self) -> Mapping[str, Any]:
-        """What a model says of where it comes from; empty where it does not."""
+        """The contents of meta.json, which says where the model comes from; empty if there is no such file."""
         return read_object(self / META) if self.has(META) else {}
 
     @cached_property
@@ -177,22 +177,22 @@ class ModelFolder:
 
     @cached_property
     def calibration(self) -> Calibration | None:
-        """What margins mean; None where nobody has fitted it yet."""
+        """The calibration; None if the model has not been calibrated."""
         return Calibration.load(self.path)
 
     def write_definition(
         self, config: Config, vocabulary: Any, encoder_files: Mapping[str, bytes] = MappingProxyType({})
     ) -> None:
-        """Write what is fixed before training starts."""
+        """Write configuration, vocabulary and encoder files, which are fixed before training starts."""
         self.path.mkdir(parents=True, exist_ok=True)
         remove_files(self.path, (ENCODER + name for name in self.encoder_files if name not in encoder_files))
         for name, content in encoder_files.items():
             write_file(self.encoder_files.path(name), content)
         write_json(self / VOCABULARY, asdict(vocabulary))
-        write_json(self / CONFIG, as_dict(config))  # the last one: where it is, there is a model
+        write_json(self / CONFIG, as_dict(config))  # last: this file makes the folder a model folder
 
     def write_origin(self, meta: Mapping[str, Any], segmenter: Segmenter | None) -> None:
-        """Write what was trained beside the parser, and where it comes from, if there are such."""
+        """Write meta.json and the segmenter's files, as far as there are any."""
         if meta:
             write_json(self / META, dict(meta))
         if segmenter is not None:
@@ -201,9 +201,9 @@ class ModelFolder:
 
     @contextmanager
     def replaced(self, overwrite: bool) -> Iterator[Self]:
-        """A place to write a model, which moves here once it is whole; until then another model stays.
+        """A temporary folder to write a model to, which replaces the files of this folder once it is complete.
 
-        DataError: The folder holds a model, and ``overwrite`` is False; or there can be no such folder.
+        DataError: The folder holds a model, and ``overwrite`` is False; or it cannot be written.
         """
         if self.has(CONFIG) and not overwrite:
             raise DataError(f"{self}: holds a model already (replace it with overwrite=True)")
@@ -216,7 +216,7 @@ class ModelFolder:
             yield type(self)(place)
             known = (CONFIG, VOCABULARY, WEIGHTS, *SEGMENTER_FILES, META, STATE, LOG, CALIBRATION)
             remove_files(self.path, (*known, *(ENCODER + name for name in self.encoder_files)))
-            for written in sorted(place.iterdir(), key=lambda path: path.name == CONFIG):  # where it is, is a model
+            for written in sorted(place.iterdir(), key=lambda path: path.name == CONFIG):  # config.json comes last
                 os.replace(written, self / written.name)
         finally:
             shutil.rmtree(place, ignore_errors=True)

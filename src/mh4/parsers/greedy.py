@@ -24,13 +24,13 @@ _NO_PARTS = np.empty((0, 3), np.int32)
 
 
 class GreedyParser(NetworkParser[GreedyConfig, TransitionScorer | BiaffineTransitionScorer], kind=GreedyConfig.kind):
-    """A greedy transition-based parser: the network scores transitions, the best is taken.
+    """A greedy transition-based parser: in each step it takes the transition that the network scores highest.
 
     Attributes
     ----------
     system : mh4.parsers.systems.GreedySystem
     roles : int32 (R,)
-        The tokens whose vectors are read, as indices of the system's.
+        The tokens whose vectors are read, as indices into ``system.tokens``.
     """
 
     config_type = GreedyConfig

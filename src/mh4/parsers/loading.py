@@ -91,7 +91,7 @@ class Loaded:
         return parser
 
     def __reduce__(self) -> tuple[Callable[..., Any], tuple[Any, ...]]:
-        """Pickle the path of the folder, which the other process must see; it loads a model once, for all pickles.
+        """Pickle the path of the folder, which the other process must be able to read; it loads each model once.
 
         TypeError: The parser was not loaded from a folder.
         """
@@ -107,7 +107,7 @@ class Loaded:
         )
 
 
-_reopening = threading.Lock()  # a process loads a model once, even if several of its threads get it at a time
+_reopening = threading.Lock()  # so that several threads that unpickle a model load it once
 
 
 def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
@@ -115,7 +115,7 @@ def _reopened(kind: type[Loaded], origin: Origin) -> Loaded:
         return _reopened_once(kind, origin)  # type: ignore[arg-type]  # classes can be hashed
 
 
-@lru_cache(maxsize=32)  # more than the members of an ensemble, which come one by one
+@lru_cache(maxsize=32)  # larger than an ensemble, whose members are unpickled one by one
 def _reopened_once(kind: type[Loaded], origin: Origin) -> Loaded:
     folder = ModelFolder(origin.folder)
     if folder.checksum != origin.checksum:

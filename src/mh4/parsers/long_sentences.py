@@ -1,6 +1,6 @@
-"""Sentences of any length: very long ones, whole documents without a sentence break, are parsed in pieces.
+"""Parsing of very long sentences, such as whole documents without a sentence break, in pieces.
 
-Scores are matrices over all pairs of words, so that the memory they take grows with the square of the length.
+Scores are matrices over all pairs of words, so that their memory grows with the square of the length.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from mh4.data.sentence import Sentence
 from .answers import Answers
 from .request import Request
 
-LONGEST = 2_000  # words of a sentence that is parsed as one
-PIECE = 200  # words of a piece, at most
-ENDS = frozenset(".!?…;:。")  # a piece ends behind one of these, if its second half has one
+LONGEST = 2_000  # words in the longest sentence that is parsed as a whole
+PIECE = 200  # words in the longest piece
+ENDS = frozenset(".!?…;:。")  # a piece ends after the last of these in its second half, if there is one
 SIDE_BY_SIDE = "parataxis"  # UD's relation between sentences that stand side by side
 
 
@@ -29,17 +29,17 @@ def in_pieces(
     only_root: frozenset[str],
     longest: int,
 ) -> Answers:
-    """What ``answer`` finds for sentences; it gets those beyond ``longest`` words in pieces, with a warning.
+    """Call ``answer`` on sentences, with those of more than ``longest`` words in pieces, and join its answers.
 
-    The roots of all pieces but the first depend on the first one's root, and leave it relations that only children of
-    the root have (``only_root``). Given heads may lead from one piece to
-    another; long sentences with such heads get an error.
+    Such sentences get a warning or, if given heads are to be kept, an error, since heads may lead to another piece. The
+    root of each later piece becomes a child of the first piece's root; a relation that only children of the root have
+    (``only_root``) is replaced by `SIDE_BY_SIDE`.
     """
     if all(len(sentence) <= longest for sentence in sentences):
         return answer(sentences)
     piece = min(PIECE, longest)
     pieces: list[Sentence] = []
-    stops: list[int] = []  # in `pieces`, of each sentence
+    stops: list[int] = []  # index in `pieces` after the last piece of each sentence
     errors: dict[int, DataError] = {}
     warnings = []
     for i, sentence in enumerate(sentences):
@@ -69,7 +69,7 @@ def in_pieces(
 
 
 def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
-    """Cut a sentence into consecutive pieces of at most `PIECE` words, after punctuation where possible."""
+    """Cut a sentence into consecutive pieces of at most ``most`` words, after punctuation where possible."""
     start, pieces = 0, []
     while start < len(sentence):
         stop = min(start + most, len(sentence))
@@ -84,12 +84,12 @@ def cut(sentence: Sentence, most: int = PIECE) -> list[Sentence]:
 
 
 def joined(parts: Sequence[Annotation], pieces: Sequence[Sentence], only_root: frozenset[str]) -> Annotation:
-    """The annotation of a sentence, of those of its pieces, without confidence."""
+    """Join the annotations of the pieces of a sentence; confidences are dropped."""
     values: dict[str, Any] = {}
     for name in ("upos", "xpos", "feats", "lemmas"):
         columns = [getattr(part, name) for part in parts]
         some = any(column is not None for column in columns)
-        if name != "feats" and some:  # a piece whose values are all given has them
+        if name != "feats" and some:  # a piece without predictions has all of its values given
             given = (getattr(piece, name) for piece in pieces)
             columns = [own if column is None else column for column, own in zip(columns, given, strict=True)]
         if None not in columns:

@@ -31,7 +31,7 @@ _METADATA = "state"
 
 
 def named_folder(folder: str | Path) -> Path:
-    """The folder, if it has a name: an empty one, of a variable that was never set, is not the working folder."""
+    """The path of a folder; ValueError if it is empty, as from an unset variable: the working folder must be "."."""
     if not str(folder):
         raise ValueError("the model folder has no name (write '.' for the working folder)")
     return Path(folder)
@@ -43,7 +43,7 @@ def write_json(path: Path, data: Any) -> None:
 
 
 def read_object(path: Path) -> dict[str, Any]:
-    """A JSON object; a missing or damaged file is a `DataError` that names it."""
+    """Read a JSON object; a missing or damaged file is a `DataError` that names it."""
     content = read_file(path)
     try:
         data = json.loads(content)
@@ -55,14 +55,14 @@ def read_object(path: Path) -> dict[str, Any]:
 
 
 def write_tensors(path: Path, tensors: dict[str, Tensor], state: dict[str, Any] | None = None) -> None:
-    """Write tensors, and JSON in the header, atomically as one safetensors file."""
+    """Write tensors atomically as one safetensors file, with ``state`` as JSON in its header."""
     metadata = None if state is None else {_METADATA: json.dumps(state)}
     on_host = zip(tensors, HostCopy(*tensors.values()).tensors(), strict=True)
     write_file(path, save({name: tensor.contiguous() for name, tensor in on_host}, metadata))
 
 
 def read_tensors(path: Path) -> dict[str, Tensor]:
-    """Tensors of a safetensors file; a missing or damaged file is a `DataError` that names it."""
+    """Read the tensors of a safetensors file; a missing or damaged file, or NaN or infinity, is a `DataError`."""
     try:
         tensors = load(read_file(path))
     except SafetensorError as error:
@@ -74,7 +74,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def read_weights(path: Path) -> dict[str, Tensor]:
-    """The weights of a network, those that are kept in half precision as float32."""
+    """Read the weights of a network; those saved in half precision become float32."""
     return {name: own.float() if own.dtype is torch.float16 else own for name, own in read_tensors(path).items()}
 
 
@@ -84,7 +84,7 @@ def describe(tensor: Tensor) -> str:
 
 
 def misfit(found: Mapping[str, Tensor], wanted: Mapping[str, Tensor]) -> str | None:
-    """Why some tensors cannot stand for others: one is missing, too many, or of another shape or type."""
+    """How the tensors found differ from those wanted, in names, shapes or types; None if they do not."""
     for name in sorted(wanted.keys() | found.keys()):
         if name not in found:
             return f"{name} is missing"

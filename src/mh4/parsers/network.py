@@ -1,4 +1,4 @@
-"""Parsers whose scores come from the network: encoding, labels, tags and lemmas, with any way to find the heads."""
+"""Base class of parsers with a network: encoding, labels, tags and lemmas; subclasses find the heads."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ from .relations import ChosenRelations, RelationReader, TreeRelations
 from .request import Request
 from .runtime import Runtime
 
-BATCH_COST = 3_000  # of a prediction batch: words, or what the encoder counts
-BATCH_CELLS = 400_000  # cells of one channel's matrices in a prediction batch
-PADDED_CELLS = 20_000  # of them beside shorter sentences: more take a CPU longer than another batch does
+BATCH_COST = 3_000  # limit of a prediction batch in words, or in what `Encoder.cost` counts
+BATCH_CELLS = 400_000  # limit of the cells of one channel's matrices in a prediction batch
+PADDED_CELLS = 20_000  # limit of padding among these cells on a CPU, where more padding costs more than another batch
 
 C = TypeVar("C", bound=NetworkParserConfig)
 
@@ -53,25 +53,25 @@ class MisfitError(ValueError):
 
 
 class NetworkParser(Parser, Generic[C, S]):
-    """Network and vocabulary together; `find_heads` is left to the class of the configuration.
+    """A parser with a network and a vocabulary; subclasses implement `start_scores` and `find_heads`.
 
-    Its weights are drawn at random unless those of a trained network are given; `MisfitError`: these are not.
+    Weights are random unless those of a trained network are given; `MisfitError` if these do not fit the network.
 
     Attributes
     ----------
     threads : int or None
-        Threads for finding heads; None is one per core.
+        Threads for finding heads; None means one per core.
     ahead : int
-        Batches that are scored before the trees of the first are needed, and labelled before its labels are. Above 0 a
-        thread of its own finds trees, so that a GPU scores a batch while the CPU decodes another and prepares a third.
+        How many scored batches, and how many labelled ones, may wait for the next stage. Above 0, a separate thread
+        finds trees, so that a GPU scores one batch while the CPU decodes another and prepares a third.
     randomness : Randomness
-        What its first weights and all of its training are drawn from, by the seed of the configuration.
+        Source of the initial weights and of all randomness in training, seeded by the configuration.
     calibration : Calibration or None
-        What its margins mean.
+        Turns margins into probabilities.
     calibration_problem : str or None
         Why the calibration of a loaded model could not be read.
     folder : Path or None
-        Where it was loaded from.
+        The folder that the parser was loaded from.
     label_bonus : float
         Weight of relations in the scores of trees.
     """
@@ -96,7 +96,7 @@ class NetworkParser(Parser, Generic[C, S]):
         self.folder: Path | None = None
         self.ahead = 1 if self.device.type == "cuda" else 0
         self.randomness = Randomness(config.training.seed, self.device)
-        # With weights at hand nothing takes memory before they have been compared with the sizes in the configuration.
+        # With given weights, the network has shapes only, so that a misfit is found before any memory is allocated.
         with settings_put_aside(), Initial(self.randomness) if weights is None else torch.device(SHAPES_ONLY):
             network = ParserNetwork(
                 ENCODERS[config.encoder.kind](config.encoder, definition.encoder_files),
@@ -130,16 +130,16 @@ class NetworkParser(Parser, Generic[C, S]):
 
     @property
     def definition(self) -> Definition[C]:
-        """What defines it apart from its weights."""
+        """Everything that defines the parser apart from its weights."""
         return Definition(self.config, self.vocabulary, self.network.encoder.files())
 
     def batches(self, sentences: Sequence[Sentence]) -> Iterator[list[int]]:
-        """Indices of sentences that are encoded together, batch by batch."""
+        """Yield the indices of the sentences in each batch."""
         lengths, costs = [len(sentence) for sentence in sentences], list(map(self.network.encoder.cost, sentences))
         return prediction_batches(lengths, costs, PADDED_CELLS if self.device.type == "cpu" else BATCH_CELLS)
 
     def encode(self, sentences: Sequence[Sentence], treebank: str | None = None) -> Encoded:
-        """What the network makes of some sentences, as of one of `treebanks`."""
+        """Run the encoder on some sentences, which are treated as belonging to ``treebank``, one of `treebanks`."""
         with stage("collate"):
             encoder = self.network.encoder
             batch = encoder.collate([encoder.prepare(sentence, treebank) for sentence in sentences])
@@ -148,16 +148,16 @@ class NetworkParser(Parser, Generic[C, S]):
 
     @abstractmethod
     def start_scores(self, encoded: Encoded) -> Any:
-        """The scores of a batch, for `find_heads`; they need not have arrived."""
+        """The scores of a batch for `find_heads`; they may still be on their way to the host."""
 
     @abstractmethod
     def find_heads(self, scores: Any, sentences: Sequence[Sentence], request: Request) -> Sequence[Found]:
-        """What is found for each sentence of a batch."""
+        """Find the trees of each sentence of a batch, from the result of `start_scores`."""
 
     @classmethod
     def read_folder(cls, folder: ModelFolder, runtime: Runtime) -> Self:
         definition = folder.definition(cls.config_type)
-        # What earlier versions saved: features as an auxiliary task, and taggers that had no weight.
+        # Earlier versions saved weights of features, an auxiliary task, and of taggers without a loss weight.
         left_out = ("features.",) if definition.config.weights.tagger_weight else ("features.", "taggers.")
         weights = {name: weight for name, weight in folder.weights().items() if not name.startswith(left_out)}
         try:
@@ -170,7 +170,7 @@ class NetworkParser(Parser, Generic[C, S]):
         parser.meta = folder.meta
         try:
             parser.calibration = folder.calibration
-        except DataError as error:  # of account to those who ask for confidence
+        except DataError as error:  # raised only when confidence is requested
             parser.calibration_problem = str(error)
         parser.folder = folder.path
         return parser
@@ -195,7 +195,7 @@ class NetworkParser(Parser, Generic[C, S]):
     def _answer_and_note(
         self, sentences: Sequence[Sentence], request: Request, note: Callable[[list[int], Any], None] | None
     ) -> Answers:
-        """What is asked of sentences; ``note`` is told the scores of each batch, and which of them it holds."""
+        """Answer a request; ``note``, if given, is called with the indices and the scores of each batch."""
         answers = Answers([Annotation()] * len(sentences))
         warnings: dict[int, str] = {}
         if self.network.training:
@@ -260,7 +260,7 @@ class NetworkParser(Parser, Generic[C, S]):
         return LabelledBatch(batch, trees, arcs, relations, self._choose_columns(found, relations))
 
     def _annotates_by_trees(self, request: Request) -> bool:
-        """Whether columns are asked for that depend on trees: they are the same whether trees are asked for or not."""
+        """Whether requested columns depend on trees, which must then be found even if the request has no trees."""
         return self.reader is not None and self.reader.knows_relations and bool(request.columns & self.annotates)
 
     def _choose_columns(self, found: FoundBatch, relations: ChosenRelations) -> ColumnChoices | None:
@@ -331,10 +331,9 @@ class NetworkParser(Parser, Generic[C, S]):
 
 
 def prediction_batches(lengths: Sequence[int], costs: Sequence[int], most_padded: int) -> Iterator[list[int]]:
-    """Indices of sentences of similar cost, batch by batch, within the limits on costs and on matrix cells.
+    """Yield the indices of the sentences in each batch: of similar cost, within the limits on costs and matrix cells.
 
-    ``lengths`` are in words; for ``costs`` see `Encoder.cost`; ``most_padded`` limits the cells beyond those that each
-    sentence needs.
+    ``lengths`` are in words; for ``costs`` see `Encoder.cost`; ``most_padded`` limits the cells used for padding.
     """
     batch: list[int] = []
     longest = needed = 0

@@ -18,18 +18,18 @@ from .request import Request
 
 
 class Found(NamedTuple):
-    """What was found for a sentence of n words.
+    """The trees of a sentence of n words.
 
     Attributes
     ----------
     trees : list of Derivation
-        The best ones, at least one if trees are needed and there is no error; where trees have no score, it is NaN.
+        The best ones, best first; at least one if trees are needed and there is no error. A missing score is NaN.
     margins : Margins, optional
-        Of the first tree, if they were asked for and the decoder can tell.
+        Of the first tree, if requested and available.
     losses : float32 (n + 1, n + 1), optional
-        See `Confidence`; if they were asked for.
+        See `Confidence`; only if requested.
     warning : str, optional
-        What was not done as it was asked for.
+        How the trees deviate from the request.
     error : DataError, optional
         Why there is no tree.
     """
@@ -58,7 +58,7 @@ class TreeArcs(NamedTuple):
 
     @classmethod
     def of(cls, found: Sequence[Found]) -> TreeArcs:
-        """Those of what was found for each sentence."""
+        """The arcs of the trees found for each sentence of a batch."""
         none = np.empty(0, np.int64)
         sentences, heads, dependents = [none], [none], [none]
         places: list[list[slice]] = [[] for _ in found]
@@ -74,7 +74,7 @@ class TreeArcs(NamedTuple):
         return cls(np.concatenate(sentences), np.concatenate(heads), np.concatenate(dependents), places)
 
     def of_words(self, lengths: Sequence[int]) -> np.ndarray:
-        """int64 (M,): which arc of the best tree leads to each word of the batch; −1 without a tree."""
+        """int64 (M,): index of the arc to each word of the batch in its best tree; −1 without a tree."""
         return np.concatenate(
             [
                 np.arange(places[0].start, places[0].stop) if places else np.full(n, -1)
@@ -83,7 +83,7 @@ class TreeArcs(NamedTuple):
         )
 
     def best_trees(self, relations: np.ndarray) -> list[tuple[np.ndarray, np.ndarray] | None]:
-        """Heads (n + 1,) and relations (n,), those of all arcs being (A,), of each best tree; None without a tree."""
+        """Heads (n + 1,) and relations (n,) of each best tree, None without one; ``relations`` (A,) are of all arcs."""
         return [
             (np.concatenate([[-1], self.heads[places[0]]]), relations[places[0]]) if places else None
             for places in self.places
@@ -91,7 +91,7 @@ class TreeArcs(NamedTuple):
 
 
 class PredictionBatch(NamedTuple):
-    """Sentences that are parsed together, their indices among all, and what is asked of them."""
+    """Sentences that are parsed together, their indices among all sentences, and the request."""
 
     indices: list[int]
     sentences: list[Sentence]
@@ -99,7 +99,7 @@ class PredictionBatch(NamedTuple):
 
 
 class ScoredBatch(NamedTuple):
-    """With context vectors, and what yields the trees of each sentence, perhaps found by then."""
+    """A batch with context vectors, and a function that finds its trees, or waits for a thread that does."""
 
     batch: PredictionBatch
     encoded: Encoded
@@ -107,7 +107,7 @@ class ScoredBatch(NamedTuple):
 
 
 class FoundBatch(NamedTuple):
-    """With what was found for each sentence."""
+    """A batch with the trees of each sentence."""
 
     batch: PredictionBatch
     encoded: Encoded
@@ -116,7 +116,7 @@ class FoundBatch(NamedTuple):
 
 
 class LabelledBatch(NamedTuple):
-    """With relations and, if any are asked for, columns, which may be on their way to the host."""
+    """A batch with relations and, if requested, columns; they may still be on their way to the host."""
 
     batch: PredictionBatch
     found: Sequence[Found]

@@ -1,4 +1,4 @@
-"""Where the time goes: what runs ``with stage("decode"):`` is booked on the profile that records, if one does."""
+"""Profiling by stages: time spent ``with stage("decode"):`` is added to the active `Profile`, if there is one."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ T = TypeVar("T")
 
 
 class Profile:
-    """Seconds by stage, of all threads that book on it.
+    """Seconds by stage, summed over all threads that record on this profile.
 
     Attributes
     ----------
     seconds : dict
-        Of each stage, less those of the stages inside it.
+        Time in each stage, without the stages inside it.
     """
 
     def __init__(self) -> None:
@@ -27,7 +27,7 @@ class Profile:
 
     @contextmanager
     def recording(self) -> Iterator[None]:
-        """Book the stages inside on this profile, those of this thread and of what `booked_here` takes along."""
+        """Record the stages of this thread, and of functions wrapped by `booked_here` meanwhile, on this profile."""
         token = _running.set((self, None))
         try:
             yield
@@ -35,7 +35,7 @@ class Profile:
             _running.reset(token)
 
     def add(self, name: str, seconds: float) -> None:
-        """Book some time on a stage."""
+        """Add time to a stage."""
         with self._lock:
             self.seconds[name] = self.seconds.get(name, 0.0) + seconds
 
@@ -68,19 +68,19 @@ class _Stage:
             self._outer._inner += seconds
 
 
-# The profile that records in this thread, and the innermost stage it is in.
+# The active profile of this thread, and its innermost open stage.
 _running: ContextVar[tuple[Profile, _Stage | None] | None] = ContextVar("mh4_profile", default=None)
 _NO_STAGE = nullcontext()
 
 
 def stage(name: str) -> AbstractContextManager[None]:
-    """A stage of the work, ``with stage("encode"):``; the time of one inside another is its own."""
+    """Record the time of a ``with`` block under this name; time in inner stages counts only for these."""
     running = _running.get()
     return _NO_STAGE if running is None else _Stage(name, *running)
 
 
 def booked_here(function: Callable[[], T]) -> Callable[[], T]:
-    """The function, booked on the profile that records here, whichever thread calls it."""
+    """Wrap a function so that its stages are recorded on the profile active here, whichever thread calls it."""
     running = _running.get()
     if running is None:
         return function

@@ -1,4 +1,4 @@
-"""The kinds of parsers: what is imported here can be loaded."""
+"""All kinds of parsers: a class can be loaded because it is imported here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where relations may stand: some are those of the root's children alone, some are never theirs."""
+"""Where relations may stand: some only below the root, some only below words."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ ROOT_RELATION = "root"  # as in UD
 
 
 class RelationPlaces(NamedTuple):
-    """The rule that a treebank keeps.
+    """Which relations of a treebank occur only below the root, and which never do.
 
     Attributes
     ----------
@@ -28,7 +28,7 @@ class RelationPlaces(NamedTuple):
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence]) -> Self:
-        """The rule that the sentences keep; words without a head or a relation say nothing."""
+        """Collect from sentences; words without a head or a relation do not count."""
         of_root: set[str] = set()
         of_words: set[str] = set()
         for sentence in sentences:
@@ -39,14 +39,14 @@ class RelationPlaces(NamedTuple):
 
     @classmethod
     def of_ud(cls, relations: Iterable[str] = ()) -> Self:
-        """``root`` is the relation of the root's children, and of no other word."""
+        """UD's rule: ``root`` is the relation of all children of the root, and of no other word."""
         names = set(relations)
         return cls(frozenset({ROOT_RELATION}), frozenset(names - {ROOT_RELATION} if ROOT_RELATION in names else ()))
 
     def allowed(self, relations: Sequence[str]) -> np.ndarray:
-        """bool (2, R): whether words have a relation, in the first row below words, in the second below the root.
+        """bool (2, R): whether a relation may stand below a word (row 0), and below the root (row 1).
 
-        Where the rule leaves none, all are allowed.
+        A row without any allowed relation allows all.
         """
         rows = [[name not in banned for name in relations] for banned in (self.only_root, self.only_words)]
         return np.array([row if any(row) else [True] * len(row) for row in rows], np.bool_).reshape(2, -1)

@@ -1,4 +1,4 @@
-"""The relations of a tree: the best of each arc, or the best together if a head may have some only once."""
+"""Chooses the relations of a tree: the best one of each arc, or jointly if some may occur only once under a head."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class ChosenRelations(NamedTuple):
     Attributes
     ----------
     classes : int64 (A,)
-        The best of each, where it was computed.
+        The best relation of each arc, on the device of the scores.
     """
 
     classes: Tensor
@@ -34,12 +34,12 @@ class ChosenRelations(NamedTuple):
 
     @property
     def best(self) -> np.ndarray:
-        """The best of each, int64 (A,)."""
+        """The best relation of each arc, int64 (A,), on the host."""
         return self.on_its_way.tensors()[0].numpy()
 
     @property
     def logs(self) -> np.ndarray:
-        """What all R of them score, float32 (A, R): logarithms of the softmax, −inf where a relation cannot be.
+        """Log-probabilities of all R relations, float32 (A, R), −inf for forbidden ones.
 
         (A, 0) unless the request weighs relations.
         """
@@ -53,11 +53,11 @@ class TreeRelations(NamedTuple):
     ----------
     names : tuple of str
     logs : float64 (n,)
-        Logarithm of the softmax of each; 0 where the relation was given, or if the request does not weigh relations.
+        Log-probability of each; 0 where the relation was given, or if the request does not weigh relations.
     given : bool (n,)
         Whether the relation was given.
     best_logs : float64 (n,)
-        Those of the best relations, which limits may have forbidden.
+        Log-probability of the best relation, even if limits rule it out; 0 as in ``logs``.
     """
 
     names: tuple[str, ...]
@@ -74,7 +74,7 @@ class RelationReader:
     names : sequence of str
         The relations of the vocabulary.
     places : RelationPlaces
-        Which of them are for children of the root.
+        Which relations may stand below the root, and which below words.
     """
 
     def __init__(self, names: Sequence[str], places: RelationPlaces) -> None:
@@ -82,7 +82,7 @@ class RelationReader:
         self.allowed = places.allowed(names)
 
     def choose(self, scores: Tensor, heads: Tensor, request: Request) -> ChosenRelations:
-        """The best relation of each arc that may stand there, by scores (A, R)."""
+        """The best allowed relation of each arc, by scores (A, R)."""
         if not self.allowed.all():
             forbidden = torch.from_numpy(~self.allowed).to(scores.device)
             scores = scores.masked_fill(forbidden[(heads == 0).long()], float("-inf"))
@@ -91,7 +91,7 @@ class RelationReader:
         return ChosenRelations(best, HostCopy(best, logs))
 
     def check_limits(self, unique: Sequence[str]) -> list[str]:
-        """ValueError unless the relations can be limited to one under each head; those that the model does not have."""
+        """Return the relations that the model lacks; ValueError if the others cannot be limited to one per head."""
         groups = self._groups(unique)
         if (groups == NO_LIMIT).all():
             raise ValueError(f"the model has none of the relations {', '.join(unique)}, so they cannot be kept unique")
@@ -100,7 +100,7 @@ class RelationReader:
         return [name for number, name in enumerate(unique) if number not in groups]
 
     def _groups(self, unique: Collection[str]) -> np.ndarray:
-        """int (R,): number of the limited relation that each one is, subtypes included, or `NO_LIMIT`."""
+        """int (R,): index in ``unique`` of each relation, subtypes included, or `NO_LIMIT`."""
         numbers = {name: number for number, name in enumerate(unique)}
         groups = [numbers.get(str(name).partition(":")[0], NO_LIMIT) for name in self._names]
         return np.array(groups, np.int64)
@@ -108,7 +108,7 @@ class RelationReader:
     def read(
         self, chosen: ChosenRelations, arcs: slice, heads: np.ndarray, sentence: Sentence, request: Request
     ) -> TreeRelations:
-        """The relations of a tree, whose arcs to the words 1…n are those of a slice of the chosen ones."""
+        """The relations of a tree; ``arcs`` is the slice of ``chosen`` with the arcs to its words 1…n."""
         best = chosen.best[arcs]
         given = np.zeros(len(best), bool)
         names = self._names[best]
@@ -129,7 +129,7 @@ class RelationReader:
 
 
 def given_relations(sentence: Sentence) -> np.ndarray:
-    """bool (n,): the words whose relation stays where given heads are kept: those with both."""
+    """bool (n,): whether a word keeps its relation along with its given head; it needs to have both."""
     return (sentence.heads >= 0) & np.array([name != "_" for name in sentence.relations])
 
 
@@ -141,10 +141,10 @@ def limit_relations(
     limited: Sequence[str],
     taken: Sequence[str | None],
 ) -> None:
-    """Change the relations of a tree, in place, to the best ones with each limited relation at most once under a head.
+    """Change ``best`` in place to the best relations with each limited relation at most once under a head.
 
-    An assignment problem for each head that breaks the limits: of its children, each gets one of the limited relations,
-    which one child can have, or the best of the others, which any number can have. Words below the root keep theirs.
+    For each head that breaks the limits, this is an assignment problem: each child gets one of the limited relations,
+    which only one child can have, or its best unlimited relation. Words below the root keep theirs.
 
     Parameters
     ----------
@@ -152,12 +152,13 @@ def limit_relations(
     best : int (n,)
         The best relation of each word by itself.
     logs : float (n, R)
-        What relations score; −inf where they cannot be.
+        Log-probabilities of relations; −inf for forbidden ones.
     groups : int (R,)
-        Number of the limited relation, in ``limited``, that each relation counts as, or `NO_LIMIT`.
+        Index in ``limited`` of each relation, or `NO_LIMIT`.
     limited : sequence of str
-    taken : n of str or None
-        Relations that words have and keep, without subtypes.
+        Relations without subtypes.
+    taken : sequence of n str or None
+        Relations that words keep, without subtypes; None for the others.
     """
     from scipy.optimize import linear_sum_assignment
 
@@ -174,7 +175,7 @@ def limit_relations(
         if all(count == 1 and limited[g] not in used for g, count in counts.items()):
             continue
         left = [g for g, name in enumerate(limited) if name not in used]
-        # Columns: each limited relation that is left, then for each child what is not limited.
+        # Columns: each limited relation that is left, then one column per child for its best unlimited relation.
         options = np.full((len(children), len(left)), -1)
         gains = np.full((len(children), len(left) + len(children)), -np.inf)
         for column, g in enumerate(left):
@@ -187,6 +188,6 @@ def limit_relations(
 
 
 def _best_of(logs: np.ndarray, allowed: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The best of the allowed columns, int (rows,), and its logarithm: −inf where there is none."""
+    """The best allowed column of each row, int (rows,), and its logarithm, −inf where there is none."""
     logs = np.where(allowed, logs, -np.inf)
     return logs.argmax(1), logs.max(1)

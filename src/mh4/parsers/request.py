@@ -15,8 +15,8 @@ TAGS = ("upos", "xpos", "feats")
 ANNOTATED = (*TAGS, "lemmas")  # columns beside the tree
 GROUPS = {"tags": TAGS, "all": (*ANNOTATED, HEADS)}
 NAMES = (*GROUPS, *ANNOTATED, HEADS)
-MOST_TREES = 10_000  # of a sentence, on the command line
-_SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # as CoNLL-U has them
+MOST_TREES = 10_000  # per sentence, on the command line
+_SYNONYMS = {"head": HEADS, "lemma": "lemmas"}  # names of columns in CoNLL-U
 _EXAMPLES = {"predict": "upos,lemmas", "unique": "nsubj,obj"}
 _RELATIONS = frozenset({"deprel", "relations"})
 
@@ -73,16 +73,16 @@ def _relations(name: str, value: Any) -> tuple[str, ...]:
 def _option(
     default: Any, check: Callable[[str, Any], Any], description: str, python: str = "", **of_command: Any
 ) -> Any:
-    """A field: its default, its check, which returns a value in one form, and its help.
+    """A dataclass field with its default, a check that also normalises the value, and its help.
 
-    ``python`` is what the help in Python adds; ``of_command`` are further arguments of `typer.Option`.
+    ``python`` is appended to the help in Python; ``of_command`` are further arguments of `typer.Option`.
     """
     texts = {"help": description, "python": f"{description} {python}".rstrip()}
     return field(default=default, metadata={"check": check, **texts, "command": of_command})
 
 
 class CallOptions(TypedDict, total=False):
-    """The options of a call, for type checkers; `Request` says what they mean."""
+    """The options of a call, for type checkers; `Request` describes them."""
 
     keep_heads: bool
     predict: str | Iterable[str] | None
@@ -95,7 +95,7 @@ class CallOptions(TypedDict, total=False):
 
 
 class ParseOptions(CallOptions, total=False):
-    """The options where a sentence may have several trees."""
+    """The options of methods that may return several trees per sentence."""
 
     k_best: int
 
@@ -194,12 +194,12 @@ class Request:
 
     @property
     def alternatives(self) -> bool:
-        """Whether the cost of every other head is asked for."""
+        """Whether the costs of all other heads are requested."""
         return self.confidence == "all"
 
     @property
     def heads(self) -> bool:
-        """Whether trees are asked for."""
+        """Whether trees are requested."""
         return HEADS in self.columns
 
     @property
@@ -214,7 +214,7 @@ class Request:
 
     @property
     def asks_more(self) -> bool:
-        """Whether more than the best tree is asked for."""
+        """Whether more than the best tree is requested."""
         return self.weighs_relations or self.trees > 1
 
     @property
@@ -225,14 +225,14 @@ class Request:
 
 
 def describing_options(function: F) -> F:
-    """Say in the docstring of a function that takes ``**options`` which ones there are."""
+    """Decorate a function that takes ``**options``: list them in its docstring."""
     if function.__doc__:  # not with python -OO
         function.__doc__ = function.__doc__.replace("        **options", _described(" " * 8))
     return function
 
 
 def _described(indent: str) -> str:
-    """The options of a request, as a docstring has them."""
+    """The options of a request, formatted for a docstring."""
     lines = []
     for one in fields(Request):
         default = "" if one.default in (None, ()) else f", by default {one.default}"
@@ -243,7 +243,7 @@ def _described(indent: str) -> str:
 
 
 def _names(option: str, given: str | Iterable[str]) -> list[str]:
-    """Names that are given in a string with commas between them, or one by one."""
+    """List names that are given in a comma-separated string or one by one."""
     names = given.split(",") if isinstance(given, str) else given
     if isinstance(names, bytes) or not isinstance(names, Iterable):
         raise TypeError(f'{option} takes names, as in {option}="{_EXAMPLES[option]}"; got {reprlib.repr(given)}')
@@ -254,7 +254,7 @@ def _names(option: str, given: str | Iterable[str]) -> list[str]:
 
 
 def _columns(names: Iterable[str]) -> frozenset[str]:
-    """The columns that names, in small letters or in capitals, stand for."""
+    """The columns that names, in lower or upper case, stand for."""
     columns: set[str] = set()
     relations = False
     for given in names:

@@ -9,12 +9,12 @@ from mh4.models.devices import check_device
 
 from .checking import check_number
 
-COMBINATIONS = ("votes", "scores")  # of several models
+COMBINATIONS = ("votes", "scores")  # how ensembles decide
 
 
 @dataclass(frozen=True)
 class Runtime:
-    """Where and how a model runs, checked; see `mh4.load` for what the fields mean."""
+    """Checked options for running a model; `mh4.load` describes the fields."""
 
     device: str = "auto"
     threads: int | None = None
@@ -34,7 +34,7 @@ def check_combination(combine: str) -> None:
 
 
 def check_greedy(search: str) -> None:
-    """ValueError for a way to search that no greedy parser has."""
+    """ValueError for a search that greedy parsers do not support."""
     beam_width(search)
     if search not in ("exact", "greedy"):
         raise ValueError(f"search {search!r} is for chart parsers; this is a greedy transition-based parser")

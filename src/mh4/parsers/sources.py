@@ -31,7 +31,7 @@ FORMATS = ("conllu", "text", "horizontal", "vertical")
 
 
 def check_format(name: str, request: Request) -> None:
-    """ValueError for an unknown format, or one that is not for a request."""
+    """ValueError for an unknown format, or one that does not allow the request's boundaries."""
     if name not in FORMATS:
         raise ValueError(f"unknown input format {name!r}; known: {', '.join(FORMATS)}")
     if name != "text" and request.boundaries != "segmenter":
@@ -39,9 +39,9 @@ def check_format(name: str, request: Request) -> None:
 
 
 def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter | None) -> Sentences:
-    """The sentences of a file in one of `FORMATS`, or of standard input (``-``).
+    """Yield the sentences of a file in one of `FORMATS`, or of standard input (``-``).
 
-    None stands where nothing more has come for a moment: what is there should be parsed now.
+    None is yielded where no more input is waiting, and the sentences so far should be parsed.
     """
     if form == "text":
         return _cut_file(require_segmenter(segmenter), path, report)
@@ -50,7 +50,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
     words = path.split() if isinstance(path, str) else [path]
     if not words:
         raise ValueError("an empty string is not a file; write parser(text) to parse text")
-    if len(words) > 1 and not os.path.exists(path):  # unlike Path.exists it does not mind how long a text is
+    if len(words) > 1 and not os.path.exists(path):  # Path.exists may raise an error for a long text
         shown = quote(str(path))
         raise ValueError(
             f"{shown} is not a file; write parser({shown}) to parse text, or parser({words[:5]}) for words"
@@ -59,7 +59,7 @@ def read_file(path: str | Path, form: str, report: Errors, segmenter: Segmenter 
 
 
 def _cut_file(segmenter: Segmenter, path: str | Path, report: Errors) -> Generator[Sentence | None, None, None]:
-    """The sentences of a text; its document has the name of the file, if that is its own."""
+    """Yield the sentences of a text file; the document is named after the file, unless it is a file descriptor."""
     stem = "" if is_descriptor(path) else Path(path).name.partition(".")[0]
     document = "".join(character if character.isprintable() else "_" for character in stem)
     with open_input(path) as stream:
@@ -77,16 +77,16 @@ def require_segmenter(segmenter: Segmenter | None) -> Segmenter:
 
 
 def as_items(given: Any, lines: bool = False) -> Iterable[Any]:
-    """What a parser was given; a TypeError that says what it takes unless that holds words or sentences, in order.
+    """Return ``given``, words or sentences in order; a TypeError with advice for anything else.
 
-    An open file is accepted only where each of its ``lines`` is an item.
+    An open file is accepted only with ``lines``: each of its lines is an item.
     """
     if isinstance(given, Path):
         raise TypeError(f"{given} is a path where words or sentences are expected; write parser.parse(path)")
     if hasattr(given, "read") and not lines:
         raise TypeError("open files cannot be parsed; write parser.parse(path), or parser(file.read()) for its text")
     if isinstance(given, bytes | Mapping | Set) or not isinstance(given, Iterable) or hasattr(given, "columns"):
-        # A data frame would be taken for the names of its columns.
+        # Iterating over a data frame would yield the names of its columns.
         raise TypeError(f"a parser takes text, a list of words, a Sentence, or a list of these two; not {given!r}")
     return given
 
@@ -98,7 +98,7 @@ def check_text(text: str) -> None:
 
 
 def check_sentences(method: str, sentences: Sequence[Sentence]) -> None:
-    """TypeError unless these are sentences that can be counted."""
+    """TypeError unless these are a sequence of sentences."""
     if isinstance(sentences, Sentence | str | bytes) or not isinstance(sentences, Sequence):
         raise TypeError(f"{method} takes a list of sentences; write [mh4.Sentence(words), …]")
     if wrong := [one for one in sentences if not isinstance(one, Sentence)]:
@@ -107,13 +107,13 @@ def check_sentences(method: str, sentences: Sequence[Sentence]) -> None:
 
 
 def as_sentences(items: Sentence | Iterable[Sentence | Sequence[str]]) -> Generator[Sentence, None, None]:
-    """Sentences as they are, lists of words as sentences."""
+    """Yield sentences as they are, and lists of words as sentences."""
     for number, item in enumerate([items] if isinstance(items, Sentence) else as_items(items), start=1):
         yield as_sentence(item, number)
 
 
 def as_sentence(item: Sentence | Sequence[str], number: int) -> Sentence:
-    """A sentence as it is, a list of words as one; the ``number``-th of several."""
+    """Return a sentence as it is, or a list of words as a sentence; ``number`` is its position in the input, from 1."""
     if isinstance(item, str):
         raise ValueError(
             f"{quote(item)} is a string where a sentence is expected; write parser([…]) for the words of one sentence, "
@@ -131,7 +131,7 @@ def as_sentence(item: Sentence | Sequence[str], number: int) -> Sentence:
 
 
 def check_words(words: Sequence[Any]) -> None:
-    """ValueError for texts that are given as if they were words, so that they would be parsed as one sentence."""
+    """ValueError if texts are given instead of words: they would be parsed as one sentence."""
     if text := next((word for word in words if isinstance(word, str) and _is_text(word)), None):
         raise ValueError(
             f"{quote(text)} is text where a word is expected; write parser.pipe(texts) for several texts, parser(text) "
@@ -145,16 +145,16 @@ def _is_text(word: str) -> bool:
 
 
 def check_batch_words(batch_words: int | None) -> None:
-    """TypeError or ValueError unless it is a number of words, at least one, or None."""
+    """TypeError or ValueError unless this is a whole number of at least 1, or None."""
     if batch_words is not None:
         check_number("batch_words", batch_words)
 
 
 def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None = None) -> Iterator[Sentence]:
-    """The sentences without their annotation: what a parser gets that is to be evaluated.
+    """The sentences without their annotation, as input for a parser that is evaluated.
 
-    ``given`` are columns that stay: "upos", "xpos", "feats", "lemmas" or "tags", in a string with commas between them
-    or one by one.
+    ``given`` names columns to keep: "upos", "xpos", "feats", "lemmas" or "tags", in a comma-separated string or one by
+    one.
 
     ValueError: There is no such column.
     """
@@ -169,9 +169,10 @@ def words_alone(sentences: Iterable[Sentence], given: str | Iterable[str] | None
 
 
 def windows(sentences: Iterable[Sentence | None], batch_words: int | None = None) -> Iterator[list[Sentence]]:
-    """Sentences in portions of at least ``batch_words``; by default `WINDOW_WORDS`, fewer at None.
+    """Group sentences into windows of at least ``batch_words`` words.
 
-    Before an error about a sentence is raised, those before it are handed on.
+    By default, a window has at least `WINDOW_WORDS` words, but also ends at None, where no more input is waiting.
+    Before an error about a sentence is raised, the sentences before it are yielded.
     """
     waits, most = batch_words is not None, batch_words or WINDOW_WORDS
     window: list[Sentence] = []

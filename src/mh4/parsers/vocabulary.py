@@ -1,4 +1,4 @@
-"""What a model predicts, as far as its training text decides: relations, tags, columns."""
+"""The relations, tags and column values that a model learns from its training treebank."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from mh4.models.word_vocabulary import WordVocabulary, by_frequency
 from .columns import Columns
 from .relation_places import RelationPlaces
 
-SPACED = 0.005  # share of spaces in all characters beyond which words are taken to hold them as a rule
+SPACED = 0.005  # share of spaces among the characters of words above which words often contain spaces
 Names = tuple[Annotated[str, Field(pattern=r"^[^\t\r\n]*$")], ...]  # each fits into a column of CoNLL-U
 
 
@@ -42,14 +42,14 @@ class Vocabulary:
     tags: Names
     tag_pairs: Names
     columns: Columns | None = None  # of models that annotate
-    only_root: Names | None = None  # see `RelationPlaces`; models made before there were any keep to UD's rule
+    only_root: Names | None = None  # see `RelationPlaces`; None in older models, which follow UD's rule
     only_words: Names | None = None
     spaced: bool = False
-    features: InitVar[Names] = ()  # of models that learnt them as an auxiliary task; ignored
+    features: InitVar[Names] = ()  # in older models, which learnt features as an auxiliary task; ignored
 
     @classmethod
     def from_sentences(cls, sentences: Iterable[Sentence], annotates: bool = False) -> Vocabulary:
-        """Count what training sentences hold."""
+        """Collect the vocabulary of training sentences, most frequent names first."""
         sentences = list(sentences)
         characters: Counter[str] = Counter()
         relations: Counter[str] = Counter()
@@ -62,7 +62,7 @@ class Vocabulary:
             )
             tags.update(sentence.upos)
             pairs.update(tag_pair_names(sentence))
-        del relations["_"]  # of arcs that are not labelled; but there has to be one
+        del relations["_"]  # of unlabelled arcs; kept only if there is no other relation
         relations = relations or Counter("_")
         only_root, only_words = (tuple(sorted(names)) for names in RelationPlaces.from_sentences(sentences))
         return cls(
@@ -77,7 +77,7 @@ class Vocabulary:
 
     @cached_property
     def places(self) -> RelationPlaces:
-        """Which relations are for children of the root."""
+        """Which relations only children of the root have, and which they never have."""
         if self.only_root is None or self.only_words is None:
             return RelationPlaces.of_ud(self.relations)
         return RelationPlaces(frozenset(self.only_root), frozenset(self.only_words))
@@ -108,9 +108,9 @@ def _are_spaced(characters: Mapping[str, int]) -> bool:
 
 
 def without_words(data: dict[str, Any]) -> tuple[bytes, dict[str, bytes]]:
-    """A vocab.json up to format 3 as it would be today, and the file of the encoder that was part of it.
+    """Split the data of a vocab.json up to format 3 into the present vocab.json and the encoder's files by name.
 
-    ValueError: Counts that cannot be.
+    ValueError: Invalid counts of words or characters.
     """
     counts = {name: data.pop(name) for name in ("words", "characters") if name in data}
     words = checked(WordVocabulary, json.dumps(counts))

@@ -1,4 +1,4 @@
-"""Which words of two analyses of the same text are the same word.
+"""Aligns the words of two analyses of the same text.
 
 A system that starts from raw text may cut it differently from the gold treebank. Before anything can be compared, the
 words of both are laid over the characters of the text (white space ignored) and matched as in the CoNLL 2017 and 2018
@@ -7,7 +7,7 @@ shared tasks on parsing Universal Dependencies (Zeman et al. 2017 and 2018, sect
 - a word that is a token of its own is matched with the word that covers exactly the same characters;
 - the words inside a multiword token ("du" = de + le) have no characters of their own. Around such tokens, on either
   side, a *stretch* of text is closed off, and the words of the stretch are matched by a longest common subsequence
-  of their forms, upper and lower case being the same.
+  of their forms, ignoring case.
 """
 
 import reprlib
@@ -41,7 +41,7 @@ class Analysis:
     # Of W words; those of a multiword token all have its span.
     spans: list[tuple[int, int]] = field(default_factory=list)
     in_multiword: list[bool] = field(default_factory=list)  # whether a word is part of a multiword token
-    forms: list[str] = field(default_factory=list)  # lower-cased; a word that is a token of its own has lost its spaces
+    forms: list[str] = field(default_factory=list)  # lower-cased; without white space if a word is a token of its own
     # Columns as written.
     lemmas: list[str] = field(default_factory=list)
     upos: list[str] = field(default_factory=list)
@@ -73,9 +73,10 @@ class Analysis:
 def read_analysis(
     source: str | Path | Sentence | Iterable[Sentence], trees: Literal["any", "required"] = "any"
 ) -> Analysis:
-    """Read a CoNLL-U file, or take sentences, or one: all with trees (several words under the root are fine), or none.
+    """The analysis in a CoNLL-U file, in sentences or in one sentence.
 
-    With ``trees="required"``, a missing tree is an error.
+    Either all sentences have trees, perhaps with several words below the root, or none has; with ``trees="required"``,
+    all must have trees.
 
     Raises
     ------
@@ -145,12 +146,12 @@ def _tokens(sentence: Sentence) -> Iterator[tuple[int, str, slice | None]]:
 
 @lru_cache(maxsize=1 << 16)
 def _without_spaces(form: str) -> str:
-    """The form without white space, as two systems may or may not keep spaces inside a token."""
+    """The form without white space, which some systems keep inside tokens and others do not."""
     return "".join(form.split())
 
 
 def require_same_text(gold: Analysis, system: Analysis) -> None:
-    """Raise the `DataError` of two files that are not analyses of the same text; it shows the first difference."""
+    """Raise a `DataError` that shows the first difference, unless both files are analyses of the same text."""
     if gold.text == system.text:
         return
     differences = (i for i, (a, b) in enumerate(zip(gold.text, system.text, strict=False)) if a != b)
@@ -197,8 +198,8 @@ def align_words(gold: Analysis, system: Analysis) -> np.ndarray:
 def _multiword_stretch(gold: Analysis, system: Analysis, g: int, s: int) -> tuple[tuple[int, int], tuple[int, int]]:
     """First words of the stretch around a multiword token that starts at word g or s, and the words after it.
 
-    The stretch grows until no multiword token of either side reaches over its end. A token of one word that does is
-    no obstacle: it has no counterpart in the stretch.
+    The stretch grows until no multiword token of either side reaches over its end. A token of one word may do so: it
+    has no counterpart in the stretch.
     """
     sides, at = (gold, system), [g, s]
     opener = 0 if gold.in_multiword[g] else 1

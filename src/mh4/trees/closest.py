@@ -1,4 +1,4 @@
-"""Trees to learn from: of a decoder's class, or that a transition system can build."""
+"""Trees to train on: the closest ones to gold trees that a decoder or a transition system can build."""
 
 from typing import Protocol
 
@@ -38,7 +38,7 @@ def known_part(heads: np.ndarray, decoder: Decoder) -> np.ndarray:
 
 
 class TreeBuilder(Protocol):
-    """A transition system, as far as `training_tree` needs to know it."""
+    """The properties of a transition system that `training_tree` needs."""
 
     @property
     def trees(self) -> str:
@@ -46,18 +46,16 @@ class TreeBuilder(Protocol):
 
     @property
     def single_root(self) -> bool:
-        """Whether they have exactly one word below the root."""
+        """Whether all these trees have exactly one word below the root."""
 
 
 def training_tree(sentence: Sentence, system: TreeBuilder, oracle: str = "dynamic") -> np.ndarray:
-    """Heads, int (n + 1,), of the gold tree, or of one in its place where the system cannot build it.
+    """The tree to train on, int (n + 1,): the gold tree or, if the system cannot build it, the closest one that it can.
 
-    ``oracle``, one of `ORACLE_NAMES`: `ON_ORIGINAL_TREES` learn from any tree, with one word below the root if the
-    system builds no others.
-
-    Systems for projective trees get the closest projective tree, with one word below the root if the gold tree is such
-    a tree or the system builds no others. MH4 gets the closest tree that it can build.
-    Covington's parser builds every tree.
+    Oracles `ON_ORIGINAL_TREES` learn from any tree, which is changed only if the system requires one word below the
+    root. With any other of `ORACLE_NAMES`, systems for projective trees get the closest projective tree, with one word
+    below the root if the gold tree has one or the system requires it. MH4 gets the closest tree that it can build, and
+    Covington's parser, which can build every tree, the gold tree.
     """
     if oracle in ON_ORIGINAL_TREES:
         return closest_tree(sentence.padded_heads, "all", system.single_root)

@@ -1,4 +1,4 @@
-"""Optimal computations for whole treebanks: which transitions build as much of each gold tree as can be built."""
+"""Optimal computations for whole treebanks: transitions that build as many arcs of each gold tree as possible."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +15,7 @@ ARCS_COMMENT = "attainable_arcs"
 
 @dataclass
 class OracleTotals:
-    """What `write_computations` wrote, and how many gold arcs the computations build."""
+    """Counts of what `write_computations` wrote, and of the gold arcs that the computations build."""
 
     sentences: int = 0
     words: int = 0

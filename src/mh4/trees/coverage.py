@@ -1,4 +1,4 @@
-"""How many trees of a treebank, and how many of their arcs, the classes of trees cover."""
+"""Coverage of a treebank by classes of trees: how many trees belong to each class, and how many arcs it can keep."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -36,18 +36,18 @@ STRUCTURES: dict[str, Callable[[np.ndarray], bool]] = {
 
 @dataclass(frozen=True)
 class SentenceCoverage:
-    """One sentence.
+    """Coverage of one sentence.
 
     Attributes
     ----------
     name : str
         Its sent_id, or its number in the file (from 1).
     words : int
-        Words, so also arcs: the arc from the root counts.
+        Number of words, and so of arcs, since arcs from the root count.
     kept : dict
-        For each of `TREE_CLASSES` the arcs that the closest tree keeps.
+        For each of `TREE_CLASSES`, how many arcs the closest tree keeps.
     within : dict
-        For each of `STRUCTURES` whether the tree belongs to it.
+        For each of `STRUCTURES`, whether the tree belongs to it.
     """
 
     name: str
@@ -62,16 +62,16 @@ class SentenceCoverage:
 
 @dataclass
 class Coverage:
-    """A treebank; sentences left out do not count. Words are syntactic words: no multiword tokens, no empty nodes."""
+    """Coverage of a treebank without skipped sentences. Words are syntactic: no multiword tokens, no empty nodes."""
 
     sentences: int = 0
     words: int = 0
-    # Sentences whose tree is of each class, and arcs that the closest trees of the class keep.
+    # By class: sentences whose tree belongs to it, and arcs that the closest trees keep.
     covered: dict[str, int] = field(default_factory=lambda: dict.fromkeys((*TREE_CLASSES, *STRUCTURES), 0))
     kept: dict[str, int] = field(default_factory=lambda: dict.fromkeys(TREE_CLASSES, 0))
 
     def add(self, sentence: SentenceCoverage) -> None:
-        """Count one more sentence."""
+        """Count a sentence."""
         self.sentences += 1
         self.words += sentence.words
         for tree_class, kept in sentence.kept.items():
@@ -81,11 +81,11 @@ class Coverage:
             self.covered[structure] += within
 
     def sentence_percent(self, tree_class: str) -> float:
-        """Per cent of the sentences whose tree is of the class."""
+        """Percentage of sentences whose tree belongs to the class."""
         return 100 * self.covered[tree_class] / self.sentences
 
     def arc_percent(self, tree_class: str) -> float:
-        """Per cent of the arcs that the closest trees of the class keep."""
+        """Percentage of arcs that the closest trees of the class keep."""
         return 100 * self.kept[tree_class] / self.words
 
     def as_dict(self) -> dict[str, Any]:
@@ -101,7 +101,7 @@ class Coverage:
 
 
 def kept_arcs(heads: np.ndarray) -> dict[str, int]:
-    """For each of `TREE_CLASSES` how many arcs the closest tree keeps, with any number of words below the root.
+    """How many arcs the closest tree of each of `TREE_CLASSES` keeps, with any number of words below the root.
 
     ``heads`` is int (n + 1,); for errors see `closest_tree`.
     """
@@ -164,7 +164,7 @@ def measure_coverage(path: str | Path, *, threads: int | None = None, errors: Er
 
 
 def coverage_table(results: dict[str, Coverage]) -> Table:
-    """Sentences inside each class and arcs kept, in per cent; one row a class, treebank by treebank."""
+    """A table of sentences in each class and arcs kept, in per cent: a row per treebank and class."""
     table = Table(box=None, pad_edge=False)
     table.add_column("treebank", overflow="fold")
     for column in ("sentences", "words", "class", "% sent.", "% arcs"):

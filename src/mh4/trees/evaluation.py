@@ -1,11 +1,11 @@
 """Scores of a parsed file against a gold treebank.
 
 The metrics are those of the CoNLL 2017 and 2018 shared tasks on parsing from raw text to Universal Dependencies
-(Zeman et al. 2017 and 2018, sections on evaluation): every one counts *correct* units and gives precision over the
-system's units, recall over the gold ones and their harmonic mean. Unaligned words are wrong. A relation's subtype
-(after ":") is ignored but in ``LAS+subtypes``. UFeats and AllTags are those of 2018; in 2017 they took in features that
-are not universal. Two breakdowns are added that show what a parser of crossing dependencies gains: attachment on
-crossed arcs, and attachment by arc length.
+(Zeman et al. 2017 and 2018, sections on evaluation): each counts *correct* units and gives precision over the system's
+units, recall over the gold units and their harmonic mean. Unaligned words are wrong. A relation's subtype (after ":")
+is ignored except in ``LAS+subtypes``. UFeats and AllTags are those of 2018; in 2017 they included features that are not
+universal. Two breakdowns are added to show how a parser deals with crossing dependencies: attachment on crossed arcs,
+and attachment by arc length.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ def evaluate(
 
 
 def evaluate_pairs(pairs: Comparison, counts: Mapping[str, Counts] | None = None) -> Evaluation:
-    """`evaluate` of what was read and aligned already, and perhaps counted (`count_units`)."""
+    """`evaluate` for analyses that are already aligned; ``counts`` is the result of `count_units`, if at hand."""
     totals = {name: part.total() for name, part in (counts or count_units(pairs)).items()}
     missing = [
         name
@@ -98,7 +98,7 @@ def evaluate_pairs(pairs: Comparison, counts: Mapping[str, Counts] | None = None
 
 
 def count_units(pairs: Comparison) -> dict[str, Counts]:
-    """The counts behind `Evaluation.rows`."""
+    """The counts behind each of `Evaluation.rows`, by name."""
     counts = _word_counts(pairs)
     if pairs.gold.trees and pairs.system.trees:
         counts |= _tree_counts(pairs) | {CROSSING: _crossing_counts(pairs)} | _length_counts(pairs)
@@ -155,17 +155,17 @@ class Comparison:
 
     @cached_property
     def same_feats(self) -> np.ndarray:
-        """Whether they have the same universal features."""
+        """Whether the two words of each pair have the same universal features."""
         return self.same(lambda side: map(_universal_features, side.feats))
 
     @cached_property
     def same_lemma(self) -> np.ndarray:
-        """Whether they have the same lemma, or the gold word none."""
+        """Whether the two words of each pair have the same lemma, or the gold word has none."""
         no_lemma = np.fromiter((lemma == "_" for lemma in self.gold.lemmas), bool, len(self.gold))
-        return self.same(lambda side: side.lemmas) | no_lemma[self.gold_words]  # where gold has none, any is right
+        return self.same(lambda side: side.lemmas) | no_lemma[self.gold_words]
 
     def in_gold_words(self, words: np.ndarray) -> np.ndarray:
-        """Translate words of the system into gold words; `ROOT` stays, a word without partner is `UNALIGNED`."""
+        """Translate words of the system into gold words; `ROOT` stays, unaligned words become `UNALIGNED`."""
         return np.where(words == ROOT, ROOT, self.gold_of[words])
 
     def same(self, column: Callable[[Analysis], Iterable[Any]]) -> np.ndarray:
@@ -198,22 +198,22 @@ class Comparison:
 
     @cached_property
     def gold_sentences(self) -> np.ndarray:
-        """int (words of the gold side,): the sentence of each."""
+        """int (gold words,): the sentence of each word."""
         return self.sentences_of(self.gold.spans)
 
     @cached_property
     def system_sentences(self) -> np.ndarray:
-        """int (words of the system's side,): the gold sentence of each."""
+        """int (system words,): the gold sentence in which each word begins."""
         return self.sentences_of(self.system.spans)
 
     def tally(self, sentences: np.ndarray) -> np.ndarray:
-        """int (S,): how often each gold sentence occurs."""
+        """int (S,): how often each gold sentence occurs in ``sentences``."""
         return np.bincount(sentences, minlength=len(self.gold.sentences))
 
     def counts(
         self, right: np.ndarray, in_gold: np.ndarray | None = None, in_system: np.ndarray | None = None
     ) -> Counts:
-        """Counts of pairs that are ``right``, bool (P,), within a class of words of either side, bool (words,)."""
+        """Count pairs that are ``right``, bool (P,), among all words or in a class of words, bool (words,) per side."""
         pairs = self.gold_sentences[self.gold_words]
         if in_gold is None or in_system is None:
             totals = self.tally(self.gold_sentences), self.tally(self.system_sentences), self.tally(pairs)
@@ -228,7 +228,7 @@ class Comparison:
         )
 
     def span_counts(self, gold: Sequence[tuple[int, int]], system: Sequence[tuple[int, int]]) -> Counts:
-        """Counts of spans of the text that both sides have."""
+        """Count the spans of the text that both sides have as correct."""
         both = sorted(set(gold) & set(system))
         return Counts(*(self.tally(self.sentences_of(spans)) for spans in (both, gold, system)))
 
@@ -270,7 +270,7 @@ def _universal_relation(relation: str) -> str:
 
 @lru_cache(maxsize=1 << 16)
 def _universal_features(feats: str) -> tuple[str, ...]:
-    """The universal ones of the features, sorted: neither their order nor language-specific ones matter."""
+    """The universal features, sorted: neither order nor language-specific features matter."""
     return tuple(sorted(pair for pair in feats.split("|") if pair.partition("=")[0] in UNIVERSAL_FEATURES))
 
 
@@ -295,7 +295,7 @@ def _same_function_words(pairs: Comparison, pair_right: np.ndarray) -> np.ndarra
 
 
 def _dependents(heads: np.ndarray, counted: np.ndarray) -> np.ndarray:
-    """int (words,): how many of the counted words each word is the head of."""
+    """int (words,): how many ``counted`` dependents each word has."""
     return np.bincount(heads[counted & (heads != ROOT)], minlength=len(heads))
 
 
@@ -324,11 +324,11 @@ class Tree(Protocol):
 
     @property
     def heads(self) -> np.ndarray | None:
-        """int (n + 1,); ``heads[0]`` is not read."""
+        """int (n,): heads of the words 1…n; 0 is the root."""
 
     @property
     def relations(self) -> Sequence[str] | None:
-        """Those of the words 1…n."""
+        """Relations of the words 1…n."""
 
 
 def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[float, float]:
@@ -342,7 +342,8 @@ def attachment_scores(golds: Sequence[Tree], systems: Sequence[Tree]) -> tuple[f
     Raises
     ------
     ValueError
-        The two sides differ in their sentences or in the words of one, or there is no word at all.
+        The two sides differ in their number of sentences or of words in a sentence, a tree is missing, or there are no
+        words.
     """
     words = heads_right = relations_right = 0
     for number, (gold, system) in enumerate(zip(golds, systems, strict=True), start=1):

@@ -1,4 +1,4 @@
-"""Do stated confidences hold: of words said to be right with a probability of 0.9, are nine in ten right?"""
+"""Reliability of confidences: of words with a stated probability of 0.9, are nine in ten right?"""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LOOKED_AT = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 class Bin(NamedTuple):
-    """Words of about one confidence."""
+    """Words of similar confidence."""
 
     words: int
     confidence: float
@@ -30,7 +30,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class Reliability:
-    """How confidences compare with what is right.
+    """How well confidences match the share of words that are right.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Reliability:
 
     @classmethod
     def of(cls, confidence: np.ndarray, right: np.ndarray) -> Self:
-        """Of P words: their confidence, in 0…1, and whether they are right; those without, NaN, do not count."""
+        """Measure on P words: their confidences, in 0…1, and whether each is right; words with NaN do not count."""
         known = ~np.isnan(confidence)
         confidence, right = confidence[known], right[known]
         if not len(right):
@@ -67,7 +67,7 @@ class Reliability:
 
 
 def errors_found(order: np.ndarray, wrong: np.ndarray, shares: tuple[float, ...] = LOOKED_AT) -> dict[float, float]:
-    """Share of the errors among the first words, for shares of words looked at; ``order`` lists all words (P,)."""
+    """By share of words inspected, in ``order`` (P,): the share of all errors among these words."""
     found = np.concatenate([[0], np.cumsum(wrong[order])])
     total = max(int(found[-1]), 1)
     return {share: float(found[round(share * len(order))] / total) for share in shares}
@@ -75,15 +75,16 @@ def errors_found(order: np.ndarray, wrong: np.ndarray, shares: tuple[float, ...]
 
 @dataclass(frozen=True)
 class CalibrationReport:
-    """What `measure_calibration` finds.
+    """The result of `measure_calibration`.
 
     Attributes
     ----------
     heads_before, heads, both : Reliability
-        Of heads by 1 / (1 + exp(−margin)), of heads by their stated confidence, of head and relation by theirs.
+        Of heads by 1 / (1 + exp(−margin)); of heads by their stated confidence; of head and relation together by their
+        stated confidence.
     wrong_heads, wrong_words : dict
-        Share of wrong heads, and of words with a wrong head or relation, that are found by looking at the least certain
-        words, by the share of words looked at.
+        By share of words inspected, the least certain first: the share of all wrong heads, and of all words with a
+        wrong head or relation, that are found.
     """
 
     heads_before: Reliability
@@ -100,7 +101,7 @@ class CalibrationReport:
 def report_calibration(
     margins: np.ndarray, heads: np.ndarray, words: np.ndarray, head_right: np.ndarray, word_right: np.ndarray
 ) -> CalibrationReport:
-    """The report on P words: margin, confidence in the head and in the word, and what is right; NaN is unknown."""
+    """The report on P words; a margin or confidence of NaN is unknown."""
     with np.errstate(over="ignore"):
         raw = 1 / (1 + np.exp(-margins))
     return CalibrationReport(

@@ -1,4 +1,4 @@
-"""What an evaluation counts, for each sentence and in all, and the scores that come of it."""
+"""The counts of an evaluation, by sentence and in total, and the scores computed from them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ METRICS = (
     *("Tokens", "Sentences", "Words", "UPOS", "XPOS", "UFeats", "AllTags", "Lemmas"),
     *("UAS", "LAS", "LAS+subtypes", "CLAS", "MLAS", "BLEX"),
 )
-# Columns, HEAD apart, that a metric counts.
+# The columns besides HEAD that each metric depends on.
 COUNTED = {
     "UPOS": frozenset(("UPOS",)),
     "XPOS": frozenset(("XPOS",)),
@@ -33,7 +33,7 @@ CROSSING = "crossing arcs"
 
 
 def length_row(name: str) -> str:
-    """What `Evaluation.rows` calls one of `LENGTH_BINS`."""
+    """The name of one of `LENGTH_BINS` in `Evaluation.rows`."""
     return "root arcs" if name == "root" else f"arcs of length {name}"
 
 
@@ -48,10 +48,10 @@ class Score:
     gold_total, system_total : int
         Units in the gold file and in the system's file.
     aligned_total : int, optional
-        Units on words that were aligned; None for units that are not annotation of words.
+        Units on aligned words; None for units that do not annotate words.
     correct_in_system : int, optional
         Correct units among those of the system's file, by default `correct`. The two differ where a unit can belong to
-        the class on one side only: an arc may be crossed in the gold tree and, correct as it is, not in the system's.
+        a class on one side only: a correct arc may be crossed in the gold tree but not in the system's.
     """
 
     correct: int
@@ -101,7 +101,7 @@ class Score:
 
 @dataclass(frozen=True)
 class Counts:
-    """What a `Score` is the sum of: the same counts for each of S gold sentences, int (S,).
+    """The counts of a `Score` for each of S gold sentences, int (S,).
 
     Units of the system's file belong to the gold sentence in which they begin.
     """
@@ -126,9 +126,8 @@ class Evaluation(Guided):
     scores : dict
         A `Score` for each of `METRICS`, in that order.
     crossing : Score
-        Unlabelled attachment of words whose arc is crossed by another arc of its sentence, the arc from the root
-        (position 0) counting as one: recall over arcs crossed in the gold trees, precision over arcs crossed in the
-        system's.
+        Unlabelled attachment of words whose arc is crossed by another arc of its sentence, including arcs from the root
+        (position 0): recall over arcs crossed in the gold trees, precision over arcs crossed in the system's.
     by_length : dict
         Unlabelled attachment by distance between head and dependent in words, for each of `LENGTH_BINS`: recall over
         the gold arcs of that length, precision over the system's.
@@ -179,14 +178,14 @@ class Evaluation(Guided):
 
     @property
     def rows(self) -> dict[str, Score]:
-        """``scores`` and the breakdowns, each by a name to show."""
+        """``scores`` and the breakdowns, by display name."""
         rows = dict(self.scores)
         if self.crossing is not None:
             rows[CROSSING] = self.crossing
         return rows | {length_row(name): score for name, score in self.by_length.items()}
 
     def counts_missing(self, name: str) -> bool:
-        """Whether a metric counts a column that the system's file does not have."""
+        """Whether a metric depends on a column that the system's file does not have."""
         return not COUNTED.get(name, frozenset()).isdisjoint(self.missing)
 
     def __str__(self) -> str:

@@ -1,8 +1,9 @@
-"""Several systems on one treebank: how far each score may be off, and whether a difference may be chance.
+"""Compares several systems on one treebank, with confidence intervals of scores and p-values of differences.
 
-Both tests draw whole sentences, since the words of one depend on each other. An interval holds the middle of the F1 of
-resampled treebanks (the percentile bootstrap of Efron 1979). A p-value is that of the two-sided paired randomisation
-test (Yeh 2000): the share of random exchanges of the two systems' sentences that make a difference as large as theirs.
+Both draw whole sentences, since the words of a sentence depend on each other. An interval holds the middle 95 % of the
+F1 of resampled treebanks (the percentile bootstrap of Efron 1979). A p-value is that of the two-sided paired
+randomisation test (Yeh 2000): the share of random exchanges of the two systems' sentences that make a difference at
+least as large as the observed one.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ __all__ = ["LEVEL", "SAMPLES", "Compared", "compare"]
 
 LEVEL = 0.95
 SAMPLES = 5000
-_AT_ONCE = 1 << 22  # numbers drawn at once: 32 MiB
-_TIE = 1e-12  # differences that rounding alone makes
+_AT_ONCE = 1 << 22  # random numbers drawn at a time, which take 32 MiB
+_TIE = 1e-12  # tolerance for rounding errors when differences are compared
 
 
 @dataclass(frozen=True)
@@ -38,8 +39,8 @@ class Compared:
     intervals : dict
         95 % confidence interval of F1, in 0…1, for each of `Evaluation.rows`.
     p_values : dict
-        Probability that chance alone makes so large a difference from the first system's F1, for each common row; empty
-        for the first system.
+        Probability that chance alone makes a difference from the first system's F1 at least as large, for each row of
+        both systems; empty for the first system.
     """
 
     evaluation: Evaluation
@@ -110,7 +111,7 @@ def _table(counts: Counts) -> np.ndarray:
 
 
 def _f1(totals: np.ndarray) -> np.ndarray:
-    """F1 (…) of sums of such rows (…, 4); 0 where there is nothing."""
+    """F1 (…) of sums (…, 4) of rows of `_table`; 0 where no unit is correct."""
     correct, gold, correct_in_system, system = np.moveaxis(totals, -1, 0)
     recall = np.divide(correct, gold, out=np.zeros_like(correct), where=gold > 0)
     precision = np.divide(correct_in_system, system, out=np.zeros_like(correct), where=system > 0)
@@ -119,7 +120,7 @@ def _f1(totals: np.ndarray) -> np.ndarray:
 
 
 def _portions(samples: int, sentences: int) -> Iterator[int]:
-    """How many samples to draw, again and again."""
+    """Sizes of the portions in which ``samples`` samples are drawn, within the limit of `_AT_ONCE`."""
     most = max(1, _AT_ONCE // sentences)
     for start in range(0, samples, most):
         yield min(most, samples - start)
@@ -151,7 +152,7 @@ def _p_values(
     one, other = one.sum(axis=1), other.sum(axis=1)
     observed = np.abs(_f1(other) - _f1(one))
     random = np.random.default_rng(seed)
-    as_large = np.ones(rows)  # what was observed is one of the exchanges
+    as_large = np.ones(rows)  # the observed difference counts as one exchange
     for portion in _portions(samples, sentences):
         exchanged = random.integers(0, 2, (portion, sentences)).astype(np.float64)
         gained = (exchanged @ more).reshape(portion, rows, 4)

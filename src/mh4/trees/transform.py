@@ -1,4 +1,4 @@
-"""Changing trees into the closest tree of a class: optimal projectivisation and its relatives."""
+"""Changes trees into the closest tree of a class: optimal projectivisation and its variants for other classes."""
 
 import math
 from collections import deque
@@ -29,7 +29,7 @@ _Result = TypeVar("_Result")
 
 @dataclass
 class TransformTotals:
-    """What `transform_file` did."""
+    """Counts of what `transform_file` did."""
 
     sentences: int = 0
     words: int = 0
@@ -55,7 +55,7 @@ class Transformed(NamedTuple):
 def map_in_order(
     function: Callable[[_Item], _Result], items: Iterable[_Item], threads: int | None
 ) -> Iterator[_Result]:
-    """``map`` in a pool of threads, by default one per core, that reads no more than some hundred items ahead."""
+    """``map`` in a pool of threads, by default one per core, that reads at most 256 items ahead."""
     with ThreadPoolExecutor(threads or available_threads(), thread_name_prefix="mh4-closest") as pool:
         waiting: deque[Future[_Result]] = deque()
         try:
@@ -78,12 +78,12 @@ def transform_sentence(
     - One root stays one root; a tree with several roots may get any number of them.
     - A sentence that has a changed arc gets the comment ``# changed_arcs = N`` after its other comments (in place of
       one from an earlier transformation); all others stay byte for byte.
-    - A changed arc keeps its label, unless it begins or ends to be the arc from the root: a new root gets the label
-      "root", and a former one, or any other word labelled "root", the label "dep". "_" stays.
+    - A word with a new head keeps its label, except that a new root gets the label "root", and a former root, or any
+      other word labelled "root", the label "dep". The label "_" always stays.
     - With ``mark_arcs`` MISC of a changed word gets ``OldHead=H`` and, where the label changed, ``OldDeprel=L``. Such
       entries of an earlier transformation stay as they are.
-    - With ``count_trees`` every sentence gets the comment ``# optimal_projective_trees = N`` likewise: so many
-      projective trees (with one root, if the tree has one) keep as many arcs as the one that was taken.
+    - With ``count_trees`` every sentence gets the comment ``# optimal_projective_trees = N`` likewise: N projective
+      trees (with one root, if the tree has one), including the chosen one, keep equally many arcs.
     - DEPS, the enhanced graph, is left alone.
 
     Raises
@@ -91,7 +91,7 @@ def transform_sentence(
     DataError
         The tree is not in the class and too long for the chart.
     ValueError
-        The heads are not a tree, the class is unknown, or trees of a class that is not "projective" are to be counted.
+        The heads are not a tree, the class is unknown, or ``count_trees`` is set for a class other than "projective".
     """
     if count_trees:
         _check_countable(tree_class)
@@ -122,7 +122,7 @@ def _check_countable(tree_class: str) -> None:
 
 
 def _label(sentence: Sentence, word: int, head: int) -> str:
-    """The label of a word with its new head."""
+    """The label of a word below its new head."""
     old = sentence.relations[word - 1]
     if old == "_":
         return old
@@ -132,7 +132,7 @@ def _label(sentence: Sentence, word: int, head: int) -> str:
 
 
 def _marked(misc: str, old_head: int, old_label: str, label: str) -> str:
-    """MISC with the old head and, if it is another one, the old label; an older one that it has already stays."""
+    """MISC with ``OldHead`` and, if the label changed, ``OldDeprel``; existing entries of these names stay."""
     entries = [] if misc in ("", "_") else misc.split("|")
     for name, old, changed in (("OldHead", old_head, True), ("OldDeprel", old_label, label != old_label)):
         if changed and not any(entry.startswith(f"{name}=") for entry in entries):

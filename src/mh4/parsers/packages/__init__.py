@@ -1,1 +1,1 @@
-"""Models to share: packed with a card into one file, listed in an index, downloaded by name, or on Hugging Face."""
+"""Sharing models: packages of one file with a card, an index of packages, downloads by name, and Hugging Face."""

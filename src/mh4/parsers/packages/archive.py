@@ -1,4 +1,4 @@
-"""The package of a model: a ZIP file of a model folder's files and its card. Nothing in one that is read is trusted."""
+"""Packages of models: ZIP files with the files of a model folder and a card. Unpacking trusts nothing in them."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from ..checksums import SUMS
 CHUNK = 1 << 20
 MOST_FILES = 100
 MOST_BYTES = 8 << 30
-MOST_TIMES = 100  # how much larger than the package its files may be; JSON of words packs to a fifth
-_EPOCH = (1980, 1, 1, 0, 0, 0)  # equal models are equal packages
+MOST_TIMES = 100  # limit of the files' size relative to the package; JSON of words is about five times as large
+_EPOCH = (1980, 1, 1, 0, 0, 0)  # a fixed date, so that equal models make equal packages
 _ENCRYPTED = 1
 _KINDS = re.compile(rf"[A-Za-z0-9][A-Za-z0-9_.-]*\.(?:json|safetensors|md)|{SUMS}|{re.escape(UDPIPE_FILE)}")
 
 
 def pack(path: Path, files: Iterable[tuple[str, bytes]]) -> None:
-    """Write a package, which appears once it is whole; equal files make equal packages."""
+    """Write a package atomically; equal files make equal packages."""
     with atomic_output(path) as stream, ZipFile(stream, "w", ZIP_DEFLATED) as archive:
         for name, content in files:
             info = ZipInfo(name, _EPOCH)
@@ -35,16 +35,16 @@ def pack(path: Path, files: Iterable[tuple[str, bytes]]) -> None:
 
 
 def unpack(path: Path, folder: Path) -> None:
-    """Write the files of a package into a folder, which is empty.
+    """Unpack a package into an empty folder.
 
-    DataError: It is damaged, or holds what no model has: folders, links, files of other kinds, or far more bytes than
-    its size suggests.
+    DataError: The package is damaged, or contains what no model does: folders, links, files of other kinds, or far more
+    bytes than its size suggests.
     """
     try:
         with ZipFile(path) as archive:
             for info in _checked(archive, path):
                 with archive.open(info) as source, (folder / info.filename).open("xb") as target:
-                    shutil.copyfileobj(source, target, CHUNK)  # reads as many bytes as are declared at most
+                    shutil.copyfileobj(source, target, CHUNK)  # never more bytes than the archive declares
     except (BadZipFile, EOFError, zlib.error, NotImplementedError, UnicodeDecodeError) as error:
         raise DataError(f"{path.name}: is not a complete package: {error}") from None
 

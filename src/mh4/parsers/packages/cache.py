@@ -1,4 +1,4 @@
-"""Where downloaded models are: ``MH4_HOME/models/NAME``, with a folder for each version, and which one is current."""
+"""Finds downloaded models: ``MH4_HOME/models/NAME`` has a folder per version, and a file that names the current one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..checksums import read_file
 from ..model_files import named_folder
 from .index import NAME, Entry
 
-CURRENT = "model.json"  # the entry of the index that the current version came with
+CURRENT = "model.json"  # the index entry of the current version
 
 
 def models_home() -> Path:
@@ -22,12 +22,12 @@ def models_home() -> Path:
 
 
 def version_folder(entry: Entry) -> Path:
-    """The model folder of a version."""
+    """The folder of the version of a model that an index entry describes."""
     return models_home() / entry.name / entry.sha256[:16]
 
 
 def installed(name: str) -> Entry | None:
-    """The downloaded model of a name, if there is one."""
+    """The index entry of a downloaded model; None if there is no such model, a `DataError` if its file is damaged."""
     path = models_home() / name / CURRENT
     if not re.fullmatch(NAME, name) or not path.exists():
         return None
@@ -39,7 +39,7 @@ def installed(name: str) -> Entry | None:
 
 
 def find_model(model: str | Path) -> Path:
-    """A model's folder: the one of that name or, if there is none, the downloaded model.
+    """The folder of a model: the folder of this name or, if there is none, the downloaded model's.
 
     DataError: There is neither, and the name is not a path.
     """

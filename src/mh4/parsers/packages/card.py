@@ -31,11 +31,11 @@ def make_card(name: str, meta: Mapping[str, Any], files: Mapping[str, bytes]) ->
     Parameters
     ----------
     name
-        Of the model.
+        Name of the model.
     meta
-        Its meta.json.
+        Contents of its meta.json.
     files
-        Their contents; the card lists sizes and checksums.
+        Contents of its files, by name; the card lists their sizes and checksums.
     """
     return "\n".join([*_metadata(meta), "", f"# {name}", "", *_body(name, meta), *_sums(files), ""]).encode()
 

@@ -1,7 +1,7 @@
-"""Download models by name: from a server or a folder, resumed where one broke off, and only what an index lists.
+"""Downloads models that an index lists, by name, from a server or a folder; resumes interrupted downloads.
 
-The standard library does it: pooch checks sums but cannot resume, the downloader of huggingface_hub is private and
-needs the extra.
+This uses the standard library: pooch verifies checksums but cannot resume, and the downloader of huggingface_hub is
+private and needs an extra.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from .index import INDEX, Entry, Index
 
 INDEX_VARIABLE = "MH4_INDEX"
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
-TRIES = 4  # connections that may break off before a user has to start again
-TIMEOUT = 60  # seconds without a byte
+TRIES = 4  # connections that may break off before a download fails
+TIMEOUT = 60  # seconds without any data
 MOST_INDEX = 64 << 20  # bytes
-_FAILURES = (OSError, http.client.HTTPException)  # of reading from a network, timeouts among them
+_FAILURES = (OSError, http.client.HTTPException)  # errors of reading from a network, timeouts included
 
 OnProgress = Callable[[int, int], object]
 
 
 def download(name: str, index: str | Path | None = None, *, on_progress: OnProgress | None = None) -> Path:
-    """Download a model, unless its newest version is already there, undamaged; ``mh4.load(name)`` then finds it.
+    """Download a model, unless the index's version of it is there undamaged; ``mh4.load(name)`` then finds it.
 
     Parameters
     ----------
@@ -66,8 +66,8 @@ def download(name: str, index: str | Path | None = None, *, on_progress: OnProgr
     Raises
     ------
     DataError
-        The index or the package is missing, damaged, or not the one that the index describes; the download broke off,
-        and continues when it is called again; or the disk is full.
+        The index or the package is missing or damaged, or the package is not the one in the index; the download broke
+        off (call again to continue it); or the disk is full.
     ValueError
         No index is given.
     """
@@ -76,7 +76,7 @@ def download(name: str, index: str | Path | None = None, *, on_progress: OnProgr
     place = models_home() / entry.name
     try:
         place.mkdir(parents=True, exist_ok=True)
-        with FileLock(place / ".lock"):  # of two downloads, the second finds what the first has left
+        with FileLock(place / ".lock"):  # of two simultaneous downloads, the second finds the result of the first
             current = _whole(entry.name)
             if current is None or current.sha256 != entry.sha256:
                 _install(entry, source, place, on_progress or (lambda done, size: None))
@@ -90,7 +90,7 @@ def download(name: str, index: str | Path | None = None, *, on_progress: OnProgr
 
 
 def _whole(name: str) -> Entry | None:
-    """The downloaded model of a name, unless it is damaged."""
+    """The index entry of a downloaded model; None if there is none or if it is damaged."""
     try:
         if (entry := installed(name)) is not None:
             for _ in listed_files(version_folder(entry)):
@@ -101,11 +101,11 @@ def _whole(name: str) -> Entry | None:
 
 
 class BrokenOffError(DataError):
-    """A connection failed; another one may not."""
+    """A connection failed; another attempt may succeed."""
 
 
 class Source:
-    """Where an index and its packages are: a folder, or an address without the name of the index."""
+    """The place of an index and its packages: a folder or an address, without ``index.json`` at the end."""
 
     def __init__(self, place: str) -> None:
         self.place = place
@@ -115,7 +115,7 @@ class Source:
 
     @classmethod
     def of(cls, index: str | Path | None) -> Source:
-        """The one that a user names, by its folder or its index.json; the default is in the environment."""
+        """The source of an index given by its folder, address or file; by default the one in `INDEX_VARIABLE`."""
         given = str(index or os.environ.get(INDEX_VARIABLE, ""))
         if not given:
             raise ValueError(
@@ -131,14 +131,14 @@ class Source:
         return f"{self.place}/{INDEX}"
 
     def index(self) -> Index:
-        """The index."""
+        """Read the index."""
         with self.open(INDEX) as (stream, _):
             content = _read(stream, MOST_INDEX)
         return Index.of(content, str(self))
 
     @contextmanager
     def open(self, file: str, start: int = 0) -> Iterator[tuple[BinaryIO, int]]:
-        """A file from a byte on, and from which byte it really is: a server may begin anew."""
+        """Open a file from byte ``start`` on; yields it with its actual first byte, 0 if a server cannot resume."""
         where = f"{self.place}/{file}"
         try:
             if self.is_remote:
@@ -224,7 +224,7 @@ def _install(entry: Entry, source: Source, place: Path, on_progress: OnProgress)
 
 
 def _clean(place: Path, folder: Path) -> None:
-    """Remove earlier versions, and what earlier downloads have left."""
+    """Remove earlier versions, and leftovers of earlier downloads."""
     for old in place.iterdir():
         if old.is_dir() and old != folder:
             shutil.rmtree(old, ignore_errors=True)
@@ -233,7 +233,7 @@ def _clean(place: Path, folder: Path) -> None:
 
 
 def _fetch(entry: Entry, source: Source, package: Path, on_progress: OnProgress) -> None:
-    """Complete the file that an earlier download may have begun."""
+    """Download a package, or the rest of one that an earlier download began."""
     reason = "the connection was closed"
     for tries_left in reversed(range(TRIES + 1)):
         with package.open("ab") as target:
@@ -253,7 +253,7 @@ def _fetch(entry: Entry, source: Source, package: Path, on_progress: OnProgress)
 
 
 def _append(entry: Entry, source: Source, target: BinaryIO, on_progress: OnProgress) -> None:
-    """Append the rest of a file; one byte beyond its size ends the reading and shows that it is too large."""
+    """Append the rest of a package; reading one byte beyond its size, if there is one, shows that it is too large."""
     with source.open(entry.file, target.tell()) as (stream, start):
         target.truncate(start)
         target.seek(start)
@@ -262,4 +262,4 @@ def _append(entry: Entry, source: Source, target: BinaryIO, on_progress: OnProgr
             if not (piece := _read(stream, min(CHUNK, entry.size + 1 - done))):
                 break
             target.write(piece)
-            target.flush()  # for the next one, if this process is killed
+            target.flush()  # lets another download continue here if this process is killed

@@ -1,6 +1,7 @@
-"""Models on Hugging Face: the folder that `huggingface_hub` (extra ``mh4[hub]``) uploads, and what is fetched.
+"""Loads models from Hugging Face and uploads them there, with `huggingface_hub` (extra ``mh4[hub]``).
 
-`huggingface_hub.ModelHubMixin` would have to be imported with every parser, and stores the arguments of constructors.
+Parsers do not inherit from `huggingface_hub.ModelHubMixin`, which would have to be imported with each of them and
+stores constructor arguments.
 """
 
 from __future__ import annotations
@@ -75,13 +76,13 @@ class Shared(Loaded):
                 name = hub.snapshot_download(
                     str(name), allow_patterns=list(FILES), local_files_only=local_files_only, **options
                 )
-            except Exception as error:  # no such name, no network, no right to it, and whatever else the network raises
+            except Exception as error:  # unknown name, no network, no permission: of many types
                 reason = " ".join(str(error).split()) or type(error).__name__
                 raise DataError(f"{name}: no such folder, and it cannot be fetched from the hub: {reason}") from None
         return cls.load(name, device=device, threads=threads, search=search)
 
     def save_pretrained(self, folder: str | Path) -> None:
-        """Write a model folder with a card, README.md; a model that is there is replaced. Errors as of `save`."""
+        """Write a model folder with a card, README.md, replacing any model in it; for errors see `save`."""
         self.save(folder, overwrite=True)
         folder = Path(folder)
         with atomic_output(folder / CARD) as stream:
@@ -96,7 +97,7 @@ class Shared(Loaded):
         revision: str | None = None,
         commit_message: str = "Upload model",
     ) -> str:
-        """Upload the model and its card to Hugging Face (extra ``mh4[hub]``); returns the address of the commit.
+        """Upload the model and its card to Hugging Face (extra ``mh4[hub]``); returns the URL of the commit.
 
         Parameters
         ----------

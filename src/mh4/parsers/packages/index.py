@@ -30,15 +30,15 @@ class Entry:
     Attributes
     ----------
     name : str
-        What `mh4.load` calls it.
+        Name of the model, for `mh4.load`.
     file : str
-        The package, beside the index.
+        File name of the package, beside the index.
     size, unpacked : int
         Bytes of the package, and of the files in it.
     sha256 : str
-        Of the package.
+        Checksum of the package.
     licence : str, optional
-        That of the treebank; None if nobody has said.
+        Licence of the treebank; None if unknown.
     non_commercial : bool
         Whether that licence forbids commercial use.
     languages : tuple of str
@@ -66,14 +66,14 @@ class Index:
 
     @classmethod
     def of(cls, content: bytes, source: str) -> Index:
-        """The index in a file; a `DataError` that names ``source`` if there is something wrong with it."""
+        """Parse the content of an index; a `DataError` that names ``source`` if it is invalid."""
         try:
             return checked(cls, content)
         except ValueError as error:
             raise DataError(f"{source}: is not an index of models: {error}") from None
 
     def find(self, name: str, source: str) -> Entry:
-        """The model of a name; a `DataError` that lists the known ones if there is none."""
+        """The entry of a model; a `DataError` that lists the known models if there is none of this name."""
         for entry in self.models:
             if entry.name == name:
                 return entry
@@ -88,7 +88,7 @@ def read_index(folder: Path) -> Index:
 
 
 def add_to_index(folder: Path, entry: Entry) -> None:
-    """Put a model into the index of its folder, replacing an older one of that name. Processes take turns."""
+    """Add a model to the index of its folder, replacing one of the same name; a lock makes processes take turns."""
     with FileLock(folder / f".{INDEX}.lock"):
         others = [other for other in read_index(folder).models if other.name != entry.name]
         index = Index(tuple(sorted([*others, entry], key=lambda one: one.name)))

@@ -1,4 +1,4 @@
-"""Package a model folder with its card, and put it into the index of the folder where packages are."""
+"""Packages a model folder with its card, and adds the package to the index of its folder."""
 
 from __future__ import annotations
 
@@ -52,29 +52,29 @@ def package(
     Parameters
     ----------
     model
-        Its folder.
+        The model folder, or the name of a downloaded model.
     output
         A file ``NAME.mh4.zip``, or a folder, whose ``index.json`` then lists the package.
     name : str, optional
-        What others call it; by default as the file, or as the model folder.
+        Name of the package; by default that of the output file or, if the output is a folder, of the model folder.
     licence : str, optional
-        That of the treebank; by default the one that was found beside the treebank in training.
+        Licence of the treebank; by default the one that was found beside the treebank in training.
     gold : sequence of paths
-        CoNLL-U with gold trees, for the scores on the card.
+        CoNLL-U files with gold trees, for the scores on the card.
     device, threads
-        As for `mh4.load`, which scoring needs.
+        See `mh4.load`; used only for scoring.
 
     Returns
     -------
     Entry
-        Its line in an index.
+        The package's entry in an index.
 
     Raises
     ------
     DataError
         The model or a treebank is missing or damaged, or the output cannot be written.
     ValueError
-        The name, or that of the output, is not one for a package.
+        The name of the package or of its file is invalid.
     """
     folder = ModelFolder(find_model(model))
     _ = folder.config
@@ -118,7 +118,7 @@ def package(
 
 
 def _contents(folder: ModelFolder, meta: dict[str, Any]) -> Iterator[tuple[str, bytes]]:
-    """What loading needs of a model folder; only resumption needs the rest."""
+    """The files of a model folder that loading needs; the rest serves only to resume training."""
     known = {CONFIG, VOCABULARY, WEIGHTS, CALIBRATION, *SEGMENTER_FILES}
     for path in sorted(folder.path.iterdir()):
         if path.name in known or path.name.startswith(ENCODER):
@@ -127,15 +127,15 @@ def _contents(folder: ModelFolder, meta: dict[str, Any]) -> Iterator[tuple[str, 
 
 
 def measure(parser: Parser, gold: str | Path) -> dict[str, Any]:
-    """F1 in percent with its interval, on the words of a gold file and on its text; and speed.
+    """Score a parser on the words of a gold file and on its text: F1 in percent with intervals, and speed.
 
-    DataError: The file is missing, or has no words.
+    DataError: The file is missing, or has no sentences.
     """
     trees = list(read_conllu(gold))
     if not trees:
         raise DataError(f"{gold}: holds no sentences")
     bare = list(words_alone(trees, None))
-    parser.attempt(bare[:1])  # compiles kernels
+    parser.attempt(bare[:1])  # compiles kernels before time is measured
     start = time.process_time()
     systems = {"tokens": list(parser.parse(bare))}
     seconds = time.process_time() - start
