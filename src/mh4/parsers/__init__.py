@@ -1,1 +1,1 @@
-"""Sentences to trees, and the model folder."""
+"""Parsers, which turn sentences into trees, and the folders that their models are saved in."""

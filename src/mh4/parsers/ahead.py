@@ -1,6 +1,6 @@
 """Answers windows of sentences in threads, while the next windows are read and earlier ones are written.
 
-Much of the work is compiled code that releases Python's lock, so that two threads, with a core each, outrun one.
+Much of the work is compiled code that releases Python's lock, so that two threads with a core each are faster than one.
 """
 
 from __future__ import annotations

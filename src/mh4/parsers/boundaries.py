@@ -48,6 +48,8 @@ def likely_spans(odds: np.ndarray) -> Spans:
     odds
         float64 (T,), log-odds that a sentence ends with each token; +inf at the end of a paragraph.
     """
+    # Log-probabilities that a sentence ends with each token, goes on after it, and begins with it; those of `inside`
+    # are for spans of growing length, that no sentence ends before their last token.
     ends, goes_on = -np.logaddexp(0, -odds), -np.logaddexp(0, odds)
     begins, inside = np.concatenate([[0.0], ends[:-1]]), np.zeros(len(odds))
     own = _taken(odds > 0)
@@ -79,6 +81,7 @@ def _taken(ends: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _affordable(starts: np.ndarray, stops: np.ndarray, logs: np.ndarray, paragraphs: np.ndarray) -> np.ndarray:
     """Indices of distinct spans, sorted by their ends: the likeliest within `MOST_WORDS`, and all with logs of +inf."""
+    # In each paragraph, take spans from the likeliest on until their total length reaches the limit.
     sizes = np.diff(paragraphs, prepend=0)
     _, first = np.unique(stops * (paragraphs[-1] + 1) + starts, return_index=True)
     order = first[np.lexsort((-logs[first], np.searchsorted(paragraphs, stops[first])))]

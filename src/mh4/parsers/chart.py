@@ -43,7 +43,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
     definition : Definition of a ChartConfig
     device : {"auto", "cpu", "cuda"}
     search : {"exact", "beam:K", "greedy"}
-        The last two with decoders of transition systems only.
+        The last two work only with decoders of transition systems.
 
     Examples
     --------
@@ -89,7 +89,7 @@ class ChartParser(NetworkParser[ChartConfig, ChannelScorer], kind=ChartConfig.ki
 
     @torch.inference_mode()
     def score(self, sentences: Sequence[Sentence], treebank: str | None = None) -> list[np.ndarray]:
-        """Scores of all parts of each sentence: float32 (C, n + 2, n + 2) for n words, by channel of the decoder.
+        """Scores of all parts of each sentence: float32 (C, n + 2, n + 2) for n words, C channels as of the decoder.
 
         The arc bonus of relations (``label_bonus``) is included only if ``arc`` is the only channel.
         """

@@ -100,6 +100,7 @@ class ColumnReader:
         # The last row, for an unknown UPOS, forbids nothing.
         self._forbidden = torch.from_numpy(np.pad(~of_upos, ((0, 1), (0, 0)))).to(device)
         self._seen = columns.occurrences
+        # A form seen c times with an analysis adds log(spread + c) = log(spread) + log(1 + c / spread), weighted.
         of_form = weights.form_weight
         spread = weights.form_smoothing * columns.totals / max(columns.totals.sum(), 1)
         self._unseen = torch.from_numpy(of_form * np.log(np.maximum(spread, np.finfo(np.float32).tiny))).to(device)
@@ -111,6 +112,7 @@ class ColumnReader:
         self._of_relations = torch.from_numpy(weights.relation_weight * logs).to(device)  # (R + 1, K)
         self._values = columns.values()
         self._gains = weights.agreement_weight * columns.agreement_gains(relations, smoothing)
+        # Analyses are sorted by frequency.
         self._commonest_first = torch.linspace(0, -weights.rarity_penalty, count, dtype=torch.float32, device=device)
         keys = [(*key.split("\t"), lemma) for key, lemma in columns.lexicon.items()]
         self._known_forms = {key[0] for key in keys}

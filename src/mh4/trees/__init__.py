@@ -1,1 +1,1 @@
-"""What can be done with gold trees without a model."""
+"""Work with gold trees that needs no model: evaluation, coverage, closest trees and optimal computations."""

@@ -25,7 +25,7 @@ from ..systems import GreedySystem, apply, find_costs, finish, follow, initializ
 from ..templates import Templates, feature_keys
 from .weights import add_scores, find_blocks, update, with_room
 
-ANY_RELATION = -1  # among gold relations
+ANY_RELATION = -1  # instead of a gold relation: the arc may get any
 BEST, ALL, ANY = range(3)
 TIES = ("best", "all", "any")  # see `PerceptronConfig`
 
@@ -40,7 +40,7 @@ class Text(NamedTuple):
 class Gold(NamedTuple):
     """Gold trees of a text."""
 
-    heads: np.ndarray  # int32 (P,): −1 at roots
+    heads: np.ndarray  # int32 (P,): −1 at the position of each root
     relations: np.ndarray  # int32 (P,): `ANY_RELATION` where the treebank has no relation to learn
 
 
