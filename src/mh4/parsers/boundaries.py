@@ -21,7 +21,7 @@ from .segmenter import NeuralSegmenter, Proposal
 
 LEAST_LOG = float(np.log(0.01))  # log-probability below which a span is left out
 MOST_WORDS = 3.0  # limit for the total length of a paragraph's spans, relative to the length of the paragraph
-SENTENCE_COST = 0.5  # subtracted per span: what one more root by itself adds to the score of trees
+SENTENCE_COST = 0.5  # subtracted from the score of each tree: what one more root adds by itself
 
 
 class Spans(NamedTuple):
