@@ -1,4 +1,4 @@
-"""What a parser or a tagger says about a sentence."""
+"""The output of a parser or tagger for a sentence."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .confidence import Confidence
 
 @dataclass(frozen=True, eq=False)
 class Annotation:
-    """What a parser or a tagger says about the n words of a sentence; None where it says nothing.
+    """Predictions for the n words of a sentence; None for columns that are not predicted.
 
     Attributes
     ----------
@@ -20,9 +20,9 @@ class Annotation:
     relations, upos, xpos, feats, lemmas
         n values each.
     score
-        Of the tree, if it has one.
+        Score of the tree, if it has one.
     confidence
-        How sure the parser is of the tree.
+        The parser's confidence in the tree, if requested.
     next_best
         Annotations with the next best trees, if requested.
     """
@@ -45,12 +45,12 @@ class Annotation:
 
     @property
     def padded_heads(self) -> np.ndarray:
-        """int32 (n+1,): the heads behind an entry for the root, -1; ValueError: an annotation without heads."""
+        """int32 (n+1,): `heads` preceded by -1 for the root; a ValueError without heads or relations."""
         return np.concatenate((np.array([-1], np.int32), self.tree[0]))
 
     @property
     def tree(self) -> tuple[np.ndarray, tuple[str, ...]]:
-        """Heads and relations, as every parser gives them; ValueError: an annotation without them."""
+        """Heads and relations; a ValueError if either is missing."""
         if self.heads is None or self.relations is None:
             raise ValueError("the annotation holds no tree")
         return self.heads, self.relations

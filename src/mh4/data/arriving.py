@@ -1,4 +1,4 @@
-"""Standard input and pipes as they arrive: somebody may be waiting for the answer to what has come so far."""
+"""Read standard input and pipes as the data arrive, so that complete sentences need not wait for later ones."""
 
 import io
 import os
@@ -13,11 +13,11 @@ from .errors import DataError, Errors
 from .files import STDIN_NAME, open_input
 from .sentence import Sentence
 
-PATIENCE = 0.005  # seconds: a writer that is at work is faster, mostly
+PATIENCE = 0.005  # seconds to wait for more data; a busy writer usually needs less
 
 
 def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
-    """As `read_conllu` of standard input; None where nothing more is there to be read yet."""
+    """Like `read_conllu` on standard input, but yield None whenever reading would block."""
     number = 0
     with open_input("-") as stream:
         for block in blocks(arriving_lines(stream)):
@@ -34,9 +34,9 @@ def read_arriving(report: Errors) -> Generator[Sentence | None, None, None]:
 
 
 def arriving_lines(stream: BinaryIO, longest: int = sys.maxsize) -> Iterator[bytes]:
-    """Yields the lines of a stream, and `WAITING` when reading would block.
+    """Yield the lines of a stream, and `WAITING` when reading would block.
 
-    A line of more than ``longest`` bytes comes in pieces of that size.
+    Lines longer than ``longest`` bytes are split into pieces of that size.
     """
     if not _can_be_asked(stream):
         yield from iter(lambda: stream.readline(longest), b"")
@@ -62,7 +62,7 @@ def _cut(line: bytes, longest: int) -> list[bytes]:
 
 
 def _can_be_asked(stream: BinaryIO) -> bool:
-    """Whether the system can say if there is more to read: of pipes and terminals, not of what is unpacked."""
+    """Whether `select` tells if reading would block: for pipes and terminals, not for files or unpacked streams."""
     if os.name != "posix" or not isinstance(stream, io.BufferedReader) or not isinstance(stream.raw, io.FileIO):
         return False
     return not stat.S_ISREG(os.fstat(stream.fileno()).st_mode)

@@ -1,7 +1,7 @@
-"""The raw lines of CoNLL-U: cut into sentences, checked, and taken apart into columns.
+"""Split CoNLL-U into sentences, validate their lines and split them into columns.
 
-Nearly every sentence is taken apart in a few steps for all of its words together. Whatever is unusual about one, right
-or wrong, is looked at line by line, which also words the errors.
+A fast path handles all words of a sentence at once. Sentences with anything unusual, valid or not, take a slow path,
+line by line, which also produces the error messages.
 """
 
 import io
@@ -20,16 +20,20 @@ from .values import COLUMNS, HEAD, ID, MISC, SPACE, UNKNOWN_HINT, surely_sound, 
 
 STRIDE = 9  # fields per word, see `Content`
 
-WAITING = bytes(bytearray(b"\0nothing more yet"))  # this very object: a line that has not come
+WAITING = bytes(bytearray(b"\0nothing more yet"))  # sentinel, compared with `is`: the next line has not arrived
 _BOM = "\ufeff".encode()
-_LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9][-.0-9]*\t)")  # a CR, and what begins a line of CoNLL-U
+_LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9][-.0-9]*\t)")  # a CR followed by the start of a CoNLL-U line
 _COMMENT_NAME = re.compile(r"#\s*([^\s=]*)")
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
 _NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
 
 
 class Block(NamedTuple):
-    """The raw lines of one sentence, with their line ends; ``first_line`` is 0 unless they stand in a file."""
+    """The raw lines of one sentence, with their line ends.
+
+    ``lead`` holds byte order marks and surplus blank lines before the sentence, ``blank`` the blank line after it, if
+    any; ``first_line`` is the number of its first line in the source, 0 if there is no source text.
+    """
 
     lead: bytes
     lines: list[bytes]
@@ -38,34 +42,34 @@ class Block(NamedTuple):
 
 
 class Content(NamedTuple):
-    """What the lines of a sentence of n words hold.
+    """The parsed lines of a sentence of n words.
 
-    The ``fields`` are the lines of the words, cut at their tabs alone: 9 n + 1 fields. The first is "1", the ID of the
-    first word; ``fields[FORM::9]`` … ``fields[DEPS::9]`` are columns; ``fields[MISC::9]`` is MISC, with the line break
-    and the ID of the next word behind it.
+    ``fields`` are the word lines split at tabs, but not at line breaks: 9 n + 1 fields. The first is "1", the ID of the
+    first word; ``fields[FORM::9]`` … ``fields[DEPS::9]`` are columns; ``fields[MISC::9]`` is MISC, each value but the
+    last followed by the line break and the ID of the next word.
     """
 
     fields: list[str]
-    heads: np.ndarray  # int32 (n+1,), -1 where HEAD is "_", and at 0
-    others: tuple[tuple[int, str], ...]  # lines that are no words, each with the number of words before it
-    newline: str  # "\n" or "\r\n"; where a sentence mixes both, "\n", and the lines keep their "\r"
+    heads: np.ndarray  # int32 (n+1,), -1 at index 0 and where HEAD is "_"
+    others: tuple[tuple[int, str], ...]  # all lines but those of words, each with the number of words before it
+    newline: str  # "\n" or "\r\n"; with mixed line ends it is "\n", and the lines keep their "\r"
 
 
 def blocks(stream: Iterable[bytes]) -> Iterator[Block]:
-    """Cut a stream of lines at its blank lines (empty or only white space). Only "\\n" ends a line.
+    """Split a stream of lines at blank lines (empty or only white space); only "\\n" ends a line.
 
-    A block without lines stands where the stream says that it is `WAITING`.
+    For `WAITING`, a block without lines is yielded.
     """
-    lead, before = b"", 0  # lines that came before the block
+    lead, before = b"", 0  # surplus blank lines before the block; number of all lines before it
     lines: list[bytes] = []
     for line in stream:
-        if 32 < line[0] < 128:  # neither blank nor a byte order mark, like nearly every line
+        if 32 < line[0] < 128:  # the common case: neither blank nor a byte order mark
             lines.append(line)
             continue
         if line is WAITING:
             yield Block(b"", [], b"", 0)
             continue
-        while not lines and line.startswith(_BOM):  # at any sentence, as in files joined by `cat`
+        while not lines and line.startswith(_BOM):  # before any sentence, as in files joined by `cat`
             lead += _BOM
             line = line[len(_BOM) :]
         if line.decode(errors="replace").strip():
@@ -97,7 +101,7 @@ def text_blocks(text: str, source: str) -> Iterator[Block]:
 
 
 def read_block(block: Block, source: str, number: int) -> Content:
-    """What the lines of a block hold, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
+    """Parse a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U."""
     try:
         text = b"".join(block.lines).decode()
     except UnicodeDecodeError:
@@ -120,7 +124,7 @@ Taken = tuple[list[str], list[int], Others]  # fields, heads of the words 1…n,
 
 
 def _read_together(text: str, count: int) -> Taken | None:
-    """Fields, heads and other lines of plain lines; None if any line is unusual."""
+    """The fast path: parse all lines of a block at once; None if any line is unusual."""
     if "\r" in text:
         return None
     others: Others = []
@@ -148,7 +152,7 @@ def _read_together(text: str, count: int) -> Taken | None:
 
 
 def _are_sound(body: str, n: int) -> bool:
-    """Whether the columns of n lines hold sound values, told from all at once; see `surely_sound`."""
+    """Whether all values of n lines are certainly valid, by a joint check; see `surely_sound`."""
     if "\t\t" in body or "\t\n" in body or body.endswith("\t"):
         return False
     if SPACE.search(body) is None:
@@ -159,14 +163,14 @@ def _are_sound(body: str, n: int) -> bool:
 
 
 def _is_in_order(fields: list[str], n: int) -> bool:
-    """Whether the fields are those of n lines, each of ten columns, with the IDs 1…n."""
+    """Whether the fields come from n lines of ten columns with the IDs 1…n; False for very long sentences."""
     if len(fields) != STRIDE * n + 1 or fields[0] != "1" or n > len(_NEXT_IDS):
         return False
     return all(map(str.endswith, fields[MISC:-1:STRIDE], _NEXT_IDS))
 
 
 def _leave_out_others(lines: list[str], others: Others) -> list[str]:
-    """The lines of words; multiword tokens and empty nodes, up to the first that is wrong, go to the other lines."""
+    """Return the word lines and append multiword tokens and empty nodes to ``others``; [] if a line is invalid."""
     words: list[str] = []
     ids = Ids()
     for line in lines:
@@ -182,7 +186,7 @@ def _leave_out_others(lines: list[str], others: Others) -> list[str]:
 
 
 def _read_lines(lines: list[str], first_line: int, source: str, number: int) -> Taken:
-    """Fields, heads and other lines, one line after the other; a `DataError` at the first that is wrong."""
+    """The slow path: parse a block line by line; a `DataError` for the first invalid line."""
     name = sentence_name(find_comment(lines, "sent_id"), number)
 
     def error(row: int, problem: str) -> DataError:
@@ -232,7 +236,7 @@ def _read_lines(lines: list[str], first_line: int, source: str, number: int) -> 
 
 
 def _value_problem(fields: list[str], is_word: bool) -> str | None:
-    """What is wrong with the first bad value of a line; the heads of words are looked at with the whole sentence."""
+    """The problem with the first invalid value of a line, if any; heads of words are checked with the sentence."""
     for column, value in enumerate(fields):
         if column == ID or (column == HEAD and is_word):
             continue
@@ -246,7 +250,7 @@ def _value_problem(fields: list[str], is_word: bool) -> str | None:
 
 
 def _check_line_ends(lines: list[str], first_line: int, source: str, name: str) -> None:
-    """Raise the `DataError` of a line with a carriage return elsewhere than at its end."""
+    """Raise a `DataError` if a line contains a carriage return other than at its end."""
     for number, line in enumerate(lines, start=first_line):
         line = line.removesuffix("\r")
         if _LINES_IN_LINE.search(line):
@@ -267,13 +271,13 @@ def find_comment(lines: Iterable[str], key: str) -> str | None:
 
 
 def comment_name(line: str) -> str:
-    """``newdoc`` of ``# newdoc id = x``, the first word of a comment; empty for other lines."""
+    """The first word of a comment, such as ``newdoc`` of ``# newdoc id = x``; empty for other lines."""
     found = _COMMENT_NAME.match(line)
     return found[1] if found else ""
 
 
 def sentence_name(sent_id: str | None, number: int) -> str:
-    """What messages call a sentence: ``sentence ID``, not too long, or without an ID ``sentence NUMBER``."""
+    """The name of a sentence in messages: ``sentence ID``, shortened if need be, or ``sentence NUMBER``."""
     return f"sentence {number if sent_id is None else shortened(sent_id)}"
 
 

@@ -1,4 +1,4 @@
-"""How sure a parser is of a tree: of each word, of the whole, and of what it would take instead."""
+"""A parser's confidence in a tree: per word, for the whole tree, and the cost of other heads."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ class Confidence:
     Attributes
     ----------
     margins
-        float64 (n,): how much the score of the tree falls if the word gets another head, at least 0; +inf if it has no
-        other; NaN if unknown.
+        float64 (n,), at least 0: how much the score of the tree drops if the word must take another head; +inf if no
+        other head is possible; NaN if unknown.
     runners_up
-        int32 (n,): that other head; -1 if there is none.
+        int32 (n,): the second-best head, which the margin refers to; -1 if there is none.
     relations
-        float64 (n,): the share of each word's relation in the softmax over all relations; +inf if it was given.
+        float64 (n,): the softmax probability of each word's relation among all relations; +inf if it was given.
     heads, words
-        float64 (n,): estimated probability that the head is right, and that head and relation are; None without
+        float64 (n,): estimated probability that the head is correct, and that head and relation both are; None without
         calibration.
     tree
-        Estimated probability that all heads and relations are right; None without calibration.
+        Estimated probability that all heads and relations are correct; None without calibration.
     losses
-        float32 (n+1, n), if asked for: how much the score falls if the head of the word becomes h, the row (0 is the
-        root); +inf if impossible.
+        float32 (n+1, n), if requested: ``losses[h, d - 1]`` is how much the score drops if h (0 for the root) becomes
+        the head of word d; +inf if it cannot, and for the head that d has.
     """
 
     margins: np.ndarray
@@ -56,7 +56,7 @@ class Confidence:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__post_init__()  # neither pickle nor copy keep arrays read-only
+        self.__post_init__()  # pickle and copy make arrays writeable
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Confidence):
@@ -72,7 +72,7 @@ class Confidence:
     __hash__ = None  # type: ignore[assignment]
 
     def entries(self, word: int) -> dict[str, float | None]:
-        """What is known of a word (1 … n), for JSON: without `losses`, infinite values as None."""
+        """The known values of a word (1 … n) for JSON, except `losses`; infinite values are None."""
         found: dict[str, float | None] = {}
         for key, name in _KEYS.items():
             values = getattr(self, name)
@@ -83,7 +83,7 @@ class Confidence:
 
     @classmethod
     def of_entries(cls, words: Sequence[Mapping[str, Any]], tree: float | None = None) -> Self | None:
-        """The confidence whose `entries` the words have; None if they have none. TypeError, ValueError: not numbers."""
+        """Restore a confidence from its `entries`; None if there are none. TypeError, ValueError: not numbers."""
         columns: dict[str, np.ndarray] = {}
         for key, name in _KEYS.items():
             unknown, kind = (-1, np.int32) if key == "next_head" else (np.nan, np.float64)
@@ -94,22 +94,22 @@ class Confidence:
         return cls(**columns, tree=None if tree is None else float(tree)) if known else None
 
     def alternatives(self, word: int) -> list[tuple[int, float]]:
-        """Other possible heads of a word (1 … n) and their costs in score, cheapest first.
+        """Other possible heads of a word (1 … n) with the drop in score that each costs, cheapest first.
 
-        All of them with `losses`, otherwise only the runner-up.
+        All of them if there are `losses`, otherwise only the runner-up.
         """
         if self.losses is None:
             runner_up = int(self.runners_up[word - 1])
             return [] if runner_up < 0 else [(runner_up, float(self.margins[word - 1]))]
         losses = self.losses[:, word - 1]
-        others = np.arange(len(losses)) != self.runners_up[word - 1]  # which comes first of those that cost as little
+        others = np.arange(len(losses)) != self.runners_up[word - 1]  # sorts the runner-up before heads of equal cost
         return [(h, float(losses[h])) for h in np.lexsort((others, losses)).tolist() if losses[h] < np.inf]
 
 
 def with_entries(misc: str, entries: dict[str, str]) -> str:
-    """MISC with some entries, which replace those of the same names; all others keep their text and order.
+    """Set entries of MISC, replacing those with the same names; all others keep their text and order.
 
-    A new entry comes before the first other one that the alphabet has after it, so that sorted entries stay sorted.
+    Each new entry is inserted before the first entry that sorts after it, ignoring case: sorted entries stay sorted.
     """
     kept = [] if misc in ("", "_") else [e for e in misc.split("|") if e.partition("=")[0] not in entries]
     for name, value in sorted(entries.items()):

@@ -1,4 +1,4 @@
-"""How sure a parser is, in CoNLL-U: MISC and comments, words left for people to fill in, several trees a sentence."""
+"""Parser confidence in CoNLL-U: MISC entries and comments, blanked heads of uncertain words, k-best trees."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ _OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
 
 @dataclass(frozen=True)
 class Output:
-    """What is written of a parsed sentence beside its tree.
+    """How confidence shows in the output for a parsed sentence.
 
     Attributes
     ----------
     confidence
-        ``Confidence``, ``HeadConfidence``, ``Margin`` and ``NextHead`` in MISC, and ``# tree_confidence``.
+        Write ``Confidence``, ``HeadConfidence``, ``Margin`` and ``NextHead`` in MISC, and ``# tree_confidence``.
     min_confidence
-        Words that are less certain get neither HEAD nor DEPREL.
+        Words with a lower confidence get neither HEAD nor DEPREL; None keeps all.
     """
 
     confidence: bool = False
@@ -47,7 +47,7 @@ class Output:
             raise ValueError(f"min_confidence must be a probability from 0 to 1; got {self.min_confidence}")
 
     def __call__(self, sentence: Sentence, given: Sentence | None = None) -> Sentence:
-        """The sentence to be written; heads and relations that ``given`` has stay, whatever is said of them."""
+        """Return the sentence to write; heads and relations in ``given`` are kept however uncertain they are."""
         if self.confidence:
             sentence = with_confidence(sentence)
         if self.min_confidence is not None:
@@ -56,9 +56,9 @@ class Output:
 
 
 def with_confidence(sentence: Sentence) -> Sentence:
-    """The sentence with what the parser says of its confidence in MISC and in the comment ``# tree_confidence``.
+    """Return the sentence with its `Confidence` written into MISC and into the comment ``# tree_confidence``.
 
-    What an earlier parser said goes.
+    Confidences written by an earlier parse are removed.
     """
     found, sentence = sentence.confidence, without_confidence(sentence)
     if found is None:
@@ -69,7 +69,7 @@ def with_confidence(sentence: Sentence) -> Sentence:
 
 
 def without_confidence(sentence: Sentence) -> Sentence:
-    """The sentence without what `with_confidence` has written into it."""
+    """Return the sentence without the MISC entries and the comment that `with_confidence` writes."""
     if any(map(_OF_TREE.match, sentence.comments)):
         sentence = sentence.changed_comments(lambda comment: None if _OF_TREE.match(comment) else comment)
     if any(name in misc for misc in sentence.misc if misc != "_" for name in (WORD, MARGIN)):
@@ -78,7 +78,7 @@ def without_confidence(sentence: Sentence) -> Sentence:
 
 
 def _entries(found: Confidence, i: int) -> dict[str, str]:
-    """In the order of the alphabet."""
+    """MISC entries of word i + 1, in alphabetical order."""
     margin, runner_up = float(found.margins[i]), int(found.runners_up[i])
     entries: dict[str, str] = {}
     if found.words is not None and found.heads is not None and not isnan(found.words[i]):
@@ -94,15 +94,15 @@ def _forgotten(misc: str) -> str:
 
 
 def shown(number: float) -> str:
-    """A confidence or a margin as it is written."""
+    """Format a confidence, margin or score with at most `DIGITS` decimals."""
     return f"{number:.{DIGITS}f}".rstrip("0").rstrip(".")
 
 
 def without_uncertain(sentence: Sentence, least: float, given: Sentence | None = None) -> Sentence:
-    """The sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or not known.
+    """Return the sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or unknown.
 
-    Heads that ``given`` has stay, and so do relations that it has with them; uncertain words get back a relation that
-    it has without a head.
+    Heads in ``given`` are kept, with their relations if it has these, too; an uncertain word with a relation but no
+    head in ``given`` keeps that relation.
     """
     found = sentence.confidence
     words = None if found is None else found.words
@@ -116,9 +116,9 @@ def without_uncertain(sentence: Sentence, least: float, given: Sentence | None =
 
 
 def ranked(sentence: Sentence, rank: int) -> Sentence:
-    """The sentence as the ``rank``-th best of several: comments ``# rank`` and ``# score``, a sent_id of its own.
+    """Mark a sentence as the ``rank``-th best of k trees: comments ``# rank`` and ``# score``, sent_id ``ID-kRANK``.
 
-    Of several, the first alone has the comments about its document or paragraph, and that it is parallel to another.
+    Only the first keeps comments about its document, paragraph or parallel sentence.
     """
 
     def own(comment: str) -> str | None:
@@ -133,7 +133,7 @@ def ranked(sentence: Sentence, rank: int) -> Sentence:
 
 
 def read_confidence(misc: str) -> tuple[float, float, float]:
-    """Confidence of the word, of its head, and margin, as `with_confidence` writes them; NaN where there is none.
+    """Confidence of the word, confidence of its head and margin, as written by `with_confidence`; NaN if missing.
 
     Raises
     ------
@@ -154,7 +154,7 @@ def read_confidence(misc: str) -> tuple[float, float, float]:
 
 @dataclass(frozen=True)
 class UncertainWord:
-    """A word to look at: where it stands, and what the parser says; heads as ``ID FORM``, or ``0``."""
+    """A word to check: its position and the parser's prediction; heads are ``ID FORM``, or ``0`` for the root."""
 
     source: str
     line: int
@@ -172,7 +172,7 @@ class UncertainWord:
 
 
 def least_certain(sentences: Iterable[Sentence], count: int) -> list[UncertainWord]:
-    """The words with the least confidence of parsed sentences, the least certain first.
+    """The ``count`` words with the lowest confidence in parsed sentences, least certain first.
 
     Words without a confidence, and words with only one possible head, such as given heads, are left out.
     """

@@ -6,8 +6,8 @@ was read, and writing replaces only the columns that were predicted, so every ot
 comments, multiword tokens, empty nodes, all ten columns, line ends, surplus blank lines before a sentence. Three
 things are normalised. A sentence is always written with its closing line end and blank line, also when the file ended
 without them, so that sentences can be written in any order; a byte order mark is left out for the same reason. Surplus
-blank lines after the last sentence are not kept: a sentence is handed on as soon as its blank line is read, which a
-pipe relies on.
+blank lines after the last sentence are not kept: a sentence is yielded as soon as its blank line is read, so that
+pipes need not wait for more.
 """
 
 import os
@@ -53,7 +53,7 @@ def read_conllu(path: str | Path, *, trees: Trees = "any", errors: ErrorPolicy =
         The file cannot be read or, unless `errors` says otherwise, a sentence is invalid. With required or partial
         trees, also if the file has no valid sentence. Raised while iterating, since sentences are read on demand.
     ValueError
-        `trees` or `errors` has another value.
+        `trees` or `errors` has an unknown value.
     """
     if not isinstance(path, str | os.PathLike):
         raise TypeError(
@@ -117,17 +117,17 @@ def write_conllu(sentences: Sentence | Iterable[Sentence], path: str | Path) -> 
 
 
 def check_tree(sentence: Sentence) -> Sentence:
-    """The sentence, if its heads are a tree (several roots are allowed); else its `DataError` is raised."""
+    """Return the sentence; raise its `DataError` if the heads are not a tree (several roots are allowed)."""
     for word, head in enumerate(sentence.heads.tolist(), start=1):
         if head < 0:
             raise sentence.error(f"HEAD of word {word} is missing (a tree needs every head)", word)
-    # From every word the heads lead to the root or into a cycle; so a graph without cycles has a root.
+    # From any word, the heads lead to the root or into a cycle, so a graph without cycles has a root.
     check_no_cycle(sentence)
     return sentence
 
 
 def check_no_cycle(sentence: Sentence) -> None:
-    """Raise the `DataError` of a sentence with a word that is its own head, or with a cycle; heads may be missing."""
+    """Raise a `DataError` if a word is its own head or the heads contain a cycle; heads may be missing."""
     heads = sentence.padded_heads.tolist()
     for word, head in enumerate(heads[1:], start=1):
         if head == word:
@@ -141,7 +141,7 @@ def check_no_cycle(sentence: Sentence) -> None:
 
 def _find_cycle(heads: Sequence[int]) -> list[int]:
     """A cycle of words, each followed by its head, starting at its smallest word; empty if there is none."""
-    seen_from = [0] * len(heads)  # the word whose walk towards the root came here first
+    seen_from = [0] * len(heads)  # by word: where the first walk towards the root that reached it started
     for start in range(1, len(heads)):
         word = start
         while word > 0 and not seen_from[word]:

@@ -1,4 +1,4 @@
-"""Several sentences."""
+"""Documents: sequences of sentences."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DRAWN = 20  # sentences that a notebook shows
 
 
 class Document(Exchanged, Sequence[Sentence]):
-    """Sentences, in their order; documents are equal if their sentences are.
+    """A sequence of sentences; documents are equal if their sentences are.
 
     Attributes
     ----------
     sentences : tuple of Sentence
-        The same sentences as by iteration.
+        The sentences, as iterating over the document yields them.
     """
 
     sentences: tuple[Sentence, ...]
@@ -47,7 +47,7 @@ class Document(Exchanged, Sequence[Sentence]):
 
     @classmethod
     def from_conllu(cls, text: str, *, source: str = "text") -> Document:
-        """The sentences of a text in the CoNLL-U format; a `DataError` if one is not valid."""
+        """Read a document from a string in the CoNLL-U format; a `DataError` if a sentence is invalid."""
         found = text_blocks(text, source)
         return cls(Sentence.from_block(block, source, number) for number, block in enumerate(found, start=1))
 
@@ -77,7 +77,7 @@ class Document(Exchanged, Sequence[Sentence]):
 
     @property
     def text(self) -> str:
-        """The text, a line for each sentence."""
+        """The text, one sentence per line."""
         return "\n".join(sentence.text for sentence in self)
 
     def to_conllu(self) -> str:
@@ -90,7 +90,7 @@ class Document(Exchanged, Sequence[Sentence]):
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "dictionaries") -> Document:
-        """A document from the result of `to_dict`, or of Stanza's; a `DataError` as in `Sentence.from_dict`."""
+        """Restore a document from `to_dict`, this class's or Stanza's; raises `DataError` like `Sentence.from_dict`."""
         found = enumerate(listed(data, source), start=1)
         return cls(Sentence.from_dict(one, source=source, number=number) for number, one in found)
 

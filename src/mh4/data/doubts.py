@@ -1,4 +1,4 @@
-"""What a drawing shows of a parser's confidence: strong and weak arcs, and the next best head of doubtful words."""
+"""Confidence in drawings: weak arcs, and the next best heads of doubtful words."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 
 from .confidence import Confidence
 
-SURE = 0.9  # what is less certain is marked
-LEVEL, NOTE_SIZE, GAP = 22, 11, 8  # height of a level of arcs below the words, size of a note, room around it; pixels
+SURE = 0.9  # words whose head has a lower probability are marked as doubtful
+LEVEL, NOTE_SIZE, GAP = 22, 11, 8  # pixels: height of a level of arcs below the words, font size of notes, gap below
 LEGEND = f"next best head of words whose head is less than {SURE:.0%} certain"
 
 
@@ -25,7 +25,7 @@ class Doubt(NamedTuple):
 
 
 def doubts(confidence: Confidence | None) -> list[Doubt]:
-    """The words whose head has a confidence below `SURE`, by their places."""
+    """The words whose head has a confidence below `SURE`, in order."""
     if confidence is None or confidence.heads is None:
         return []
     found = np.flatnonzero(confidence.heads < SURE).tolist()  # false for NaN
@@ -33,34 +33,34 @@ def doubts(confidence: Confidence | None) -> list[Doubt]:
 
 
 def strength(confidence: Confidence | None, word: int) -> float:
-    """Probability of a head, 1 where nothing is known."""
+    """The probability of a word's head, 1 if unknown."""
     if confidence is None or confidence.heads is None or np.isnan(confidence.heads[word - 1]):
         return 1.0
     return float(confidence.heads[word - 1])
 
 
 def noted(doubt: Doubt, words: Sequence[str]) -> str:
-    """A doubt in the terminal: the probability of the head, and the next best one."""
+    """A doubt as text for the terminal: the probability of the head, and the next best head."""
     other = "" if doubt.runner_up < 0 else f"  ╌ {'●' if doubt.runner_up == 0 else words[doubt.runner_up - 1]}"
     return f"{doubt.probability:4.0%}{other}"
 
 
 def svg_below(found: Sequence[Doubt], centres: Sequence[float], top: float) -> tuple[list[str], float]:
-    """Elements below the words of a picture: probabilities, and dashed arcs from next best heads.
+    """SVG elements below the words of a picture: probabilities, and dashed arcs from next best heads.
 
     Parameters
     ----------
     found
-        At least one.
+        The doubtful words, at least one.
     centres
-        x of each word, the first unused.
+        x of the centre of each word; index 0 is unused.
     top
-        y where there is room.
+        y at the top of the free space.
 
     Returns
     -------
     list of str, float
-        The elements and the y where there is room again.
+        The elements, and y at their bottom.
     """
     spans = {one.word: tuple(sorted((one.runner_up, one.word))) for one in found if one.runner_up > 0}
     levels: dict[int, int] = {}

@@ -1,8 +1,8 @@
 """Drawings of dependency trees, for the terminal (`draw_text`) and as pictures (`draw_svg`).
 
-Both mark the arcs that are crossed by another one, since they are what non-projective parsing is about: with double
-lines in the terminal, dashed and in another colour in a picture. Of a tree whose parser says how sure it is, weak arcs
-and the next best heads of doubtful words are shown, too.
+Both mark arcs that another arc crosses, the hallmark of non-projective trees: with double lines in the terminal, dashed
+and in another colour in a picture. Given a parser's confidence, they also show how certain arcs are, and the next best
+heads of doubtful words.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from .guesses import DRAWING, Guided
 
 
 class Drawing(Guided, str):
-    """A drawn tree: text for the terminal, and a picture where notebooks ask for one."""
+    """A drawn tree: a string for the terminal, which notebooks show as an SVG picture."""
 
     svg: str
     _guesses = DRAWING
 
     def __new__(cls, text: str, svg: str) -> Drawing:
-        """Both forms of the drawing."""
+        """Create a drawing from its text and its SVG source."""
         drawing = super().__new__(cls, text)
         drawing.svg = svg
         return drawing
 
-    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # copies and pickles have both
+    def __getnewargs__(self) -> tuple[str, str]:  # type: ignore[override]  # for copy and pickle
         return str(self), self.svg
 
     def _repr_svg_(self) -> str:
@@ -49,24 +49,24 @@ def draw_text(
     """A tree in box-drawing characters, one word per line.
 
     A head carries a vertical line, its trunk, that starts with ┬, ┴ or ┼ in the line of the head; from there a
-    horizontal line leads to each dependent and ends in an arrow. Where a trunk runs over a horizontal line (─│─) they
-    do not touch. Arcs crossed by another arc have a double line (═), the root comes from ●. The heads can always be
-    read off the drawing.
+    horizontal line leads to each dependent and ends in an arrow. Where a trunk runs over a horizontal line (─│─), they
+    do not touch. Arcs crossed by another arc have a double line (═); the arc from the root starts with ●. The heads can
+    always be read off the drawing.
 
     Parameters
     ----------
     forms : n words
     heads : int (n + 1,)
-        ``heads[0] == -1``, 0 is the root.
+        Padded heads: ``heads[d]`` is the head of word d, 0 for the root; ``heads[0] == -1``.
     relations : n relations, optional
         Shown behind the words.
     width : int, optional
-        Lines should not be longer: trunks are set closer, then words are cut off, down to four columns.
+        Preferred maximum length of a line: trunks move closer, then words are cut off, down to four columns.
     markup : bool
         Return console markup for `rich`, with crossed arcs in colour, instead of plain text.
     confidence : Confidence, optional
-        Arcs to words whose head is doubtful are dashed (╌); at the end of the line stand the probability of the head
-        and, after another dash, the next best head.
+        Arcs to words whose head is doubtful are dashed (╌); their lines end with the probability of the head and, after
+        another dash, the next best head.
 
     Raises
     ------
@@ -97,7 +97,7 @@ def draw_text(
         if markup:
             from rich.markup import escape as escape_markup
 
-            # `escape` doubles a backslash at the very end, which is for a tag to follow; here a line end follows.
+            # `escape` doubles a backslash at the very end, in case a tag follows; the final space prevents that.
             text = escape_markup(f"{word}{padding}{label} ")
             colour = "bold magenta" if crossed[d] else "cyan"
             lines.append(f"[{colour}]{arc}[/] {text}")
@@ -115,9 +115,9 @@ def _text_arc(
     count: int,
     spacing: int,
 ) -> str:
-    """The line of word d up to its arrow: the trunks that pass, its arc, the beginning of its own trunk."""
+    """The line of word d up to its arrow: passing trunks, the arc to d, and the joint of d's own trunk."""
     line = "═" if crossed[d] else "─"
-    cells = [" "] * ((count - 1) * spacing + 2)  # the last one, before the arrow, always shows the kind of line
+    cells = [" "] * ((count - 1) * spacing + 2)  # the last cell, before the arrow, always shows the line style
 
     def column(lane: int) -> int:
         return (count - 1 - lane) * spacing
@@ -183,7 +183,7 @@ def _dependents(heads: np.ndarray) -> list[list[int]]:
 # Pictures: sizes in pixels, colours that keep their contrast on the light background.
 WORD_SIZE, LABEL_SIZE = 17, 12
 MARGIN, WORD_GAP, LEVEL = 28, 22, 30
-ARROW, PORT, LABEL_ROOM = 6, 8, 46  # length of an arrow head; distance of arcs at a word; arc beside its label
+ARROW, PORT, LABEL_ROOM = 6, 8, 46  # length of an arrowhead; distance between arcs at a word; arc beyond its label
 BACKGROUND, INK, ARC, CROSSED = "#fdfcf9", "#1f2933", "#52687d", "#c2410c"
 STYLE = f"""
 text {{ font-family: 'Source Sans 3', 'Segoe UI', 'Helvetica Neue', Arial, sans-serif; text-anchor: middle; }}
@@ -211,10 +211,10 @@ def draw_svg(
 ) -> str:
     """A tree as a stand-alone SVG picture, arcs above the words, for 1 to about 60 words.
 
-    Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks those that
-    another arc crosses. A legend explains them where there are any. Arcs to doubtful words are the thinner and paler
-    the less certain they are; below these words stand the probability of the head and a dashed arc from the next best
-    one, class ``other``. For arguments and errors see `draw_text`.
+    Every arc is a ``<path class="arc">`` with ``data-head`` and ``data-dependent``; class ``crossed`` marks arcs that
+    another arc crosses, and a legend explains them. The less certain a doubtful word's head, the thinner and paler its
+    arc; below the word, the picture shows the probability of the head and a dashed arc from the next best head, class
+    ``other``. For arguments and errors, see `draw_text`.
     """
     heads, crossed = _checked(forms, heads, relations)
     n = len(forms)
@@ -272,7 +272,7 @@ def draw_svg(
 
 
 def _levels(heads: np.ndarray) -> list[int]:
-    """Height of the arc of each word: above all shorter arcs that it shares a stretch of words with."""
+    """Level of the arc to each word: above all shorter arcs that overlap it; arcs from the root are on top."""
     n = len(heads) - 1
     levels = [0] * (n + 1)
     ends = {d: (min(int(heads[d]), d), max(int(heads[d]), d)) for d in range(1, n + 1) if heads[d] != 0}
@@ -303,10 +303,10 @@ def _centres(words: list[str], heads: np.ndarray, labels: list[str]) -> tuple[li
 
 
 def _ports(heads: np.ndarray, levels: list[int], centres: list[float]) -> dict[tuple[int, int, int], float]:
-    """x where arc (head, dependent) meets a word, the third entry of the key.
+    """x where each arc meets each of its words, by (head, dependent, word).
 
-    From left to right: arcs to the left, low ones first, the root arrow, arcs to the right, high ones first. So arcs
-    of a word do not cross each other.
+    From left to right, a word has the arcs to its left, low ones first, the arrow from the root, and the arcs to its
+    right, high ones first. Thus the arcs of a word do not cross each other.
     """
     ports = {}
     dependents = _dependents(heads)
@@ -324,7 +324,7 @@ def _ports(heads: np.ndarray, levels: list[int], centres: list[float]) -> dict[t
 
 
 def _curve(start: float, end: float, baseline: float, top: float) -> str:
-    """Up from the head, along at the height of the arc, down to the dependent."""
+    """SVG path of an arc: up from the head, along at y = ``top``, down to the dependent."""
     way = 1 if end > start else -1
     bend = way * min(abs(end - start) / 2, 10 + 0.3 * (baseline - top))
     rise = top + 0.25 * (baseline - top)
@@ -341,7 +341,7 @@ def _label_place(
     ports: dict[tuple[int, int, int], float],
     labels: list[str],
 ) -> float:
-    """x of the label of an arc: its middle, or the nearest place that no rising part of a higher arc runs through."""
+    """x of the label of an arc: the middle or, if a higher arc rises there, the nearest position where none does."""
     h = int(heads[d])
     left, right = sorted((ports[h, d, h], ports[h, d, d]))
     rising = [x for (_, dependent, _), x in ports.items() if levels[dependent] > levels[d]]
@@ -356,7 +356,7 @@ def _label_place(
 def _checked(
     forms: Sequence[str], heads: np.ndarray | Sequence[int], relations: Sequence[str] | None
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The heads as an array and which arcs are crossed."""
+    """Check the arguments; return the heads as an array, and which arcs are crossed."""
     from mh4.decoders.trees import crossed_arcs  # loads Numba
 
     heads = np.asarray(heads, np.int32)
@@ -370,7 +370,7 @@ def _checked(
 
 
 def printable(text: str) -> str:
-    """Without control characters, which would break lines or make invalid XML; any space is a plain one."""
+    """Replace control characters, which would break lines or XML, and make every kind of space a plain one."""
 
     def shown(c: str) -> str:
         if c.isprintable() or c in "\N{ZERO WIDTH NON-JOINER}\N{ZERO WIDTH JOINER}":

@@ -1,4 +1,4 @@
-"""New columns, comments and multiword tokens for a sentence, checked; the fields and other lines of `Content`."""
+"""Edit the columns, comments and multiword tokens of a sentence, held as in `Content`; new values are checked."""
 
 import re
 import reprlib
@@ -14,13 +14,13 @@ from .spaces import NO_SPACE
 from .values import COLUMNS, FORM, HEAD, MISC, UNKNOWN_HINT, surely_sound, value_problem
 
 Others = tuple[tuple[int, str], ...]
-_SOUND: dict[int, set[str]] = {}  # values that have been written into each column, which need no second look
-_LONGEST_KEPT, _MOST_KEPT = 64, 1 << 16  # characters of such a value, and how many there are
+_SOUND: dict[int, set[str]] = {}  # by column: values known to be valid
+_LONGEST_KEPT, _MOST_KEPT = 64, 1 << 16  # limits: characters of a cached value; cached values per column
 _HEAD_NAMES = [*map(str, range(4096)), "_"]  # "_" for -1
 
 
 def replace_heads(fields: list[str], heads: np.ndarray | Sequence[int]) -> np.ndarray:
-    """Write n heads into the fields; returns them behind -1 for the root, as int32."""
+    """Write n heads into the fields; returns padded heads, int32 (n+1,), with -1 for the root."""
     n = len(fields) // STRIDE
     values = np.array(heads)
     if values.shape != (n,) or values.dtype.kind not in "iu":
@@ -71,7 +71,7 @@ def _check(value: object, column: int, name: str) -> None:
 
 
 def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> Others:
-    """Other lines with these comments first, which replace all earlier ones."""
+    """Return ``others`` with its comments replaced by these, which come first."""
     if isinstance(comments, str):
         raise TypeError(f"comments must be a list of lines, such as [{quote(comments)}], not one string")
     kept = [other for other in others if not other[1].startswith("#")]
@@ -79,7 +79,7 @@ def with_comments(others: Others, comments: Iterable[str], first_misc: str) -> O
 
 
 def changed_comments(others: Others, change: Callable[[str], str | None]) -> Others:
-    """Other lines with what a function makes of each comment, without its line end; None leaves the comment out."""
+    """Return ``others`` with ``change`` applied to each comment, without its line end; None removes the comment."""
     lines = []
     for before, line in others:
         if line.startswith("#"):
@@ -92,7 +92,7 @@ def changed_comments(others: Others, change: Callable[[str], str | None]) -> Oth
 
 
 def with_comment(others: Others, key: str, value: object, first_misc: str) -> Others:
-    """Other lines with the comment ``# key = value`` after the first comments; replaces an earlier one."""
+    """Return ``others`` with ``# key = value`` after the leading comments, replacing an earlier value."""
     start = f"# {key} = "
     earlier = re.compile(rf"#\s*{re.escape(key)}\s*=")
     lines = [other for other in others if not earlier.match(other[1])]
@@ -105,9 +105,9 @@ def with_comment(others: Others, key: str, value: object, first_misc: str) -> Ot
 
 
 def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first_misc: str) -> Others:
-    """Other lines with these multiword tokens, which replace all earlier ones.
+    """Return ``others`` with its multiword tokens replaced by these; tokens of a single word are skipped.
 
-    Each is (first, last, form[, space after[, misc]]), as a `Token`; with misc, the space after it is what misc says.
+    Each is (first, last, form[, space after[, misc]]), like a `Token`; misc, if given, overrides space after.
     """
     kept = [other for other in others if other[1].startswith("#") or "-" not in other[1].partition("\t")[0]]
     end = 0
@@ -134,12 +134,12 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
 
 
 def _line_end(first_misc: str) -> str:
-    """What the lines of a sentence have before their line feed, as that of its first word has, MISC being last."""
+    """A CR if the line of the first word, which its MISC closes, ends with one; else empty."""
     return "\r" * first_misc.partition("\n")[0].endswith("\r")
 
 
 def checked_comment(line: object) -> str:
-    """Return the comment unchanged; TypeError or ValueError if it is not a valid one."""
+    """Return the comment unchanged; TypeError or ValueError if it is invalid."""
     if not isinstance(line, str):
         raise TypeError(f"a comment must be a string, not {reprlib.repr(line)}")
     if not line.startswith("#") or value_problem(line.replace("\t", " "), FORM):

@@ -1,4 +1,4 @@
-"""Columns of several entries: FEATS and MISC as mappings, DEPS as a list. What is written reads back as it was."""
+"""Convert FEATS and MISC to mappings, DEPS to a list, and back; written values read back unchanged."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _DEPENDENCY = re.compile(_HEAD.pattern + ":([^|]+)")
 
 
 def read_entries(value: str) -> dict[str, str | None]:
-    """FEATS or MISC as a mapping; an entry without "=" has None. Of several of one name, the last counts."""
+    """FEATS or MISC as a mapping; an entry without "=" maps to None. Of entries with the same name, the last counts."""
     entries = (entry.partition("=") for entry in value.split("|") if entry)
     return {} if value == "_" else {name: entry if sign else None for name, sign, entry in entries}
 
 
 def read_dependencies(value: str) -> list[tuple[str, Any]]:
-    """DEPS as relations with their heads: 4, or (4, ".", 1) for an empty node. ValueError: it is malformed."""
+    """DEPS as (relation, head) pairs; a head is 4, or (4, ".", 1) for an empty node. ValueError: DEPS is malformed."""
     if value == "_":
         return []
     found = [_DEPENDENCY.fullmatch(entry) for entry in value.split("|")]
@@ -32,12 +32,12 @@ def read_dependencies(value: str) -> list[tuple[str, Any]]:
 
 
 def written(value: object, column: int) -> str:
-    """A value as it stands in the column: a string as it is, None as "_", mappings and lists of dependencies in full.
+    """Format a value for a column: strings unchanged, None as "_", mappings and lists of dependencies joined by "|".
 
     Raises
     ------
     ValueError
-        It would not read back as it was.
+        The value would not read back unchanged.
     TypeError
         The column does not take such a value.
     """

@@ -1,4 +1,4 @@
-"""The error about a user's data, and what happens to the errors about single sentences."""
+"""Errors about a user's data, and the policy for errors about single sentences."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ class DataError(ValueError):
 
 
 class BadFileError(DataError):
-    """Something is wrong with a whole file, so that it cannot be told which sentences would have to be left out."""
+    """Something is wrong with a whole file, so that skipping single sentences cannot help."""
 
 
 def shortened(value: str, most: int = 60) -> str:
-    """A value that is not too long for a message; of a long one the middle is missing."""
+    """A value for a message, cut to ``most`` characters by removing the middle."""
     if len(value) <= most:
         return value
     end = most // 3
@@ -37,7 +37,7 @@ def shortened(value: str, most: int = 60) -> str:
 
 
 def quote(value: str) -> str:
-    """A value from a file as shown in a message: quoted, escaped and not too long."""
+    """A value from a file for a message: cut to 40 characters, quoted and escaped."""
     return repr(value if len(value) <= 40 else value[:39] + "…")
 
 
@@ -58,13 +58,13 @@ ErrorPolicy = Literal["raise", "skip"] | Callable[[DataError], object]
 
 
 class Errors:
-    """What happens to the errors about single sentences; called with each of them.
+    """Policy for errors about single sentences; call the object with each error.
 
     Parameters
     ----------
     policy : {"raise", "skip"} or callable
-        "raise" stops at the first bad sentence. With "skip" and with a function bad sentences are left out; the
-        function is called with the error of each.
+        "raise" stops at the first bad sentence. With "skip" or a function, bad sentences are left out; the function is
+        called with the error of each.
 
     Attributes
     ----------
@@ -83,11 +83,11 @@ class Errors:
 
     @classmethod
     def of(cls, errors: ErrorPolicy) -> Errors:
-        """The object for an argument ``errors``.
+        """The `Errors` object for an argument ``errors``.
 
         ``"raise"`` stops at the first bad sentence; ``"skip"`` leaves bad sentences out, with a Python warning for
-        each; a function is called with the error of each sentence left out. An `Errors` object, which is such a
-        function, is taken as it is: it counts, and whoever made it reports.
+        each; a function is called with the error of each sentence left out. An `Errors` object is returned as it is:
+        whoever made it reports the errors that it counts.
         """
         if isinstance(errors, cls):
             return errors
@@ -100,11 +100,11 @@ class Errors:
 
     @property
     def summary(self) -> str:
-        """How many sentences were left out, and what is wrong with the first."""
+        """The number of sentences left out, and the first error."""
         return f"{counted(self.count, 'bad sentence')} skipped; the first: {self.first}"
 
     def __call__(self, error: DataError) -> None:
-        """Raise the error of a sentence, or count it and hand it on where bad sentences are left out."""
+        """Count the error of a sentence; then raise it or pass it to the policy's function, if any."""
         if isinstance(error, BadFileError):
             raise error
         self.count += 1

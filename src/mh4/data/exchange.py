@@ -1,4 +1,4 @@
-"""What sentences and documents have in common: JSON, pandas and spaCy, by way of `to_dict` and `from_dict`."""
+"""Convert sentences and documents to JSON, pandas and spaCy, and back, by way of `to_dict` and `from_dict`."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 class Exchanged(Guided):
-    """A sentence or a document, in the forms of other libraries and back."""
+    """Base class of sentences and documents, with conversions to and from other formats."""
 
     @abstractmethod
     def to_dict(self) -> Any:
-        """The same as plain Python data."""
+        """The object as plain Python data."""
 
     @classmethod
     @abstractmethod
@@ -48,7 +48,7 @@ class Exchanged(Guided):
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "JSON") -> Self:
-        """The inverse of `to_json`; see `from_dict`. DataError: The text is not valid JSON, or not a sentence."""
+        """The inverse of `to_json`; see `from_dict`. DataError: The text is not valid JSON or has other content."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:
@@ -59,9 +59,9 @@ class Exchanged(Guided):
     def to_pandas(self) -> DataFrame:
         """A data frame with a row for each word (extra ``mh4[pandas]``); unknown values are missing.
 
-        The columns are ``sentence`` (from 1), ``sent_id``, those of `Word.to_dict` and ``token``, the form that the
-        text has: that of a multiword token, or the word's own. ``other_lines`` keeps comments, multiword tokens and
-        empty nodes, as in CoNLL-U, in the row of the first word. Scores and confidences have columns if they are known.
+        The columns are ``sentence`` (from 1), ``sent_id``, the keys of `Word.to_dict` and ``token``, the form in the
+        text: the multiword token's or the word's own. ``other_lines``, in the row of the first word, keeps comments,
+        multiword tokens and empty nodes as in CoNLL-U. Scores and confidences have columns if any is known.
         ValueError: pandas is not installed.
         """
         return to_frame(self._sentences)
@@ -84,7 +84,7 @@ class Exchanged(Guided):
     def to_spacy(self, vocab: Vocab | None = None, text: str | None = None) -> Doc:
         """A `Doc` of spaCy (extra ``mh4[spacy]``) with heads, tags, features and lemmas; see `mh4.spacy`.
 
-        With the text that was parsed, all of its white space is kept. Without ``vocab``, the Doc has its own.
+        Given the parsed ``text``, all of its white space is kept. Without ``vocab``, the Doc has its own.
         ValueError: spaCy is not installed.
         """
         require("spacy", "spacy")
@@ -94,7 +94,7 @@ class Exchanged(Guided):
 
     @classmethod
     def from_spacy(cls, doc: Doc) -> Self:
-        """The words of a `Doc`, with all that its tokens have; white space is kept in MISC.
+        """Convert a `Doc`, with the tags, features, lemmas and heads of its tokens; white space is kept in MISC.
 
         TypeError, ValueError: ``doc`` is not a Doc; spaCy is not installed. DataError: A value does not fit its column.
         """
@@ -105,7 +105,7 @@ class Exchanged(Guided):
 
 
 def listed(data: Any, source: str) -> Iterable[Any]:
-    """The sentences of a document's data; a `DataError` if it cannot have any."""
+    """Return the sentences of a document's data; a `DataError` if the data cannot be a list of sentences."""
     if isinstance(data, str | bytes | Mapping) or not isinstance(data, Iterable):
         raise DataError(f"{source}: a document is a list of sentences, not {reprlib.repr(data)}")
     return data

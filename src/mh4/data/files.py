@@ -1,4 +1,4 @@
-"""Opening inputs and writing outputs that are either complete or not there at all."""
+"""Open inputs, and write outputs that are either complete or absent."""
 
 import bz2
 import errno
@@ -21,7 +21,7 @@ from .errors import DataError
 
 try:
     import fcntl
-except ImportError:  # Windows: a temporary file that a killed process left behind stays
+except ImportError:  # Windows: temporary files of killed processes are not removed
     fcntl = None  # type: ignore[assignment]
 
 __all__ = [
@@ -41,16 +41,16 @@ __all__ = [
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
-# First bytes of files that are not text: those that are unpacked, and those that are only recognised.
+# First bytes of files that are not text: formats that are unpacked here; formats only recognised are in `_KNOWN`.
 _COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
     rb"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     rb"\xfd7zXZ\x00": lzma.LZMAFile,
     rb"BZh[1-9][1\x17]": bz2.BZ2File,
 }
-_BUFFER = 1 << 18  # bytes that are written at once
-_START = 8  # bytes that tell what a file is
+_BUFFER = 1 << 18  # bytes buffered before writing
+_START = 8  # bytes read to recognise a format
 _PACKING: dict[str, Callable[[BinaryIO], object]] = {
-    ".gz": lambda stream: gzip.GzipFile(fileobj=stream, mode="wb", mtime=0),  # equal content is equal bytes
+    ".gz": lambda stream: gzip.GzipFile(fileobj=stream, mode="wb", mtime=0),  # equal bytes for equal content
     ".xz": lambda stream: lzma.LZMAFile(stream, "wb"),  # noqa: SIM115 (`_packed` closes it)
     ".bz2": lambda stream: bz2.BZ2File(stream, "wb"),
 }
@@ -65,12 +65,12 @@ _YOUNG = 60  # seconds: a temporary file younger than this may not be locked yet
 
 
 def failure_reason(error: OSError) -> str:
-    """What the system says of a failure, in lower case."""
+    """The system's message for an OSError, in lower case."""
     return (error.strerror or type(error).__name__).lower()
 
 
 def _opened(stream: TextIO | None, name: str) -> TextIO:
-    """A standard stream, which is None if the process was started without it."""
+    """Return a standard stream; a `DataError` if it is None, as in a process started without it."""
     if stream is None:
         raise DataError(f"{name}: is closed (name a file)")
     return stream
@@ -82,12 +82,12 @@ def is_standard_input(path: object) -> bool:
 
 
 def is_descriptor(path: str | Path) -> bool:
-    """Whether ``path`` is the name of something that this process alone has open, such as a shell's ``<(…)``."""
+    """Whether ``path`` names a descriptor that this process has open, such as a shell's ``<(…)``."""
     return is_standard_input(path) or str(path) == "/dev/stdout" or _OPENED.fullmatch(str(path)) is not None
 
 
 def source_name(path: str | Path) -> str:
-    """What errors call an input."""
+    """The name of an input in error messages."""
     return STDIN_NAME if is_standard_input(path) else os.fspath(path)
 
 
@@ -125,7 +125,7 @@ def open_input(path: str | Path) -> Iterator[BinaryIO]:
 
 
 def check_input(path: str | Path) -> None:
-    """`DataError`, long before the input is read, if `open_input` would refuse it; a pipe is not opened."""
+    """Raise a `DataError` early, before work begins, if `open_input` would refuse the input; pipes are not opened."""
     if not is_standard_input(path) and (os.path.isfile(path) or os.path.isdir(path) or not os.path.exists(path)):
         with open_input(path):
             pass
@@ -133,7 +133,7 @@ def check_input(path: str | Path) -> None:
 
 @contextmanager
 def _naming(path: str | Path) -> Iterator[None]:
-    """Name the file in failures of reading or writing it that do not say which it was."""
+    """Add the file name to an OSError raised in the block without one."""
     try:
         yield
     except OSError as error:
@@ -144,7 +144,7 @@ def _naming(path: str | Path) -> Iterator[None]:
 
 @contextmanager
 def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
-    """The text in a file, by its first bytes."""
+    """Yield the stream, unpacked if its first bytes say that it is compressed."""
     try:
         start = stream.peek(_START)[:_START] if isinstance(stream, io.BufferedReader) else b""
     except OSError as error:
@@ -156,7 +156,7 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
                 _check_start(unpacked.peek(_START)[:_START], path)
                 yield cast(BinaryIO, unpacked)
             except (EOFError, OSError, lzma.LZMAError, zlib.error) as error:
-                if isinstance(error, OSError) and error.errno is not None:  # not of the decompressors
+                if isinstance(error, OSError) and error.errno is not None:  # from the system, not from a decompressor
                     raise
                 raise DataError(f"{path}: is compressed and damaged: {error} (get it again)") from None
             return
@@ -165,7 +165,7 @@ def _unpacked(stream: BinaryIO, path: str | Path) -> Iterator[BinaryIO]:
 
 
 def _check_start(start: bytes, path: str | Path) -> None:
-    """`DataError` unless a file, or what was unpacked of one, begins like text."""
+    """Raise a `DataError` unless the first bytes of a file, unpacked if compressed, look like text."""
     if any(re.match(magic, start) for magic in _COMPRESSED):
         raise DataError(f"{path}: is compressed twice (unpack it first)")
     for magic, what in _KNOWN.items():
@@ -179,15 +179,15 @@ def _check_start(start: bytes, path: str | Path) -> None:
 def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     """Write a file so that other programs see either the old content or all of the new one.
 
-    The bytes go to a hidden temporary file in the same folder. When the block ends well it is flushed to the disk and
+    The bytes go to a hidden temporary file in the same folder. When the block succeeds, it is flushed to the disk and
     renamed to `path`; when the block raises, it is removed and an older file at `path` stays as it was. A process
-    killed inside the block leaves the old file whole, and the temporary file for the next one to remove. The
+    killed inside the block leaves the old file intact, and its temporary file is removed by a later call. The
     permissions of a replaced file are kept; a new file gets those of the umask. A symbolic link stays a link: its
     target is replaced. A file named ``.gz``, ``.xz`` or ``.bz2`` is compressed.
 
-    ``-`` (or ``/dev/stdout``) is standard output, flushed when the block ends well and left open. ``/dev/stderr`` and
-    ``/dev/fd/N`` are what is open there, perhaps a file that is not to be replaced. A device or a named pipe cannot be
-    replaced by a file. All these are written directly.
+    Some outputs are written directly: ``-`` (or ``/dev/stdout``) is standard output, flushed when the block succeeds
+    and left open; ``/dev/stderr`` and ``/dev/fd/N`` are open already, perhaps as a file that must not be replaced;
+    devices and named pipes cannot be replaced by a file.
 
     Raises
     ------
@@ -200,7 +200,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) in ("-", "/dev/stdout"):
         stdout = _opened(sys.stdout, STDOUT_NAME)
         with _naming(STDOUT_NAME):
-            stdout.flush()  # keeps the order of text printed earlier
+            stdout.flush()  # text printed earlier comes first
             yield stdout.buffer
             stdout.buffer.flush()
         return
@@ -219,7 +219,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     stream = _output_stream(path, lambda: _open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL))
     try:
         with _naming(path), stream:
-            lock(stream.fileno())  # until it is closed, also by the system when the process dies
+            lock(stream.fileno())  # held until the stream is closed or the process dies
             _remove_left_behind(target.parent)
             with _packed(stream, Path(path).suffix.lower()) as content:
                 yield content
@@ -228,7 +228,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
             if mode is not None:
                 temporary.chmod(stat.S_IMODE(mode))
             if fcntl is None:
-                stream.close()  # Windows renames no open file
+                stream.close()  # Windows cannot rename an open file
             os.replace(temporary, target)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -237,7 +237,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
 
 @contextmanager
 def _packed(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
-    """What is written to it arrives in the stream, compressed if the suffix says so."""
+    """Yield a stream that compresses into ``stream`` if the suffix asks for it, else ``stream`` itself."""
     if (pack := _PACKING.get(suffix)) is None:
         yield stream
         return
@@ -246,9 +246,10 @@ def _packed(stream: BinaryIO, suffix: str) -> Iterator[BinaryIO]:
 
 
 def lock(descriptor: int) -> bool | None:
-    """Lock an open file or folder until it is closed, at the latest by the system when the process ends.
+    """Lock an open file or folder until it is closed or the process ends.
 
-    False if somebody else has it locked; None where the system (Windows) or the file system has no such locks.
+    Returns True on success, False if it is locked already, and None if the system (Windows) or the file system has no
+    such locks.
     """
     if fcntl is None:
         return None
@@ -264,7 +265,7 @@ def lock(descriptor: int) -> bool | None:
 
 
 def _check_name(path: str | Path) -> None:
-    """`DataError` for the empty name of a variable that was never set; TypeError for what is not a path."""
+    """Raise a TypeError for anything but a path, a `DataError` for an empty name (unset variable?) or NUL in it."""
     if not isinstance(path, str | Path):
         raise TypeError(f'an output must be a path, or "-" for standard output; got {path!r}')
     _check_characters(path, "output")
@@ -278,20 +279,20 @@ def _check_characters(path: str | Path, kind: str) -> None:
 
 
 def check_output(path: str | Path) -> None:
-    """`DataError`, long before the output is written, if `atomic_output` would refuse it."""
+    """Raise a `DataError` early, before work begins, if `atomic_output` would refuse the output."""
     _check_name(path)
     if str(path) not in ("-", "/dev/stdout") and _OPENED.fullmatch(str(path)) is None:
         _checked_mode(path, Path(os.path.realpath(path)))
 
 
 def _remove_left_behind(folder: Path) -> None:
-    """Remove temporary files of processes that were killed: nobody has them locked."""
+    """Remove the temporary files of killed processes: those that no process has locked."""
     for path in folder.glob(_TEMPORARY):
         try:
             if time.time() - path.stat().st_mtime < _YOUNG:
                 continue
             descriptor = os.open(path, os.O_RDONLY)
-        except OSError:  # somebody else was faster, or it is not ours
+        except OSError:  # removed by another process, or owned by another user
             continue
         try:
             if lock(descriptor):
@@ -303,10 +304,11 @@ def _remove_left_behind(folder: Path) -> None:
 def _checked_mode(path: str | Path, target: Path) -> int | None:
     """The mode of an existing output file, None for a new one.
 
-    Refuses early, before hours of work, what the final rename would refuse, and also what it would wrongly allow.
+    Raises a `DataError` early, before hours of work, for outputs that the final rename would refuse or should not
+    replace.
     """
     try:
-        # Not of `target`: the link /dev/fd/N of a pipe can be followed by the system, but its text leads nowhere.
+        # Not of `target`: the system can follow the link /dev/fd/N of a pipe, but its text is no path.
         mode = os.stat(path).st_mode
     except (FileNotFoundError, NotADirectoryError):
         if str(path).endswith(tuple(filter(None, (os.sep, os.altsep)))):

@@ -1,4 +1,4 @@
-"""Many files into a folder: which ones a folder holds, and where what is made of each will lie."""
+"""Find the input files in folders, and pair each with its output in another folder."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ _TXT = re.compile(r"\.txt$", re.IGNORECASE)
 
 
 class FilePair(NamedTuple):
-    """An input, and its output."""
+    """An input file and its output file."""
 
     source: Path
     target: Path
 
 
 def is_folder_name(path: str) -> bool:
-    """Whether a path is that of a folder, there already or by the separator at its end."""
+    """Whether a path names a folder: it exists as one, or the path ends with a separator."""
     return path.endswith(tuple(filter(None, (os.sep, os.altsep)))) or os.path.isdir(path)
 
 
 def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[FilePair]:
-    """The files among the inputs and in the folders among them, each with ``output_folder / NAME``.
+    """Pair input files, named alone or found in folders, with their outputs ``output_folder / NAME``.
 
-    Of a folder, these are all files below it whose name ends in ``.conllu``, or in ``.txt`` if ``form`` is another,
-    compressed or not, but for what lies in the output folder; they keep their places below it. Outputs have lost
-    ``.gz``, ``.xz`` and ``.bz2``; what was not CoNLL-U ends in ``.conllu`` then, instead of ``.txt``.
+    A folder stands for all files below it that end in ``.conllu`` (``form`` "conllu") or ``.txt`` (other forms),
+    compressed or not, except hidden files and the contents of the output folder; outputs keep the paths below the input
+    folder. They lose ``.gz``, ``.xz`` and ``.bz2``; for other forms, ``.conllu`` replaces ``.txt`` or is appended.
 
-    DataError: An input cannot be read or has no name, a folder holds no such file, two inputs would have one output, an
+    DataError: An input cannot be read or has no name, a folder holds no such file, two inputs share an output, an
     output cannot be written, or it would replace an input.
     """
     folder = Path(output_folder)
@@ -61,13 +61,13 @@ def pair_files(inputs: Sequence[str | Path], output_folder: str | Path, form: st
 
 
 def _identity(path: Path) -> tuple[int, int]:
-    """What two names of one file have in common."""
+    """Device and inode, which identify a file under any of its names."""
     found = path.stat()
     return found.st_dev, found.st_ino
 
 
 def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[Path, Path]]:
-    """The files that an input stands for, and what each is called below the output folder."""
+    """The files that an input stands for, each with its output's path relative to the output folder."""
     if is_standard_input(path) or is_descriptor(path):
         name = "standard input" if is_standard_input(path) else str(path)
         raise DataError(f"{name}: has no name for a file in the output folder (parse it alone)")
@@ -78,8 +78,8 @@ def _files(path: str | Path, form: str, output_folder: Path) -> Iterator[tuple[P
         return
     ending = ".conllu" if form == "conllu" else ".txt"
     found = False
-    output = output_folder.resolve()  # holds what an earlier run wrote
-    above = {str(path): {path.resolve()}}  # of folders that are still to be looked at, those that led there
+    output = output_folder.resolve()  # skipped, since it may hold the output of an earlier run
+    above = {str(path): {path.resolve()}}  # by folder to visit: itself and its ancestors, against cycles of links
     for parent, folders, names in os.walk(path, onerror=_unreadable, followlinks=True):
         own = above.pop(parent)
         below = {name: Path(parent, name).resolve() for name in sorted(folders)}

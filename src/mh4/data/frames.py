@@ -17,7 +17,7 @@ _TYPES |= {"head": "Int64", "start_char": "int64", "end_char": "int64", "token":
 _IF_KNOWN = dict.fromkeys(
     ("confidence", "head_confidence", "margin", "relation_share", "score", "tree_confidence"), "float64"
 ) | {"next_head": "Int64"}
-_WHOLE = ("id", "head", "start_char", "next_head")  # numbers that files without types, or gaps, turn into floats
+_WHOLE = ("id", "head", "start_char", "next_head")  # integers that untyped files or gaps turn into floats
 
 
 def to_frame(sentences: Iterable[Any]) -> Any:
@@ -41,7 +41,7 @@ def _rows(sentence: Any, number: int) -> Iterator[dict[str, Any]]:
     for word, token in zip(sentence, tokens, strict=True):
         values = {key: inf if value is None else value for key, value in word.to_dict().items()}
         yield of_all | values | {"token": token}
-        of_all.pop("other_lines", None)  # the first word has them
+        of_all.pop("other_lines", None)  # only the first word has them
 
 
 def read_frame(frame: Any, source: str) -> list[dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""Names that users of other libraries try first: the error says what to write instead."""
+"""Names that users of other libraries may try, with the advice that errors give on what to write instead."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, TypeVar, cast
 
 
 def by_name(names: Mapping[str, str]) -> Mapping[str, str]:
-    """Invert a table of advice and the names, separated by spaces, that it is for."""
+    """Invert a table from advice to the names, separated by spaces, that it applies to."""
     return {name: advice for advice, those in names.items() for name in those.split()}
 
 
@@ -202,7 +202,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def guided(guesses: Mapping[str, str]) -> Callable[[F], F]:
-    """Make a function say, for an option that it does not have, what to write and which ones it has."""
+    """Decorator: make the TypeError for an unknown option say what to write instead, and list the known options."""
 
     def decorate(function: F) -> F:
         kinds = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
@@ -222,7 +222,7 @@ def guided(guesses: Mapping[str, str]) -> Callable[[F], F]:
 
 
 def hint(guesses: Mapping[str, str], names: Iterable[str]) -> str:
-    """The end of a message about unknown names: what to write for the first one of them that is a known guess."""
+    """The end of a message about unknown names: advice on the first of them in ``guesses``, else empty."""
     return next((f"; write {guesses[name]}" for name in names if name in guesses), "")
 
 
@@ -234,18 +234,18 @@ class _GuidedType(ABCMeta):
 
 
 class Guided(metaclass=_GuidedType):
-    """Its subclasses list what others call their attributes, and what to write for that."""
+    """Base class whose AttributeErrors give advice: ``_guesses`` maps names from other libraries to what to write."""
 
     _guesses: ClassVar[Mapping[str, str]] = {}
 
-    if not TYPE_CHECKING:  # a type checker would take every attribute for granted
+    if not TYPE_CHECKING:  # type checkers would accept any attribute
 
         def __getattr__(self, name: str) -> NoReturn:
             raise AttributeError(_missing(type(self), name), name=name, obj=self)
 
     @classmethod
     def _advice(cls, name: str) -> str | None:
-        """What to write for a name that is not there."""
+        """What to write instead of a missing attribute; None if there is no advice."""
         return cls._guesses.get(name)
 
 
@@ -254,7 +254,7 @@ def _missing(kind: type[Guided], name: str) -> str:
         return f"{kind.__name__!r} object has no attribute {name!r}"
     if advice := kind._advice(name):
         return f"{kind.__name__} has no attribute {name!r}; write {advice}"
-    # what users may count on: the attributes of the class that lists guesses, not those of its subclasses
+    # Public attributes are those of the class that lists guesses, not of its subclasses.
     public = next(base for base in kind.__mro__ if "_guesses" in vars(base))
     known = {*dir(public), *public.__annotations__}
     return f"{kind.__name__} has no attribute {name!r}; it has: {', '.join(sorted(n for n in known if n[0] != '_'))}"

@@ -1,4 +1,4 @@
-"""The IDs of the lines of a sentence: words count 1, 2, 3, …; multiword tokens and empty nodes have their places."""
+"""Check the IDs of a sentence's lines: words count 1, 2, 3, …; multiword tokens and empty nodes are in place."""
 
 from conllu.exceptions import ParseException
 from conllu.parser import parse_id_value
@@ -9,12 +9,12 @@ _BLANK_LINE_HINT = "is the blank line between two sentences missing?"
 
 
 class Ids:
-    """The IDs of the lines so far.
+    """Checks the IDs of a sentence, line by line.
 
     Attributes
     ----------
     words
-        How many words there were.
+        Number of words so far.
     range_end
         Last word of the latest multiword token, 0 before the first.
     """
@@ -22,16 +22,16 @@ class Ids:
     def __init__(self) -> None:
         self.words = self.range_end = 0
         self._empty_nodes = 0  # since the last word
-        self._open_range = ""  # a multiword token whose first word is the next one
+        self._open_range = ""  # ID of a multiword token whose first word comes next
 
     def add_word(self) -> None:
-        """Count a word whose ID is known to be right."""
+        """Count a word whose ID is known to be correct."""
         self.words += 1
         self._empty_nodes = 0
         self._open_range = ""
 
     def add(self, value: str) -> str | None:
-        """Count the ID of the next line; returns what is wrong with it, if anything is."""
+        """Count the ID of the next line; returns the problem with it, or None."""
         expected = self.words + 1
         if value == str(expected):
             self.add_word()

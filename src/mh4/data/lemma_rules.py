@@ -1,7 +1,7 @@
-"""Rules that make lemmas of forms: what becomes of the letters' case, and what is cut and added at either end.
+"""Rules that turn forms into lemmas: change the case, then cut and add characters at both ends.
 
-As in UDPipe 2 (Straka 2018, section 3.3): a rule that was seen with some words makes the lemmas of unseen ones, so that
-lemmatisation is classification.
+As in UDPipe 2 (Straka 2018, section 3.3): a rule seen with some words also lemmatises unseen ones, so that
+lemmatisation becomes classification.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ def _title(form: str) -> str:
 
 
 CASINGS: dict[str, Callable[[str], str]] = {"lower": str.lower, "as is": str, "title": _title}
-LONGEST = 1000
-ABSOLUTE = "absolute"  # the lemma, whatever the form
+LONGEST = 1000  # characters: substrings of longer words are not searched for
+ABSOLUTE = "absolute"  # instead of a casing: the same lemma for every form
 
 
 class LemmaRule(NamedTuple):
-    """How to make a lemma of a form.
+    """A rule that turns a form into a lemma.
 
     Attributes
     ----------
     casing
-        What is done to the form first: one of `CASINGS`; or `ABSOLUTE`, then ``before`` is the lemma.
+        Change of case, applied first: a key of `CASINGS`; or `ABSOLUTE`, with the lemma in ``before``.
     cut_before, before
-        Characters that are cut off at the beginning, and what stands there instead.
+        Number of characters cut off at the beginning, and the string that replaces them.
     cut_after, after
         The same at the end. At least one character of the form stays.
     """
@@ -51,17 +51,16 @@ class LemmaRule(NamedTuple):
 
     @property
     def cut(self) -> int:
-        """Characters that are cut off, at both ends; a form has to be longer."""
+        """Number of characters cut off at both ends, -1 for absolute rules; forms must be longer."""
         return -1 if self.casing == ABSOLUTE else self.cut_before + self.cut_after
 
 
-@lru_cache(1 << 17)  # a treebank asks again for most of its words
+@lru_cache(1 << 17)  # most words of a treebank recur
 def lemma_rule(form: str, lemma: str) -> LemmaRule:
-    """The rule with which a form and its lemma have most in common: ``lemma_rule(f, l).apply(f) == l`` for all strings.
+    """The rule that keeps the longest common substring of form and lemma; always ``lemma_rule(f, l).apply(f) == l``.
 
-    What is in common is a substring of both; in a tie lower case is taken, so that a word at the beginning of a
-    sentence has the rule that it has elsewhere. Of words of more than `LONGEST` characters that do not hold each other
-    the lemma is taken whole.
+    Ties go to lower case, so that a word at the beginning of a sentence has the same rule as elsewhere. If one of them
+    is longer than `LONGEST` and neither contains the other, the rule is absolute.
     """
     best, kept = LemmaRule(ABSOLUTE, 0, lemma, 0, ""), 0
     for name, change in CASINGS.items():
@@ -74,11 +73,11 @@ def lemma_rule(form: str, lemma: str) -> LemmaRule:
 
 
 def _longest_match(form: str, lemma: str) -> tuple[int, int, int]:
-    """Where the longest common substring begins in either string, and how long it is; the first of several."""
+    """Start in ``form``, start in ``lemma`` and length of their (first) longest common substring."""
     if (start := form.find(lemma)) >= 0:
         return start, 0, len(lemma)
     if (start := lemma.find(form)) >= 0:
         return 0, start, len(form)
-    if max(len(form), len(lemma)) > LONGEST:  # it takes the product of the lengths
+    if max(len(form), len(lemma)) > LONGEST:  # the search takes time in the product of the lengths
         return 0, 0, 0
     return SequenceMatcher(None, form, lemma, autojunk=False).find_longest_match()

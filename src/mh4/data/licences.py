@@ -1,4 +1,4 @@
-"""Licences of treebanks: found beside their files, and whether they allow commercial use."""
+"""Licences of treebanks: find them beside the files, and tell whether they allow commercial use."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 __all__ = ["find_licence", "is_non_commercial", "licence_in"]
 
-MOST = 1 << 16  # characters of a file that are looked at
+MOST = 1 << 16  # characters read from a file
 
-_STATED = re.compile(r"^[\s*#-]*licen[cs]e:[ \t]*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)  # in READMEs of UD
+_STATED = re.compile(r"^[\s*#-]*licen[cs]e:[ \t]*(\S.*?)\s*$", re.IGNORECASE | re.MULTILINE)  # as in READMEs of UD
 _LINK = re.compile(r"creativecommons\.org/licenses/(by(?:-[a-z]{2})*)/(\d\.\d)", re.IGNORECASE)
 _SHORT = re.compile(r"\bCC[ -](BY(?:-(?:NC|SA|ND))*)[ -](\d\.\d)", re.IGNORECASE)
 _WORDS = re.compile(
@@ -22,9 +22,10 @@ _NON_COMMERCIAL = re.compile(r"\bNC\b|non-?commercial|(?:research|academic)\w*(?
 
 
 def find_licence(treebank: str | Path) -> str | None:
-    """The licence of a treebank, from README or LICENSE beside the file; None if they say nothing of it.
+    """The licence of a treebank, from a README, LICENSE or COPYING file beside it; None if there is none.
 
-    Names of Creative Commons and GNU are shortened ("CC BY-SA 4.0", "GPL 3"); of others, the first line is returned.
+    Creative Commons and GNU names are shortened ("CC BY-SA 4.0", "GPL 3"); of other licences, the first line is
+    returned.
     """
     try:
         files = sorted(path for path in Path(treebank).resolve().parent.iterdir() if path.is_file())
@@ -43,7 +44,7 @@ def find_licence(treebank: str | Path) -> str | None:
 
 
 def licence_in(text: str) -> str | None:
-    """The licence that a text names, or several, joined by "and"; the first line if it is an unknown one."""
+    """The licences that a text names, joined by "and"; its first line if it names none that is known."""
     known = list(dict.fromkeys(_known(text)))
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return " and ".join(known) if known else lines[0][:100] if lines else None

@@ -1,4 +1,4 @@
-"""A page with the trees of many sentences, for a browser."""
+"""An HTML page with the trees of many sentences."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ p {{ margin: 0.3rem 0 0.6rem; }}
 
 
 def draw_page(sentences: Iterable[Sentence], title: str) -> Iterator[str]:
-    """The page in HTML, piece by piece: of each sentence its ID, its text, and its tree, if its heads are one."""
+    """Yield the page piece by piece: for each sentence its ID, its text and, if its heads are a tree, its drawing."""
     from mh4.decoders.trees import is_tree  # loads Numba
 
     yield _HEAD.format(title=escape(printable(title)))

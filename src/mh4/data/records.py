@@ -15,14 +15,11 @@ from .errors import quote
 from .values import COLUMNS, FORM, HEAD, ID, value_problem
 
 KEYS = ("id", "text", "lemma", "upos", "xpos", "feats", "head", "deprel", "deps", "misc")  # as in `COLUMNS`
-_WORD, _EMPTY_NODE, _MULTIWORD = range(3)  # in this order between two words
+_WORD, _EMPTY_NODE, _MULTIWORD = range(3)  # sorted in this order at the same place
 
 
 def record(fields: Sequence[str]) -> dict[str, Any]:
-    """The columns of a line by their keys, except unknown ones; the ID of a multiword token or an empty node is a pair.
-
-    HEAD stays text.
-    """
+    """The known columns of a line, by key; HEAD stays text, and IDs of multiword tokens and empty nodes are pairs."""
     known = zip(KEYS, fields, strict=True)
     found: dict[str, Any] = {key: value for key, value in known if value != "_" or key == "text"}
     found["id"] = int(fields[ID]) if fields[ID].isdecimal() else tuple(map(int, re.split("[-.]", fields[ID])))
@@ -44,7 +41,7 @@ def records(sentence: Any) -> list[dict[str, Any]]:
 
 
 class Read(NamedTuple):
-    """What a dictionary says: lines of CoNLL-U, offsets of the tokens, and what lines do not hold."""
+    """A sentence read from a dictionary: CoNLL-U lines, start offsets of its tokens, and what CoNLL-U lacks."""
 
     lines: list[str]
     starts: list[int]
@@ -53,9 +50,9 @@ class Read(NamedTuple):
 
 
 def read_dictionary(data: Any) -> Read:
-    """Read what `Sentence.to_dict` returns, or the list of tokens that a sentence is in Stanza.
+    """Read the result of `Sentence.to_dict`, or a sentence of Stanza's `to_dict`, a list of tokens.
 
-    Values are checked, so that lines and columns are those that were meant. Keys without a meaning are ignored.
+    Values are checked so that none breaks a line or column. Unknown keys are ignored.
 
     Raises
     ------
@@ -99,7 +96,7 @@ def read_dictionary(data: Any) -> Read:
 
 
 def _place(given: Any, number: int, words: int) -> tuple[int, int, str]:
-    """Number of words up to a token (itself, if it is one), its kind and its ID, after so many words."""
+    """Place, kind and ID of a token after ``words`` words; its place is the number of words up to it, inclusive."""
     try:
         ids = [words + 1] if given is None else [*map(index, given if isinstance(given, Sequence) else [given])]
     except TypeError:

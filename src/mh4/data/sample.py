@@ -1,7 +1,7 @@
 """The sample treebank: eight hundred sentences of an invented language, Ulvari, free of any licence.
 
-It gives tests, tutorial and continuous integration something to learn that is small and rich in crossing arcs: a third
-of its trees are non-projective. `experiments/ulvari.py` generates it and describes the language.
+Tests, the tutorial and continuous integration train on it: it is small and rich in crossing arcs, with a third of its
+trees non-projective. `experiments/ulvari.py` generates it and describes the language.
 """
 
 import lzma
@@ -16,7 +16,7 @@ SPLITS = ("train", "dev", "test")
 def write_sample(directory: str | Path) -> dict[str, Path]:
     """Write ``sample-train.conllu``, ``sample-dev.conllu`` and ``sample-test.conllu`` into a folder, made if missing.
 
-    Returns the path of the file of each split: "train" (600 sentences), "dev" and "test" (100 each).
+    Returns the path of each split: "train" (600 sentences), "dev" and "test" (100 each).
     """
     directory = Path(directory)
     directory.mkdir(parents=True, exist_ok=True)

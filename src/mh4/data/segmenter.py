@@ -1,4 +1,4 @@
-"""Cutting raw text into sentences, words and multiword tokens, with whatever finds them in a paragraph."""
+"""Segment raw text into sentences, words and multiword tokens; subclasses of `Segmenter` find them in paragraphs."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from .errors import DataError, Errors
 from .sentence import Sentence
 from .text import PORTION, Portion, Span, portions, sentence_of
 
-LONGEST_SENTENCE = 250  # tokens: where no end of a sentence is found, one is made
+LONGEST_SENTENCE = 250  # tokens; longer sentences are split
 LONGEST_TOKEN = 1000  # characters
 
 
 class Segmenter(ABC):
-    """Finds sentences in text; any number of threads may share it."""
+    """Base class of segmenters, which find sentences in text; any number of threads may share one."""
 
     @property
     @abstractmethod
     def files(self) -> Mapping[str, bytes]:
-        """What it keeps in a model folder, by the names of the files."""
+        """Content of its files in a model folder, by file name."""
 
     @abstractmethod
     def _tokens(self, texts: Sequence[str]) -> list[list[list[Span]]]:
-        """The tokens of each sentence of each paragraph, in order; white space apart, they cover it."""
+        """The tokens of each sentence of each paragraph, in order; together they cover all but white space."""
 
     def cut(self, text: str, source: str = "text") -> Iterator[Sentence]:
         """The sentences of a text.
@@ -34,7 +34,7 @@ class Segmenter(ABC):
         Raises
         ------
         DataError
-            The text holds a lone surrogate or NUL, which no file can.
+            The text holds a lone surrogate or NUL.
         """
         try:
             stream = io.BytesIO(text.encode())
@@ -49,9 +49,9 @@ class Segmenter(ABC):
     def cut_stream(
         self, stream: BinaryIO, source: str, report: Errors, document: str = "", before: int = 0
     ) -> Iterator[Sentence | None]:
-        """The sentences of a text, those of a paragraph as soon as its blank line is read; None where reading blocks.
+        """Yield the sentences of a text; None where reading would block.
 
-        What is found does not depend on when the text comes.
+        Complete paragraphs are cut before waiting for more text. The sentences do not depend on how the text arrives.
 
         Parameters
         ----------
@@ -60,11 +60,11 @@ class Segmenter(ABC):
         source
             Its name in messages.
         report
-            Gets the errors of lines; if it returns, they are left out.
+            Called with the error of each bad line; if it returns, the line is left out.
         document
             An ID for ``# newdoc``.
         before
-            Characters at the beginning of the text that are not in the stream.
+            Characters of the text before those that the stream counts, such as a byte order mark.
         """
         writer = _Writer(source, document, before)
         together: list[Portion] = []
@@ -98,28 +98,28 @@ class Segmenter(ABC):
 
 
 class _Writer:
-    """Makes sentences of tokens, and numbers them.
+    """Builds numbered sentences from tokens.
 
     Attributes
     ----------
     carried
-        The end of a text that goes on with the next portion.
+        The last, perhaps incomplete, sentence of a text, to be cut again with the next portion.
     """
 
     def __init__(self, source: str, document: str, start: int) -> None:
         self.carried = ""
         self._source, self._document, self._start = source, document, start
         self._number = 0
-        self._before = ""  # white space that no sentence has yet
+        self._before = ""  # white space not yet assigned to a sentence
         self._begins = False
 
     def write(self, portion: Portion, text: str, sentences: list[list[Span]]) -> Iterator[Sentence]:
-        """The sentences of a text: what was carried, and a portion."""
+        """Yield the sentences of ``text``: the carried text followed by ``portion``."""
         self._begins = self._begins or portion.begins
         offset = self._start + portion.start - len(self.carried)
         self._before += portion.before
         self.carried = ""
-        if not portion.ends and len(sentences) > 1:  # nobody knows yet where the last one ends
+        if not portion.ends and len(sentences) > 1:  # the last one may continue in the next portion
             self.carried = text[sentences.pop()[0].start :]
         end = len(text) - len(self.carried)
         if not sentences:
@@ -141,7 +141,7 @@ class _Writer:
 
 
 def shortened(token: Span) -> Iterator[Span]:
-    """The token, in pieces if it is too long."""
+    """Split a token into pieces of at most `LONGEST_TOKEN` characters."""
     if token.stop - token.start <= LONGEST_TOKEN:
         yield token
         return

@@ -26,16 +26,16 @@ from .word import Token, Word
 
 
 class Layout(NamedTuple):
-    """Where a sentence stands, and the bytes around its lines.
+    """Position of a sentence in its source, and the bytes around its lines.
 
     Attributes
     ----------
     newline
-        The line end, ``"\\n"`` or ``"\\r\\n"``. Where a sentence mixes both, ``"\\n"``, and the lines keep their "\\r".
+        The line end, ``"\\n"`` or ``"\\r\\n"``. With mixed line ends, it is ``"\\n"`` and the lines keep their "\\r".
     lead, blank
         Surplus blank lines before the first line, and the blank line after the last.
     start
-        Where its first token begins in the text that it was cut from, in characters; None if it was not cut from one.
+        Character offset of its first token in the text that it was cut from; None if it was not cut from a text.
     """
 
     source: str = "words"
@@ -48,7 +48,7 @@ class Layout(NamedTuple):
 
 
 class _Column:
-    """A column of the words, cut out of the fields when it is first asked for."""
+    """Descriptor of a column of the words, extracted from the fields on first access."""
 
     def __init__(self, column: int) -> None:
         self.column = column
@@ -77,14 +77,14 @@ class Sentence(Exchanged, Sequence[Word]):
     heads
         int32 (n,): the ID of each word's head, 0 for the root, -1 where HEAD is "_".
     padded_heads
-        int32 (n+1,): `heads` preceded by -1 for the root, so that ``padded_heads[d]`` is the head of word d; decoders
-        return and `mh4.trees` takes such arrays.
+        int32 (n+1,): `heads` preceded by -1 for the root, so that ``padded_heads[d]`` is the head of word d; the form
+        that decoders return and `mh4.trees` takes.
     score
         The parser's score of a predicted tree, if it has one.
     confidence
         The parser's `Confidence`, if requested.
     source, first_line, number
-        File, line of ``lines[0]`` in it (from 1), count of the sentence in it (from 1).
+        The file; in it, the line number of ``lines[0]`` and the number of the sentence, both from 1.
     layout
         The three values above, and the bytes around the lines.
     """
@@ -122,7 +122,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.padded_heads.flags.writeable = False  # which neither pickle nor copy keep
+        self.padded_heads.flags.writeable = False  # pickle and copy make it writeable
 
     def __setattr__(self, name: str, value: object = None) -> None:
         raise AttributeError(f"sentences are immutable; write new = sentence.replace({name}=…)")
@@ -168,14 +168,14 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @classmethod
     def from_block(cls, block: Block, source: str, number: int, start: int | None = None) -> Sentence:
-        """The sentence of a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U.
+        """Read a block, the ``number``-th of its source; a `DataError` if it is not valid CoNLL-U.
 
-        ``start`` is that of its `Layout`.
+        See `Layout` for ``start``.
         """
         content = read_block(block, source, number)
         newline = content.newline
         blank = block.blank.decode() if block.blank.endswith(b"\n") else newline
-        lead = block.lead.decode().replace("\ufeff", "")  # sentences may be written in any order
+        lead = block.lead.decode().replace("\ufeff", "")  # no BOM: the sentence may be written anywhere
         layout = Layout(source, block.first_line or 1, number, newline, lead, blank, start)
         return cls._of(content.fields, content.heads, content.others, layout)
 
@@ -183,9 +183,9 @@ class Sentence(Exchanged, Sequence[Word]):
     def of_columns(
         cls, forms: Sequence[str], misc: Sequence[str], others: Iterable[tuple[int, str]], layout: Layout
     ) -> Sentence:
-        """The sentence with two columns, every other "_"; ``others`` are lines, each with the words before it.
+        """A sentence with the given FORM and MISC, every other column "_"; nothing is checked.
 
-        Nothing is checked.
+        ``others`` are all lines but those of words, each with the number of words before it.
         """
         n = len(forms)
         fields = ["_"] * (STRIDE * n + 1)
@@ -232,7 +232,7 @@ class Sentence(Exchanged, Sequence[Word]):
     def __repr__(self) -> str:
         return f"<{self.name[0].upper()}{self.name[1:]}: {counted(len(self), 'word')}, {quote(self.text)}>"
 
-    # What its lines say.
+    # Content of the lines.
 
     @property
     def lines(self) -> tuple[str, ...]:
@@ -249,12 +249,12 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @property
     def sent_id(self) -> str | None:
-        """``# sent_id``, if there is one."""
+        """The value of the comment ``# sent_id``, if there is one."""
         return find_comment(self.comments, "sent_id")
 
     @property
     def text(self) -> str:
-        """``# text``, or, without it, the tokens with their spaces."""
+        """The value of the comment ``# text`` or, without it, the tokens joined with their spaces."""
         text = find_comment(self.comments, "text")
         return self._joined if text is None else text
 
@@ -265,11 +265,11 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @property
     def _joined(self) -> str:
-        """The tokens with their spaces."""
+        """The tokens joined with their spaces."""
         return "".join(form + " " * _space_after(misc) for _, _, form, misc in self._token_lines()).rstrip(" ")
 
     def _token_lines(self) -> Iterator[tuple[int, int, str, str]]:
-        """First and last word, form and MISC of each token of the text."""
+        """First word, last word, form and MISC of each token of the text."""
         several = {}
         for _, line in self._others:
             first, dash, end = line.partition("\t")[0].partition("-")
@@ -314,7 +314,7 @@ class Sentence(Exchanged, Sequence[Word]):
         return self[self.roots[0] - 1] if self.roots else None
 
     def arcs(self) -> list[tuple[int, int, str]]:
-        """Head, dependent and relation of every arc, by their dependents."""
+        """(head, dependent, relation) of every arc, ordered by dependent."""
         arcs = zip(self.heads.tolist(), range(1, len(self) + 1), self.relations, strict=True)
         return [arc for arc in arcs if arc[0] >= 0]
 
@@ -325,7 +325,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
         return is_projective(self.padded_heads)
 
-    # Where it stands.
+    # Position in the source.
 
     source: str = property(lambda self: self.layout.source)  # type: ignore[assignment]
     first_line: int = property(lambda self: self.layout.first_line)  # type: ignore[assignment]
@@ -333,12 +333,12 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @property
     def name(self) -> str:
-        """``sentence ID``, or ``sentence NUMBER`` without a sent_id, as used in messages; long ones are shortened."""
+        """Name in messages: ``sentence ID`` or, without a sent_id, ``sentence NUMBER``; long IDs are shortened."""
         return sentence_name(self.sent_id, self.number)
 
     @property
     def label(self) -> str:
-        """The sent_id, tabs as spaces, or, without one, the number."""
+        """The sent_id, with tabs as spaces, or the number if there is none."""
         sent_id = self.sent_id
         return str(self.number) if sent_id is None else sent_id.replace("\t", " ")
 
@@ -350,7 +350,7 @@ class Sentence(Exchanged, Sequence[Word]):
         """The line of a word in its file, both from 1."""
         return self.first_line + word - 1 + sum(before < word for before, _ in self._others)
 
-    # New sentences from it.
+    # Changed copies.
 
     def annotated(self, annotation: Annotation) -> Sentence:
         """Return the sentence with the columns of an annotation; see `replace`."""
@@ -375,14 +375,14 @@ class Sentence(Exchanged, Sequence[Word]):
         heads
             n integers in -1…n: the ID of each word's head, 0 for the root, -1 if it is unknown ("_").
         score, confidence
-            Those of the new tree; by default, new heads have none.
+            Score and confidence of the tree; by default, they are kept, or dropped if `heads` is given.
         comments
             Lines that begin with "#".
         multiword_tokens
-            First word, last word and form of each, and False unless a space follows; `tokens` is accepted.
+            (first word, last word, form) of each, with False appended if no space follows; `tokens` is accepted.
         forms, lemmas, upos, xpos, feats, relations, deps, misc
-            n values each. An unknown value is "_" or None. FEATS and MISC may be mappings, which become
-            ``Case=Nom|Number=Sing``, DEPS lists such as ``[("nsubj", 4)]``, as `Word` has them.
+            n values each. An unknown value is "_" or None. As in `Word`, FEATS and MISC may be mappings, written as
+            ``Case=Nom|Number=Sing``, and DEPS lists such as ``[("nsubj", 4)]``.
 
         Raises
         ------
@@ -414,14 +414,14 @@ class Sentence(Exchanged, Sequence[Word]):
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     def with_comment(self, key: str, value: object) -> Sentence:
-        """Return the sentence with the comment ``# key = value`` last; it replaces an earlier one."""
+        """Return the sentence with ``# key = value`` as its last comment, replacing an earlier value."""
         others = with_comment(self._others, key, value, self._fields[MISC])
         return Sentence._of(self._fields, self.padded_heads, others, self.layout, self.score, self.confidence)
 
     # Writing.
 
     def to_bytes(self) -> bytes:
-        """The sentence in UTF-8, with its blank line; everything that was not replaced is as it was read."""
+        """The sentence in UTF-8, with its blank line; everything not replaced is written as it was read."""
         newline, lead, blank = self.layout.newline, self.layout.lead, self.layout.blank
         body = "\t".join(self._fields)
         if self._others and self._others[-1][0]:
@@ -443,8 +443,8 @@ class Sentence(Exchanged, Sequence[Word]):
     def to_dict(self) -> dict[str, Any]:
         """Comments, tokens and score, ready for JSON; unknown values and infinite scores are left out.
 
-        ``tokens`` is what Stanza calls a sentence: a dictionary for each word, multiword token and empty node (the id
-        of the last two is a pair), as `Word.to_dict` describes it.
+        ``tokens`` has the form of a sentence in Stanza: a dictionary for each word, multiword token and empty node (the
+        id of the last two is a pair); see `Word.to_dict`.
         """
         names = {"sent_id": self.sent_id, "text": self.text, "comments": list(self.comments)}
         numbers = {"score": self.score, "tree_confidence": None if self.confidence is None else self.confidence.tree}
@@ -456,7 +456,7 @@ class Sentence(Exchanged, Sequence[Word]):
 
     @classmethod
     def from_dict(cls, data: Any, *, source: str = "dictionary", number: int = 1) -> Sentence:
-        """A sentence from the result of `to_dict`, or from a sentence of Stanza, which is a list of tokens.
+        """Restore a sentence from `to_dict`, or from a sentence of Stanza's `to_dict`, a list of tokens.
 
         DataError: The data is not a sentence; the message begins with ``source`` and ``number``.
         """
@@ -466,7 +466,7 @@ class Sentence(Exchanged, Sequence[Word]):
             raise located(source, None, sentence_name(None, number), str(error)) from None
         block = Block(b"", [f"{line}\n".encode() for line in lines], b"\n", 0)
         sentence = cls.from_block(block, source, number)
-        if starts and starts != [token.start for token in sentence.tokens]:  # of the text that it was cut from
+        if starts and starts != [token.start for token in sentence.tokens]:  # offsets in the text that it was cut from
             sentence = cls.from_block(block, source, number, starts[0])
         return sentence.replace(score=score, confidence=confidence)
 
@@ -478,7 +478,7 @@ class Sentence(Exchanged, Sequence[Word]):
         return Drawing(text, draw_svg(self.forms, self.padded_heads, self.relations, self.confidence))
 
     def _repr_svg_(self) -> str | None:
-        """The tree in a notebook."""
+        """The picture for notebooks; None if the heads are not a tree."""
         from mh4.decoders.trees import is_tree  # loads Numba
 
         heads = self.padded_heads
@@ -493,7 +493,7 @@ _COLUMNS = {name: value.column for name, value in vars(Sentence).items() if isin
 
 
 def share_strings(sentences: Iterable[Sentence]) -> Iterator[Sentence]:
-    """The sentences, for those who keep many: equal strings of all of them become one object."""
+    """Yield the sentences with equal strings made one object, to save memory when many sentences are kept."""
     shared: dict[str, str] = {}
     for sentence in sentences:
         sentence._fields[:] = map(shared.setdefault, sentence._fields, sentence._fields)

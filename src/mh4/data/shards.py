@@ -1,4 +1,4 @@
-"""Parsing a CoNLL-U file piece by piece: where it can be cut, and what becomes of one piece."""
+"""Cut a CoNLL-U file into shards that can be parsed independently, and read one shard."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ class Shard:
     source
         The file as the user named it.
     path
-        Where it lies.
+        Its absolute path.
     start, stop
-        Bytes of the file.
+        Byte offsets in the file, after unpacking.
     lines_before, sentences_before
-        Lines and sentences of the file that stand before ``start``.
+        Number of lines and sentences of the file before ``start``.
     sentences
-        Sentences, valid or not, of the shard.
+        Number of sentences in the shard, valid or not.
     """
 
     source: str
@@ -43,12 +43,11 @@ class Shard:
 
 
 def cut_shards(path: str | Path, words: int = WINDOW_WORDS, source: str | Path | None = None) -> Iterator[Shard]:
-    """Cut a file at blank lines into shards of at least ``words`` words, the last one excepted.
+    """Cut a file at blank lines into shards of at least ``words`` words, except the last one.
 
-    The file is read once, in memory that does not grow with it. With the default, a shard is the window of sentences
-    that `Parser.parse` reads ahead, so that it makes the same batches and the same trees to the last bit
-    (sentences left out as invalid excepted, which this function counts and a window does not). ``source`` is what the
-    user calls the file, if not its path.
+    The file is read once; memory does not grow with it. With the default, a shard equals the window of sentences that
+    `Parser.parse` reads ahead, which makes batches the same and trees bit-identical unless invalid sentences are left
+    out: shards count their words, windows do not. ``source`` is the user's name for the file, by default its path.
 
     Raises
     ------
@@ -72,9 +71,9 @@ def cut_shards(path: str | Path, words: int = WINDOW_WORDS, source: str | Path |
 
 
 def read_shard(shard: Shard, errors: ErrorPolicy = "raise") -> Iterator[Sentence]:
-    """The sentences of a shard; they, and errors, know their line and number in the whole file.
+    """Yield the sentences of a shard; they, and errors, have their line and number in the whole file.
 
-    DataError: The file cannot be read or is not the one that was cut; or, with ``errors="raise"``, at the first bad
+    DataError: The file cannot be read or has changed since it was cut; or, with ``errors="raise"``, at the first bad
     sentence.
     """
     report = Errors.of(errors)

@@ -1,9 +1,9 @@
-"""White space around and inside tokens, as MISC keeps it, and where tokens stand in their text.
+"""White space around and inside tokens, as kept in MISC, and the positions of tokens in their text.
 
-What stands between two tokens is kept as UDPipe does it (Straka and Straková 2017): nothing is ``SpaceAfter=No``, one
-blank is not written, all else is ``SpacesAfter=…`` with ``\\s``, ``\\t``, ``\\n`` and ``\\r``. ``SpacesBefore`` is what
-stands before a paragraph, ``SpacesInToken`` a token as it was if it holds more than single blanks. Other white space is
-escaped, as Stanza does it, ``\\u00A0``: UD allows none at the end of MISC.
+The space between two tokens is encoded as in UDPipe (Straka and Straková 2017): none as ``SpaceAfter=No``, a single
+blank not at all, anything else as ``SpacesAfter=…`` with ``\\s``, ``\\t``, ``\\n`` and ``\\r``. ``SpacesBefore`` is the
+white space before a paragraph, ``SpacesInToken`` the original form of a token with tabs, line breaks or several blanks
+in a row. Other white space is escaped as in Stanza, ``\\u00A0``, since UD allows none at the end of MISC.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ _UNESCAPED = {escape: character for character, escape in _ESCAPES.items()}
 
 
 def escaped(text: str) -> str:
-    """White space, or a token, for MISC."""
+    """Escape white space, or a token, for MISC."""
     return text.translate(_ESCAPED)
 
 
 def unescaped(value: str) -> str:
-    """What `escaped` was given."""
+    """The inverse of `escaped`."""
     return re.sub(r"\\(?:u[0-9A-F]{4}|.)", lambda match: _UNESCAPED.get(match[0], match[0]), value)
 
 
 class Spaced(NamedTuple):
-    """A token as its text has it.
+    """A token as in its text, with white space.
 
     Attributes
     ----------
     before, written, after
-        White space before it that does not stand behind another token, itself, white space behind it.
+        White space before the token unless it follows another one, the token, and white space after it.
     is_known
-        Whether MISC says exactly what stands behind it; else it is taken for one blank, or for nothing.
+        Whether MISC gives ``after`` exactly; otherwise one blank, or nothing, is assumed.
     """
 
     before: str
@@ -50,7 +50,7 @@ class Spaced(NamedTuple):
 
     @classmethod
     def of(cls, form: str, misc: str) -> Spaced:
-        """The token with a form and MISC."""
+        """The token with this form and MISC."""
         attributes = dict(entry.partition("=")[::2] for entry in misc.split("|"))
         within, after = attributes.get("SpacesInToken"), attributes.get("SpacesAfter")
         return cls(
@@ -62,7 +62,7 @@ class Spaced(NamedTuple):
 
 
 def spans_in_text(tokens: Iterable[Spaced], start: int) -> list[tuple[int, int]]:
-    """Where each token begins and ends (half-open) in the text that they were cut from; the first is at ``start``."""
+    """(start, end) of each token in the text that they were cut from, end exclusive; the first is at ``start``."""
     spans = []
     for token in tokens:
         end = start + len(token.written)
@@ -72,7 +72,7 @@ def spans_in_text(tokens: Iterable[Spaced], start: int) -> list[tuple[int, int]]
 
 
 def spans_in_line(forms: Iterable[str], text: str) -> list[tuple[int, int]] | None:
-    """The same in the text of a sentence; None unless the forms stand in it in their order, but for white space."""
+    """(start, end) of each form in the text of a sentence; None unless only white space separates them in it."""
     spans = []
     place = 0
     for form in forms:

@@ -1,4 +1,4 @@
-"""Documents of spaCy, made of sentences and read as dictionaries. Needs the extra ``mh4[spacy]``."""
+"""Convert sentences to spaCy documents, and these to dictionaries. Needs the extra ``mh4[spacy]``."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from spacy.vocab import Vocab
 
 from .spaces import NO_SPACE, escaped
 
-_SPACE_RELATION = "dep"  # what spaCy's own parsers give to white space
+_SPACE_RELATION = "dep"  # of white space, as in spaCy's own parsers
 _UNKNOWN = "_"
 
-# The last two are those of the first word of a multiword token: its form, and the number of its words.
+# The last two are set on the first word of a multiword token: the token's form and its number of words.
 for _name in ("mh4_confidence", "mh4_head_confidence", "mh4_surface", "mh4_surface_words"):
     Token.set_extension(_name, default=None, force=True)
 
 
 def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) -> None:
-    """Write trees, and the columns that any sentence has, to the tokens at these places."""
+    """Write trees, and columns that are known in any sentence, to the tokens of a Doc at these indices."""
     heads = np.arange(len(doc))
     relations = [_SPACE_RELATION] * len(doc)
     known: dict[int, list[int]] = {}
@@ -66,7 +66,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
     surfaces: dict[int, tuple[str, int]] = {}
 
     def add(gap: str) -> None:
-        """White space; beyond one blank behind a word, spaCy has a token of its own for it."""
+        """Add white space: one blank belongs to the word before it; spaCy keeps any more as a token of its own."""
         if words and gap.startswith(" ") and not spaces[-1]:
             spaces[-1], gap = True, gap[1:]
         if gap:
@@ -117,7 +117,7 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
     gaps = [doc[token.i : end].text_with_ws[len(token.text) :] for token, end in zip(words, ends, strict=True)]
     has_tree = doc.has_annotation("DEP")
     tokens: list[dict[str, Any]] = []
-    several = 0  # the last word of a multiword token
+    several = 0  # last word of the latest multiword token
     for number, (token, gap) in enumerate(zip(words, gaps, strict=True), start=1):
         length = token._.mh4_surface_words
         if length and number > several and number + length - 1 <= len(words):
@@ -134,7 +134,7 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
         }
         if has_tree:
             columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
-        space = {} if number <= several else _space(gap)  # that behind a multiword token is its own
+        space = {} if number <= several else _space(gap)  # the space after a multiword token is in its own entry
         tokens.append({key: value for key, value in columns.items() if value} | space)
         if has_tree:
             tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)
@@ -142,5 +142,5 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
 
 
 def _space(gap: str) -> dict[str, str]:
-    """MISC for what stands between a token and the next; one blank needs none."""
+    """The MISC entry for the white space after a token; empty for a single blank."""
     return {} if gap == " " else {"misc": f"SpacesAfter={escaped(gap)}" if gap else NO_SPACE}

@@ -1,4 +1,4 @@
-"""What comes one by one: sentences that are read or parsed when they are asked for."""
+"""Streams: iterators over sentences that are read or parsed on demand."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Text that is no CoNLL-U yet: paragraphs of raw text, words that are cut already; and the text of sentences.
+"""Read raw text by paragraphs, read text that is already split into words, and restore the text of sentences.
 
-White space between tokens is kept in MISC, see `mh4.data.spaces`; `text_of` undoes it.
+White space between tokens is kept in MISC, see `mh4.data.spaces`; `text_of` writes it out again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .files import is_standard_input, open_input, source_name
 from .sentence import Layout, Sentence
 from .spaces import NO_SPACE, Spaced, escaped
 
-PORTION = 1 << 16  # bytes without a line end, or characters without a blank line, that are read at once
+PORTION = 1 << 16  # longer lines (in bytes) and paragraphs (in characters) are processed in pieces
 
 _NOT_IN_FORM = re.compile(r"[\t\n\r]|  ")
 _UNUSUAL = re.compile(r"[^\S ]|  ")  # white space other than single blanks
@@ -35,13 +35,13 @@ class Portion(NamedTuple):
     Attributes
     ----------
     text
-        With the blank line behind it.
+        The text, with the blank line after it.
     before
         White space before its first line.
     begins, ends
         Whether the paragraph begins and ends here.
     start
-        Characters of the whole text before ``text``, paragraphs that were left out and a byte order mark excepted.
+        Offset of ``text`` in the whole text, in characters, not counting skipped lines and a byte order mark.
     """
 
     text: str
@@ -52,7 +52,7 @@ class Portion(NamedTuple):
 
 
 class Span(NamedTuple):
-    """A token: characters ``start`` up to ``stop`` of a text; the words of a multiword token."""
+    """A token: characters ``start`` to ``stop`` (exclusive) of a text, and its words if it is a multiword token."""
 
     start: int
     stop: int
@@ -60,7 +60,7 @@ class Span(NamedTuple):
 
 
 def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError | None]:
-    """The paragraphs of a text, each as soon as its blank line is read, in memory that does not grow with the text.
+    """Yield the paragraphs of a text, each as soon as its blank line is read; memory does not grow with the text.
 
     ``raws`` are lines, or pieces of long ones. Yields None where reading would block, and an error for each line that
     is not UTF-8 or contains NUL; such a line ends the paragraph before it.
@@ -95,7 +95,7 @@ def portions(raws: Iterable[bytes], source: str) -> Iterator[Portion | DataError
 
 
 def _decoded(raws: Iterable[bytes], source: str) -> Iterator[str | DataError | None]:
-    """Yields lines, or pieces of long ones; a DataError for a line that is not text; None while reading would block."""
+    """Yield lines, or pieces of long ones; a DataError for a line that is not text; None while reading would block."""
     decoder = codecs.getincrementaldecoder("utf-8")()
     number, first = 1, True
     for raw in chain(raws, (b"",)):
@@ -130,14 +130,14 @@ def sentence_of(
     number: int,
     start: int,
 ) -> Sentence:
-    """A sentence of tokens in a text, up to its character ``stop``; every other column is "_".
+    """A sentence of tokens in a text, with white space up to character ``stop``; columns but FORM and MISC are "_".
 
     Parameters
     ----------
     before
         White space before the first token.
     comments
-        Those before ``# text``.
+        Comments to put before ``# text``.
     source, number, start
         See `Layout`.
     """
@@ -169,11 +169,11 @@ def _also(misc: str, entry: str) -> str:
 
 
 def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
-    """The text that sentences were cut from, piece by piece.
+    """Yield the text that sentences were cut from, piece by piece.
 
-    Documents and paragraphs whose white space is not known are apart by an empty line, sentences by a blank.
+    If the original white space is unknown, an empty line separates documents and paragraphs, a blank sentences.
     """
-    known = True  # what stands behind the last token
+    known = True  # whether the white space after the last token is known
     for sentence in sentences:
         if not known and not {"newdoc", "newpar"}.isdisjoint(map(comment_name, sentence.comments)):
             yield "\n\n"
@@ -186,7 +186,7 @@ def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
 
 
 def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sentence | None, None, None]:
-    """Sentences of a text whose words are cut already; None where nothing more has come on standard input.
+    """Yield the sentences of text that is already split into words; None where standard input would block.
 
     Parameters
     ----------
@@ -196,7 +196,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
         One sentence per line, its words separated by spaces or tabs; or one word per line (up to a tab), and a blank
         line after each sentence. White space alone is not a word.
     report
-        Gets the error of a sentence that is not UTF-8; if it returns, the sentence is left out.
+        Called with the error of each invalid sentence; if it returns, the sentence is left out.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def read_words(path: str | Path, layout: str, report: Errors) -> Generator[Sente
 def read_word_lines(
     raws: Iterable[bytes], source: str, layout: str, report: Errors
 ) -> Generator[Sentence | None, None, None]:
-    """`read_words` of the lines of a file."""
+    """Like `read_words`, for the lines of a file."""
     number = 0
     for words in _word_lists(_decoded(raws, source), source, layout == "vertical"):
         if words is None:
@@ -229,12 +229,12 @@ def read_word_lines(
 def _word_lists(
     lines: Iterator[str | DataError | None], source: str, vertical: bool
 ) -> Iterator[list[str] | DataError | None]:
-    """The words of each sentence, or what is wrong with it; None where a line is late."""
+    """Yield the words of each sentence, or its error; None where reading would block."""
     words: list[str] = []
     pieces: list[str] = []
     problem: DataError | None = None
     number = 0
-    for line in chain(lines, ("\n", "\n")):  # what the end of the file may lack
+    for line in chain(lines, ("\n", "\n")):  # line ends that the file may lack
         if line is None:
             yield None
             continue

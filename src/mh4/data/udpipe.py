@@ -1,4 +1,4 @@
-"""The segmenter of models that were trained before version 1.1: a model of UDPipe 1 (Straka and Straková 2017)."""
+"""The segmenter of models trained before version 1.1: a model of UDPipe 1 (Straka and Straková 2017)."""
 
 from __future__ import annotations
 
@@ -22,20 +22,20 @@ UDPIPE_FILE = "segmenter.udpipe"
 
 _HEADER = b"\x12morphodita_parsito"  # of a model of UDPipe 1
 
-# UDPipe ends a text at NUL, and takes for words what Python, and every reader of lines, takes for white space.
+# UDPipe ends a text at NUL, and takes for words some characters that are white space to Python and to line readers.
 _FOR_UDPIPE = str.maketrans({"\0": "\1"} | dict.fromkeys("\v\f\x1c\x1d\x1e\x1f\x85\u2028\u2029", " "))
 _RANGE = re.compile(r"TokenRange=(\d+):(\d+)")
 
 
 class UDPipeSegmenter(Segmenter):
-    """A model of UDPipe with a tokenizer; it is loaded when it first has to cut text.
+    """A UDPipe model with a tokenizer, loaded when it first cuts text.
 
     Parameters
     ----------
     path
-        The file, as messages name it.
+        The model file, named in messages.
     content
-        What it holds.
+        The content of the file.
     """
 
     def __init__(self, path: Path, content: bytes) -> None:
@@ -51,7 +51,7 @@ class UDPipeSegmenter(Segmenter):
         return {UDPIPE_FILE: self.content}
 
     def _load(self) -> tuple[Any, Any]:
-        """Module and model; a `DataError` if the file is damaged, a ValueError if `ufal.udpipe` is not installed."""
+        """Load module and model; a `DataError` if the file is damaged, a ValueError without `ufal.udpipe`."""
         udpipe = require("ufal.udpipe", EXTRA)
         with self._lock:
             if self._loaded is None:
@@ -60,7 +60,7 @@ class UDPipeSegmenter(Segmenter):
 
     def _read(self, udpipe: Any) -> Any:
         model = None
-        if self.content.startswith(_HEADER):  # UDPipe ends the process at what is not its own
+        if self.content.startswith(_HEADER):  # on any other file, UDPipe ends the process
             descriptor, name = tempfile.mkstemp(prefix="mh4-", suffix=".udpipe")
             try:
                 with os.fdopen(descriptor, "wb") as stream:
@@ -91,7 +91,7 @@ class UDPipeSegmenter(Segmenter):
 
 
 def _read_tokens(conllu: str) -> Iterator[Span]:
-    """The tokens of a sentence as UDPipe writes it."""
+    """Yield the tokens of a sentence in UDPipe's CoNLL-U output."""
     rows = [line.split("\t") for line in conllu.split("\n") if line[:1].isdigit()]
     row = 0
     while row < len(rows):

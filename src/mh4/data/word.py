@@ -1,4 +1,4 @@
-"""The words of a sentence, as objects; they look up everything in their sentence."""
+"""The words of a sentence as objects, which look up their values in the sentence."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class _Known:
 
 
 class Word(Guided):
-    """A word of a sentence, immutable; `Sentence.replace` returns a sentence with another word.
+    """A word of a sentence; it is immutable, but `Sentence.replace` returns a changed sentence.
 
     Attributes
     ----------
     sentence, id, index
-        The sentence; the word's place in it, from 1; the same from 0.
+        The sentence; the word's position in it, counted from 1 (``id``) and from 0 (``index``).
     form, text
         The word as written.
     lemma, upos, xpos, deprel, relation
@@ -59,7 +59,7 @@ class Word(Guided):
 
     @property
     def feats(self) -> Mapping[str, str | None]:
-        """Morphological features; one without "=" has None."""
+        """Morphological features; a feature without "=" maps to None."""
         return MappingProxyType(read_entries(self.sentence.feats[self.index]))
 
     @property
@@ -70,7 +70,7 @@ class Word(Guided):
 
     @property
     def deps(self) -> list[tuple[str, Any]]:
-        """Enhanced relations with the IDs of their heads: 4, or (4, ".", 1) for an empty node.
+        """Enhanced dependencies as (relation, head) pairs; a head is 4, or (4, ".", 1) for an empty node.
 
         DataError: DEPS is malformed; `Sentence.deps` has the text.
         """
@@ -81,17 +81,17 @@ class Word(Guided):
 
     @property
     def misc(self) -> Mapping[str, str | None]:
-        """Entries of MISC; one without "=" has None."""
+        """Entries of MISC; an entry without "=" maps to None."""
         return MappingProxyType(read_entries(self.sentence.misc[self.index]))
 
     @property
     def parent(self) -> Word | None:
-        """The head as a word; None for the root."""
+        """The head as a word; None if it is the root or unknown."""
         return Word(self.sentence, self.head - 1) if self.head else None
 
     @property
     def children(self) -> tuple[Word, ...]:
-        """The words whose head this is."""
+        """The words whose head is this word."""
         children = np.flatnonzero(self.sentence.padded_heads == self.id)
         return tuple(Word(self.sentence, child - 1) for child in children.tolist())
 
@@ -118,7 +118,7 @@ class Word(Guided):
         token: Token = self.sentence._token_of[self.index]
         return token
 
-    # A parser's confidence, if it was asked for; otherwise None.
+    # A parser's confidence, if requested; otherwise None.
 
     @property
     def confidence(self) -> float | None:
@@ -137,7 +137,7 @@ class Word(Guided):
 
     @property
     def alternatives(self) -> list[tuple[int, float]]:
-        """Other heads and their costs in score, cheapest first; see `Confidence.alternatives`."""
+        """Other heads with the drop in score that each costs, cheapest first; see `Confidence.alternatives`."""
         found = self.sentence.confidence
         return [] if found is None else found.alternatives(self.id)
 
@@ -149,10 +149,10 @@ class Word(Guided):
         raise TypeError(f"a word is not a mapping; write {self._advice(str(name)) or f'word.{name}'}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The columns, as written, by Stanza's keys (id, text, lemma, …, start_char, end_char), except unknown ones.
+        """The known columns, as written, under Stanza's keys (id, text, lemma, …, start_char, end_char).
 
         With a parser's confidence, also confidence, head_confidence, margin, next_head and relation_share; infinite
-        ones are None.
+        values are None.
         """
         values = (getattr(self.sentence, name)[self.index] for name in _FIELDS)
         found = record([str(self.id), *map(str, values)])
@@ -193,6 +193,6 @@ class Token(NamedTuple):
 
 
 _FIELDS = ("forms", "lemmas", "upos", "xpos", "feats", "heads", "relations", "deps", "misc")
-_COLUMNS = {name: name for name in ("upos", "xpos", "feats", "deps", "misc")}  # of a sentence, by the word's names
+_COLUMNS = {name: name for name in ("upos", "xpos", "feats", "deps", "misc")}  # attribute of Word → column of Sentence
 _COLUMNS |= {"form": "forms", "text": "forms", "lemma": "lemmas", "head": "heads", "parent": "heads"}
 _COLUMNS |= {"deprel": "relations", "relation": "relations"}

@@ -1,4 +1,4 @@
-"""In which format sentences are written: CoNLL-U, or JSON where the name of the output asks for it."""
+"""Output formats of sentences: CoNLL-U, or JSON if the name of the output asks for it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ _OTHERS = (".csv", ".tsv", ".xml", ".html", ".zip", ".zst", ".7z", ".lz4")
 
 
 def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
-    """Where an output goes, and its format.
+    """The destination of an output, and its format; a ValueError for suffixes such as ``.csv``.
 
-    A file named ``.json`` is an array, ``.jsonl`` has a sentence in each line; ``json`` is the latter on standard
-    output. All else is CoNLL-U. See `Sentence.to_dict`.
+    A file named ``.json`` is an array, ``.jsonl`` has a sentence per line; ``json`` alone means JSON lines on standard
+    output. Everything else is CoNLL-U. See `Sentence.to_dict`.
     """
     if str(target) == "json":
         return "-", "jsonl"
@@ -35,14 +35,14 @@ def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:
 
 
 def require_conllu(target: str | Path) -> None:
-    """ValueError if the name of an output asks for another format."""
+    """Raise a ValueError unless the format of an output is CoNLL-U."""
     if output_format(target)[1] != "conllu":
         raise ValueError(f"{target}: JSON cannot be written here (name the file .conllu)")
 
 
 @contextmanager
 def sentence_writer(stream: BinaryIO, form: OutputFormat) -> Iterator[Callable[[Sentence], object]]:
-    """Writes sentences into a stream, which holds valid JSON or CoNLL-U when the block ends well."""
+    """Yield a function that writes sentences to a stream, which is valid JSON or CoNLL-U when the block succeeds."""
     if form == "conllu":
         yield lambda sentence: stream.write(sentence.to_bytes())
     elif form == "jsonl":
