@@ -136,14 +136,14 @@ def train(
     on_evaluation: Callable[[dict[str, Any]], None] | None = None,
     **settings: Any,
 ) -> Parser:
-    """Train a parser on a treebank and return the one that was best on ``dev``; it stays in the folder ``output``.
+    """Train a parser on a treebank and return the model that was best on ``dev``, saved in the folder ``output``.
 
     Parameters
     ----------
     train, dev
-        CoNLL-U files with gold trees. Several treebanks make one model, which can parse as any of them: mappings from
-        their names to files, such as ``{"got": "got-train.conllu", "cu": "cu-train.conllu"}``. The best model has the
-        best mean of their scores on ``dev``.
+        CoNLL-U files with gold trees. To train one model on several treebanks, which can then parse in the style of
+        any of them: mappings from their names to files, such as ``{"got": "got-train.conllu", "cu":
+        "cu-train.conllu"}``. The best model has the highest mean of the scores on their ``dev`` files.
     output
         The model folder.
     decoder : str, optional
@@ -160,20 +160,21 @@ def train(
         A pretrained transformer whose states join the learnt word vectors (extra ``mh4[transformers]``): a folder with
         config.json, model.safetensors and tokenizer.json or, if there is no such folder, a name on the hub.
     vectors : path, optional
-        A file of word vectors, which stay as they are and join the learnt ones: text, plain or packed; word2vec's
+        A file of word vectors, which are not trained and join the learnt ones: text, plain or compressed; word2vec's
         binary format (.bin); a fastText model (.bin; extra ``mh4[vectors]``). The model keeps the first
         ``vectors_keep`` of them, and those of words in the treebanks.
     seed, epochs : int
-        Equal seeds give equal models on one device; training ends after this many passes over the treebank at most.
+        Random seed: equal seeds give equal models on one device; maximum number of passes over the treebank.
     device, threads, errors
-        As for `load`, threads for the network, too; what to do with invalid sentences (see `Errors`).
+        As for `load`, where threads also apply to the network; what to do with invalid sentences (see `Errors`).
     resume, overwrite : bool
-        Continue from the last evaluation, as if nothing had interrupted it; or start again in a folder with a model.
+        Continue from the last evaluation, with the result of uninterrupted training; or replace the folder's model.
     segmenter : bool
         Also train a segmenter for raw text, before the network. Perceptrons have none, since they need tags.
     on_step, on_evaluation : callable, optional
-        Called after every minibatch of a network with the `Progress` so far and the sums since the last evaluation,
-        which keep changing; after every evaluation, or epoch of a perceptron, with the line that goes to log.jsonl.
+        ``on_step`` is called after every minibatch of a network, with the `Progress` so far and the sums since the last
+        evaluation (updated in place later); ``on_evaluation`` after every evaluation, or epoch of a perceptron, with
+        the entry of log.jsonl.
     **settings
         Any setting of config.json by its name, such as ``learning_rate=0.001``.
 

@@ -1,6 +1,6 @@
-"""What this machine has and allows: places for kernels and models, how threads wait, how many, optional packages.
+"""Properties of this machine: folders for kernels and models, threads, processor; also signals and optional packages.
 
-Imported before NumPy, Numba and PyTorch, which read their settings when they are imported.
+Imported before NumPy, Numba and PyTorch, which read their environment variables on import.
 """
 
 import hashlib
@@ -23,14 +23,14 @@ from typing import Any
 PACKAGE = Path(__file__).resolve().parent
 
 
-INTERRUPTED = 130  # exit status after Ctrl-C, as shells have it: 128 and the number of the signal
+INTERRUPTED = 130  # exit status after Ctrl-C, by the shells' convention: 128 + signal number
 
 
 class Terminated(SystemExit):
-    """The process was asked to end (SIGTERM): as with Ctrl-C, what is half done is cleaned up."""
+    """Raised on SIGTERM, so that unfinished work is cleaned up as after Ctrl-C."""
 
-    code = 143  # likewise
-    asked: type[BaseException] | None = None  # it, or KeyboardInterrupt after Ctrl-C
+    code = 143  # exit status, 128 + SIGTERM
+    asked: type[BaseException] | None = None  # `Terminated` after SIGTERM, KeyboardInterrupt after Ctrl-C
 
     @classmethod
     def check(cls) -> None:
@@ -49,15 +49,16 @@ def require(module: str, extra: str) -> Any:
         return import_module(module)
     except ModuleNotFoundError as error:
         if error.name is None or error.name.partition(".")[0] != module.partition(".")[0]:
-            raise  # it is installed, and misses something itself
+            raise  # the module is installed, but one that it imports is missing
         raise MissingPackageError(f"{error.name} is not installed: pip install 'mh4[{extra}]'") from None
 
 
 @contextmanager
 def undisturbed() -> Iterator[None]:
-    """Let SIGINT and SIGTERM wait until the end; processes that are started here never get SIGINT.
+    """Defer SIGINT and SIGTERM to the end of the block; processes started in it never receive SIGINT.
 
-    Ctrl-C in a terminal reaches every process: this one ends, and ends what it started, without a traceback of each.
+    Ctrl-C in a terminal signals every process. Only this one should react: it ends the processes that it started, so
+    that none of them prints a traceback.
     """
     in_main = threading.current_thread() is threading.main_thread()
     came: list[tuple[int, object]] = []
@@ -71,7 +72,7 @@ def undisturbed() -> Iterator[None]:
         yield
     finally:
         if blocks:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # one that waited comes now
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)  # delivers a pending SIGINT
         for held, handler in handlers.items():
             signal.signal(held, signal.SIG_DFL if handler is None else handler)  # None: not set by Python
     for number, _ in came:
@@ -79,13 +80,13 @@ def undisturbed() -> Iterator[None]:
 
 
 def prepare() -> None:
-    """Choose settings that suit a busy machine, unless the environment has its own."""
-    # Threads that spin while they wait take the cores from whoever has work: 20 times slower beside other programs.
+    """Set environment variables that suit a busy machine, unless they are set already."""
+    # Threads that spin while waiting keep cores from threads with work: 20 times slower beside other programs.
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if "NUMBA_CACHE_DIR" not in os.environ and not _is_writable(PACKAGE / "__pycache__"):
         folder = str(_own_cache())
         os.environ["NUMBA_CACHE_DIR"] = folder
-        if "numba" in sys.modules:  # has read the environment already
+        if "numba" in sys.modules:  # it has read the environment already
             sys.modules["numba"].config.CACHE_DIR = folder
 
 
@@ -99,7 +100,7 @@ def _is_writable(folder: Path) -> bool:
 
 
 def _own_cache() -> Path:
-    """A folder for compiled kernels where this user may write, with those that lie beside the sources already."""
+    """A writable folder for compiled kernels, with links to those already compiled beside the sources."""
     name = hashlib.sha256(str(PACKAGE).encode()).hexdigest()[:16]
     for parent in _cache_folders():
         try:
@@ -111,7 +112,7 @@ def _own_cache() -> Path:
                 return folder
         except OSError:
             continue
-    return Path(tempfile.mkdtemp(prefix="mh4-"))  # an OSError here: nothing at all can be written
+    return Path(tempfile.mkdtemp(prefix="mh4-"))  # raises OSError if nothing is writable
 
 
 def _cache_folders() -> Iterator[Path]:
@@ -129,7 +130,7 @@ def home() -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether nobody else can have put code there, which loading a cached kernel would run."""
+    """Whether only this user can write to the folder: loading a cached kernel runs its code."""
     if not hasattr(os, "getuid"):
         return True
     shared = stat.S_IWGRP | stat.S_IWOTH
@@ -141,7 +142,7 @@ def _is_private(folder: Path) -> bool:
 
 
 def _link_warm_kernels(folder: Path) -> None:
-    """Let a cache that was filled beside the sources, and is read-only now, be of use."""
+    """Link kernels compiled beside the sources, in folders that are read-only, into ``folder``."""
     for warm in PACKAGE.rglob("__pycache__"):
         indices = list(warm.glob("*.nbi"))
         if not indices:
@@ -153,7 +154,7 @@ def _link_warm_kernels(folder: Path) -> None:
         target.mkdir(mode=0o700)
         for kernel in warm.glob("*.nbc"):
             (target / kernel.name).symlink_to(kernel)
-        for index in indices:  # last: where there is an index, there are its kernels
+        for index in indices:  # last, so that an index never precedes its kernels
             shutil.copyfile(index, target / index.name)
 
 
@@ -166,14 +167,14 @@ def processor() -> str:
 
 
 def available_threads() -> int:
-    """Cores that this process may use: of its CPU affinity, no more than its cgroup's quota; at least 1."""
+    """Number of cores that this process may use, by its CPU affinity and its cgroup's quota; at least 1."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return max(1, min(count, _quota()))
 
 
-@cache  # files are read, and decoding asks for every batch
+@cache  # it reads files, and decoding calls it for every batch
 def _quota(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> int:
-    """Cores that the quotas of this process's cgroup (version 2 or 1) and of those above it leave; many if none."""
+    """Smallest quota, in cores, of this process's cgroup (version 2 or 1) and its ancestors; sys.maxsize if none."""
     least = math.inf
     try:
         lines = own.read_text(encoding="utf-8").splitlines()

@@ -1,7 +1,7 @@
-"""For spaCy: a component, ``nlp.add_pipe("mh4", config={"model": FOLDER})``, and whole pipelines, `load`.
+"""Integration with spaCy: a component, ``nlp.add_pipe("mh4", config={"model": FOLDER})``, and whole pipelines, `load`.
 
-A token that is not white space is a word of the parser; of a multiword token, each word is a token, and
-``token._.mh4_surface`` of its first word is what the text has.
+Every token that is not white space is a word for the parser. Each word of a multiword token is a token;
+``token._.mh4_surface`` of the first is the form in the text.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ Doc.set_extension("conllu", getter=lambda doc: from_doc(doc).to_conllu(), force=
 
 
 class _Model:
-    """A parser that is loaded when it is first needed, and travels with the pipeline that it belongs to."""
+    """A parser that is loaded on first use, and serialized with its pipeline."""
 
     def __init__(self, folder: str | Path | None) -> None:
-        # It is read later, perhaps from another working folder.
+        # Absolute, since the working folder may change before the model is loaded.
         self._folder = Path(folder).absolute() if folder and Path(folder).exists() else folder
         self._parser: Parser | None = None
 
@@ -62,16 +62,16 @@ class _Model:
         return self._parser
 
     def to_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> None:
-        """Write the model into a folder, which replaces an earlier one."""
+        """Write the model to a folder, replacing an earlier one."""
         self.parser.save(path, overwrite=True)
 
     def from_disk(self, path: str | Path, *, exclude: Sequence[str] = ()) -> Any:
-        """Take the model of a folder."""
+        """Load the model from a folder."""
         self._folder, self._parser = path, load_parser(path)
         return self
 
     def to_bytes(self, *, exclude: Sequence[str] = ()) -> bytes:
-        """The files of the model."""
+        """Serialize the files of the model."""
         from srsly import msgpack_dumps
 
         with tempfile.TemporaryDirectory() as folder:
@@ -80,7 +80,7 @@ class _Model:
             return bytes(msgpack_dumps({path.name: path.read_bytes() for path in files}))
 
     def from_bytes(self, data: bytes, *, exclude: Sequence[str] = ()) -> Any:
-        """Take the model that `to_bytes` gave."""
+        """Load the model from the result of `to_bytes`."""
         from srsly import msgpack_loads
 
         with tempfile.TemporaryDirectory() as folder:
@@ -102,20 +102,20 @@ class _Model:
 
 
 class Component(_Model):
-    """Parses documents: heads and relations, and what the model knows of tags, features and lemmas.
+    """Sets heads and relations of documents, and the tags, features and lemmas that the model predicts.
 
-    Sentences are those of the document. Where it has none, the model's segmenter finds their ends; without a segmenter,
-    the document is one sentence. The model sees the document's tags, features and lemmas if it does not predict them.
-    Documents that fail go to the pipeline's error handler one by one.
+    Sentence boundaries are those of the document. If it has none, the model's segmenter finds them; without a
+    segmenter, the document is one sentence. Tags, features and lemmas that the model does not predict are taken from
+    the document. Documents that fail go to the pipeline's error handler one by one.
 
     Parameters
     ----------
     nlp, name
-        The pipeline, and what it calls the component.
+        The pipeline, and the component's name in it.
     model
-        Model folder; None if it will come from `from_disk`.
+        Model folder; None if `from_disk` or `from_bytes` will load the model.
     confidence
-        Set ``token._.mh4_confidence`` and ``token._.mh4_head_confidence``.
+        Whether to set ``token._.mh4_confidence`` and ``token._.mh4_head_confidence``.
     """
 
     _error_handler: ErrorHandler = staticmethod(raise_error)
@@ -175,7 +175,7 @@ class Component(_Model):
                 fill(doc, of_doc, list(islice(parsed, len(of_doc))))
 
     def _sentences(self, doc: Doc) -> list[list[int]]:
-        """Places of the words of each sentence."""
+        """Token indices of the words of each sentence."""
         words = [token.i for token in doc if not token.is_space]
         if not words:
             return []
@@ -208,16 +208,16 @@ class Tokenizer:
         self.model: _Model | None = None
 
     def __call__(self, text: str) -> Doc:
-        """The tokens of a text, not parsed."""
+        """Tokenize a text, without parsing it."""
         if self.model is None:
             raise ValueError('this tokenizer cuts text with a model; write nlp.add_pipe("mh4", …)')
         return to_doc(self.model.parser.cut(text), self.vocab, text)
 
     def pipe(self, texts: Iterable[str], batch_size: int = 1000) -> Iterator[Doc]:
-        """The tokens of many texts."""
+        """Tokenize many texts."""
         yield from map(self, texts)
 
-    # It has nothing of its own to keep: the component keeps the model.
+    # The tokenizer has no data of its own to serialize: the component saves the model.
 
     def to_disk(self, path: str | Path, **_: Any) -> None:
         """Write nothing."""
@@ -227,17 +227,17 @@ class Tokenizer:
         return self
 
     def to_bytes(self, **_: Any) -> bytes:
-        """Nothing."""
+        """Return no data."""
         return b""
 
     def from_bytes(self, data: bytes, **_: Any) -> Tokenizer:
-        """Take nothing."""
+        """Ignore the data."""
         return self
 
 
 @registry.tokenizers("mh4.Tokenizer.v1")
 def make_tokenizer() -> Any:
-    """What a pipeline's configuration calls for."""
+    """The tokenizer factory that a pipeline's configuration names; see `load`."""
     return lambda nlp: Tokenizer(nlp.vocab)
 
 

@@ -1,1 +1,1 @@
-"""Many files, other programs."""
+"""Parsing on clusters, and the HTTP server."""

@@ -1,4 +1,4 @@
-"""Sentences of many requests, parsed together."""
+"""Parse the sentences of many requests together."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from mh4.parsers.answers import Answers
 from mh4.parsers.base import Parser
 from mh4.parsers.request import Request
 
-ROUND_WORDS = 8000  # that are parsed together
-REQUEST = "request "  # and its number: the source of its sentences
-SHARE_WORDS = 1000  # of one request among them, so that a long one does not hold up the others
-QUIET_SECONDS = 0.004  # without a new request, after which a round waits for no more of them
+ROUND_WORDS = 8000  # most words parsed together
+REQUEST = "request "  # followed by its number: the source of its sentences
+SHARE_WORDS = 1000  # most words of one request in a round, so that a long request does not hold up others
+QUIET_SECONDS = 0.004  # a round stops waiting when no request has arrived for this long
 
 
 class OverloadedError(Exception):
-    """So much waits to be parsed that more would wait too long."""
+    """The queue is full: another request would wait too long."""
 
 
 @dataclass(eq=False)
@@ -39,7 +39,7 @@ class _Job:
         return self.parser is other.parser and self.request == other.request
 
     def share(self) -> Sequence[Sentence]:
-        """The next sentences: at least one, at most `SHARE_WORDS` words."""
+        """The next sentences to parse: at most `SHARE_WORDS` words, but at least one sentence."""
         start = stop = len(self.answers.annotations)
         words = 0
         while stop < len(self.sentences) and (start == stop or words + len(self.sentences[stop]) <= SHARE_WORDS):
@@ -48,9 +48,9 @@ class _Job:
         return self.sentences[start:stop]
 
     def add(self, found: Answers, start: int, stop: int) -> None:
-        """Note what was found for the next sentences, at ``start`` to ``stop`` of those parsed together.
+        """Add the answers for the next sentences, which are ``start`` to ``stop`` (exclusive) of the round's.
 
-        Of the warnings, those that name another request's source are not for this one.
+        Warnings that name the source of another request are skipped.
         """
         before = len(self.answers.annotations) - start
         self.answers.annotations += found.annotations[start:stop]
@@ -62,38 +62,38 @@ class _Job:
 
 
 class Batcher:
-    """Parses waiting requests in rounds, requests with equal options together; more gather during a round.
+    """Parses waiting requests in rounds, each for requests with the same parser and options.
 
-    A request that finds the queue empty starts at once. Call all methods in the thread of the event loop.
+    A request starts a round unless ``rounds`` are running already. Call all methods in the thread of the event loop.
 
     Parameters
     ----------
     executor
-        Where parsing runs.
+        Runs the parsing.
     most_words
         Limit of waiting words; beyond it, requests are refused unless nothing waits.
     rounds
-        How many are parsed at a time.
+        Maximum number of rounds at a time.
     """
 
     def __init__(self, executor: Executor, most_words: int, rounds: int = 1) -> None:
         self._executor = executor
         self._most_words = most_words
         self._most_rounds = rounds
-        self._jobs: deque[_Job] = deque()  # but for those in a round
+        self._jobs: deque[_Job] = deque()  # except those in a round
         self._rounds: set[asyncio.Task[None] | None] = set()
         self._answered = 0  # requests of the round that ended last
         self.waiting_words = 0
 
     async def answer(self, parser: Parser, sentences: Sequence[Sentence], request: Request) -> Answers:
-        """What `Parser.attempt` answers; a caller that is cancelled leaves the queue.
+        """Return the answers of `Parser.attempt`; if the caller is cancelled, the request leaves the queue.
 
-        The source of the sentences, ``request NUMBER``, tells one request from another.
+        The source of the sentences, ``request NUMBER``, must identify the request.
 
         Raises
         ------
         OverloadedError
-            Too much waits.
+            Too many words are waiting.
         """
         words = sum(map(len, sentences))
         if self.waiting_words and self.waiting_words + words > self._most_words:
@@ -115,13 +115,13 @@ class Batcher:
             while self._jobs:
                 await self._gather()
                 await self._parse_some()
-        finally:  # at once: who is answered may ask again before a callback of the task
+        finally:  # not in a callback of the task: a client may send its next request before that runs
             self._rounds.discard(asyncio.current_task())
 
     async def _gather(self) -> None:
-        """While another round runs, wait for as many requests as the last one answered: their clients may ask again.
+        """While another round runs, wait briefly until as many requests are queued as the last round answered.
 
-        Small rounds cost more per word.
+        Their clients are likely to send more, and small rounds cost more per word.
         """
         seen = 0
         while len(self._rounds) > 1 and seen < len(self._jobs) < self._answered:
@@ -129,8 +129,8 @@ class Batcher:
             await asyncio.sleep(QUIET_SECONDS)
 
     async def _parse_some(self) -> None:
-        """One round: a share of every job that is like the first, the jobs that are not done going to the end."""
-        if not self._jobs:  # another round has taken them, or their callers have gone
+        """Run one round on a share of every job compatible with the first; unfinished jobs go to the queue's end."""
+        if not self._jobs:  # taken by another round, or cancelled
             return
         first = self._jobs[0]
         most_words = min(ROUND_WORDS, self.waiting_words // self._most_rounds)
@@ -167,7 +167,7 @@ class Batcher:
                 self._jobs.append(job)
 
     def _end(self, job: _Job, answers: Answers | None = None, error: Exception | None = None) -> None:
-        if job.done.done():  # the caller has gone
+        if job.done.done():  # cancelled
             return
         if error is not None or answers is None:
             job.done.set_exception(error or RuntimeError("no answer"))

@@ -1,7 +1,7 @@
 """Parsing many CoNLL-U files on a Dask cluster, on one machine or on several.
 
-Files are cut into shards of whole sentences. A shard is a task: a worker parses it into a part file; the parts are
-joined in the order of the input. When a worker dies, Dask gives its shards to others. The model, the input and the
+Files are cut into shards of whole sentences. Each shard is a task: a worker parses it into a part file, and the parts
+are joined in the order of the input. When a worker dies, Dask gives its shards to others. The model, the input and the
 output folder must be on a file system that all machines see under the same paths.
 
 Needs the extra ``mh4[cluster]``.
@@ -46,9 +46,9 @@ if TYPE_CHECKING:
     from distributed import Client, Future, LocalCluster
 
 LOCAL = "local"
-AHEAD = 4  # shards handed out for each worker thread: enough to keep it busy while the oldest shard is waited for
+AHEAD = 4  # shards submitted per worker thread: enough to keep it busy while the oldest shard is awaited
 CONNECT_SECONDS = 30
-REMOVALS = 20
+REMOVALS = 20  # attempts to remove the part files, every 0.1 seconds
 
 log = logging.getLogger("mh4")
 _loading = threading.Lock()  # Dask may give a process several threads, which share the parser
@@ -56,7 +56,7 @@ _loading = threading.Lock()  # Dask may give a process several threads, which sh
 
 @dataclass(frozen=True)
 class ShardResult:
-    """What `parse_shard` wrote: sentences, their words and bytes; and an error for each sentence left out."""
+    """Numbers of sentences, words and bytes that `parse_shard` wrote, and the error of each sentence left out."""
 
     sentences: int
     words: int
@@ -73,9 +73,9 @@ def parse_shard(
     skip: bool = False,
     min_confidence: float | None = None,
 ) -> ShardResult:
-    """Parse a shard into a file of its own, which appears when it is whole; ``skip`` leaves bad sentences out.
+    """Parse a shard into a file of its own, which appears once complete; ``skip`` leaves bad sentences out.
 
-    DataError: As `read_shard`; or the output cannot be written.
+    DataError: As for `read_shard`; or the output cannot be written.
     """
     skipped: list[DataError] = []
     errors = Errors(skipped.append if skip else "raise")
@@ -90,7 +90,7 @@ def parse_shard(
 
 @dataclass(frozen=True)
 class _Job:
-    """What all tasks of a run share."""
+    """The arguments that all tasks of a run share."""
 
     run: str
     model: str
@@ -108,10 +108,10 @@ def _load(job: _Job) -> Parser:
 
 
 def _work(job: _Job, shard: Shard, part: str) -> ShardResult | DataError:
-    """The task, in a worker process, which would show the traceback of an error that is raised."""
+    """Run a task in a worker process; a DataError is returned, since raising it there would print a traceback."""
     with _loading:
         parser = _load(job)
-    known = job.request.columns & (parser.annotates | {HEADS})  # of the others, it was said before
+    known = job.request.columns & (parser.annotates | {HEADS})  # `_check` has warned about the others
     request = replace(job.request, predict=known)
     try:
         return parse_shard(parser, shard, part, request, skip=job.skip, min_confidence=job.min_confidence)
@@ -120,7 +120,7 @@ def _work(job: _Job, shard: Shard, part: str) -> ShardResult | DataError:
 
 
 def silence_dask() -> None:
-    """From now on, let Dask log nothing: what went wrong is said by errors, and its warnings are of no use to users."""
+    """Silence Dask's loggers: errors report what went wrong, and its warnings do not help users."""
     require("distributed", "cluster")
     unheard = logging.CRITICAL + 1
     loggers = logging.root.manager.loggerDict.items()
@@ -133,7 +133,7 @@ def silence_dask() -> None:
 
 @contextmanager
 def _local_cluster(workers: int) -> Iterator[LocalCluster]:
-    """Worker processes, which end at once when they are needed no more, whatever they do then."""
+    """Start worker processes; at the end of the block they are killed, whatever they are doing."""
     from distributed import LocalCluster
 
     with tempfile.TemporaryDirectory(prefix="mh4-dask-", ignore_cleanup_errors=True) as scratch:
@@ -159,13 +159,13 @@ def _local_cluster(workers: int) -> Iterator[LocalCluster]:
 
 @contextmanager
 def connect(address: str, threads: int | None = None) -> Iterator[Client]:
-    """A Dask client.
+    """Connect to a Dask cluster and yield the client.
 
     Parameters
     ----------
     address : str
-        ``local`` starts worker processes on this machine, as many as fit its cores, and stops them in the end; else
-        the address of a running scheduler, such as ``tcp://host:8786``.
+        ``local`` starts worker processes on this machine, as many as fit its cores, and stops them at the end;
+        otherwise, the address of a running scheduler, such as ``tcp://host:8786``.
     threads : int, optional
         Threads of a local worker process, 1 by default.
 
@@ -194,7 +194,7 @@ def connect(address: str, threads: int | None = None) -> Iterator[Client]:
 
 
 def check_files(inputs: Sequence[str | Path], output_folder: str | Path, form: str = "conllu") -> list[FilePair]:
-    """See `pair_files`; here, an input that is a pipe is a DataError, too."""
+    """Like `pair_files`, but an input that is a pipe is a DataError, too."""
     pairs = pair_files(inputs, output_folder, form)
     for source, _ in pairs:
         if source.is_fifo():
@@ -218,38 +218,38 @@ def parse_files(
     shard_words: int = WINDOW_WORDS,
     **options: Unpack[ParseOptions],
 ) -> Count:
-    """Parse files, and those in folders, into a folder, under their names (see `pair_files`), on a cluster.
+    """Parse files, or folders of files, on a cluster; outputs keep their names in another folder (see `pair_files`).
 
-    Every file appears when it is whole, its sentences in the order of the input. The trees are those of
+    Each output appears once complete, its sentences in the order of the input. The trees equal those of
     `Parser.parse`.
 
     Parameters
     ----------
     model, inputs, output_folder : paths
-        A model folder of any kind, which every worker process loads once; CoNLL-U or text files, and folders of them;
-        a folder, which is made if need be.
+        A model folder of any kind, loaded once by every worker process; CoNLL-U or text files, and folders of them;
+        the output folder, created if missing.
     address : str
         See `connect`. A script that starts workers (``local``) needs the ``if __name__ == "__main__"`` of
         `multiprocessing`.
     device, search, threads
-        See `mh4.load`; threads are for each shard, by default 1: Dask parses as many shards at once as its workers
-        have threads.
+        See `mh4.load`; threads are per shard, by default 1: Dask parses as many shards at once as its workers have
+        threads.
     errors, min_confidence, **options
-        See `Parser.parse_file`; bad sentences come in the order of the input.
+        See `Parser.parse_file`; errors about bad sentences come in the order of the input.
     form : {"conllu", "text", "horizontal", "vertical"}
-        See `Parser.parse`; text is cut into words here, while workers parse what is cut.
+        See `Parser.parse`; text is cut into words in this process, while workers parse.
     on_progress
-        Called with what was parsed so far, after every shard.
+        Called after every shard with the number of sentences and words parsed so far.
     shard_words : int
-        Words of a shard, at least.
+        Minimum number of words in a shard.
 
     Raises
     ------
     DataError
-        See `check_files`; something in the model folder is missing or damaged; with ``errors="raise"``, the first bad
-        sentence, after the files before it were written.
+        See `check_files`; something in the model folder is missing or damaged; with ``errors="raise"``, at the first
+        bad sentence, after the files before it have been written.
     ValueError
-        See `connect`; or a shard that no worker survives.
+        See `connect`; or a shard kills every worker that tries it.
     OSError
         The connection to the cluster is lost, or the disk is full.
     """
@@ -279,7 +279,7 @@ def parse_files(
 
 
 def _cutter(form: str, segmenter: Segmenter | None, report: Errors) -> Callable[[str | Path, Path], str | Path]:
-    """What makes an input a CoNLL-U file, at a place for a new one."""
+    """A function that converts an input to a CoNLL-U file at the given path; CoNLL-U inputs are used as they are."""
 
     def cut(source: str | Path, part: Path) -> str | Path:
         with atomic_output(part) as stream:
@@ -296,7 +296,7 @@ def _assemble(
     report: Errors,
     on_progress: Callable[[Count], None],
 ) -> Count:
-    """Write each target from its parts, which come in order, with None behind those of a target."""
+    """Write each target from its parts, which ``finished`` yields in order, with None after each target's last."""
     count = Count(0, 0)
     for target in targets:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -357,7 +357,7 @@ def _in_order(
                 except StopIteration:
                     exhausted = True
                     break
-                except DataError as error:  # what comes before it is parsed all the same
+                except DataError as error:  # raised only after all earlier shards
                     pending.append(error)
                     exhausted = True
                     break

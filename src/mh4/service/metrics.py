@@ -1,4 +1,4 @@
-"""What a server counts, for Prometheus, and its log: a JSON object for each request, without the text of users."""
+"""A server's metrics for Prometheus, and its log: a JSON object for each request, without the text of users."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Metrics:
             self.seconds.labels(stage)
 
     def text(self) -> bytes:
-        """In Prometheus's text format."""
+        """The metrics in Prometheus's text format."""
         return generate_latest(self.registry)
 
 
 class JsonLog(logging.Handler):
-    """Log messages in the form of `log_line`, each with its traceback."""
+    """Logging handler that writes messages, with tracebacks, as lines of `log_line`."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write one line."""
@@ -45,6 +45,6 @@ class JsonLog(logging.Handler):
 
 
 def log_line(**values: Any) -> None:
-    """One line on stderr."""
+    """Write the time and these values to stderr, as a line of JSON."""
     time = datetime.now(UTC).isoformat(timespec="milliseconds")
     print(json.dumps({"time": time, **values}, ensure_ascii=False), file=sys.stderr, flush=True)  # noqa: T201

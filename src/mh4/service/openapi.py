@@ -1,4 +1,4 @@
-"""The description of the server's addresses, in OpenAPI's format."""
+"""The OpenAPI description of the server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _PROTOCOL = {
 
 
 def openapi(models: Sequence[str]) -> dict[str, Any]:
-    """The description of a server with these models."""
+    """The OpenAPI description of a server with these models."""
     options = {one.name: one.metadata["help"] for one in fields(Request)}
     known = {"model": list(models), "input": list(READERS), "output": list(WRITERS)}
     described = {

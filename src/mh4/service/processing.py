@@ -1,4 +1,4 @@
-"""What one request of UDPipe's protocol asks for, and its answer: text or CoNLL-U in, sentences, a result out."""
+"""A request in UDPipe's protocol: check its parameters, read its text or CoNLL-U, and write the result."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ from .served_models import ServedModel
 LONGEST = 1000  # words of a sentence
 MOST_TREES = 100
 _OPTIONS = {one.name: one.default for one in fields(Request)}
-_NO_BREAK = str.maketrans(" ", "\u00a0")  # a space inside a word, where spaces are between words
+_NO_BREAK = str.maketrans(" ", "\u00a0")  # for a space inside a word, where spaces separate words
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request to /process, checked.
+    """The checked parameters of a request to /process.
 
     Attributes
     ----------
@@ -41,11 +41,11 @@ class Asked:
     tokenizer
         Options of the tokenizer, if ``data`` is raw text.
     input, output
-        Formats.
+        Formats of the data and of the result.
     request
-        For the parser; None if neither tagger nor parser is asked for.
+        Request to the parser; None if nothing is to be predicted.
     noted
-        What is written beside the trees.
+        How confidence shows in the result.
     """
 
     data: str
@@ -57,9 +57,9 @@ class Asked:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
-        """What parameters, blank ones included, ask of a parser.
+        """Check the parameters of a request, of which some may be blank, for a parser.
 
-        ValueError: Something is missing, unknown, or more than the parser can do.
+        ValueError: Data is missing, or a value is unknown or asks for more than the parser can do.
         """
         if "data" not in parameters:
             raise ValueError("the parameter 'data' is required")
@@ -75,9 +75,9 @@ class Asked:
         return cls(normalize("NFC", parameters["data"]), tokenizer, form, output, request, noted)
 
     def read(self, parser: Parser, source: str) -> list[Sentence]:
-        """The sentences of the data, cut or read; ``source`` is what messages call it.
+        """The sentences of the data, segmented or read; messages call the data ``source``.
 
-        ValueError or DataError: They cannot be, or one is too long.
+        ValueError or DataError: The data is invalid, or a sentence is too long.
         """
         if self.tokenizer is None:
             sentences = READERS[self.input](self.data, source)
@@ -91,9 +91,9 @@ class Asked:
         return sentences
 
     def write(self, sentences: Sequence[Sentence], answers: Answers | None, model: ServedModel) -> dict[str, Any]:
-        """The answer, for JSON.
+        """The answer, ready for JSON.
 
-        DataError: The first error of a sentence.
+        DataError: The first error of a sentence, if there is one. ValueError: A sentence to draw has no tree.
         """
         parsed = list(sentences)
         if answers is not None and self.request is not None:
@@ -112,7 +112,7 @@ class Asked:
 
 
 def _request(parameters: Mapping[str, str], parser: Parser) -> tuple[Request | None, Output]:
-    """What the parser is asked for, and what is written beside its trees."""
+    """The request to the parser, None if nothing is to be predicted, and how confidence shows in the result."""
     options = {name: _value(name, parameters[name]) for name in _OPTIONS if name in parameters}
     noted = Output(bool(options.get("confidence")), _probability(parameters.get("min_confidence")))
     columns = [name for name in ANNOTATED if "tagger" in parameters and name in parser.annotates]
@@ -136,7 +136,7 @@ def _probability(given: str | None) -> float | None:
 
 
 def _value(name: str, given: str) -> Any:
-    """An option of a `Request` from a parameter; a blank one is a switch that is on."""
+    """Convert a parameter to the type of an option of `Request`; a blank value turns a switch on."""
     default = _OPTIONS[name]
     if isinstance(default, bool):
         switch = {"": True, "1": True, "true": True, "yes": True, "0": False, "false": False, "no": False}
@@ -164,7 +164,7 @@ def _cut(parser: Parser, text: str, source: str, boundaries: Boundaries) -> Iter
 
 
 def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
-    """Every line that is not blank, cut into words, as one sentence; its tokens keep their places in the text."""
+    """Yield every non-blank line as one sentence, with its tokens, whose offsets are those in the text."""
     number = offset = 0
     for line in io.StringIO(text, newline="\n"):
         if line.strip():
@@ -190,7 +190,7 @@ def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iter
 
 
 def _with_tokens(sentence: Sentence, tokens: Sequence[Token]) -> Sentence:
-    """The sentence with the MISC that tokens have."""
+    """The sentence with the MISC of these tokens, and its multiword tokens replaced by those among them."""
     misc = [
         token.misc if token.first == token.last else "_" for token in tokens for _ in range(token.first, token.last + 1)
     ]
@@ -198,7 +198,7 @@ def _with_tokens(sentence: Sentence, tokens: Sequence[Token]) -> Sentence:
 
 
 def _with_options(sentence: Sentence, tokens: Sequence[Token], options: frozenset[str]) -> Sentence:
-    """The sentence as options of UDPipe's tokenizer have it: with places, or without unusual white space."""
+    """Apply options of UDPipe's tokenizer: ``ranges`` adds offsets, ``normalized_spaces`` drops unusual white space."""
     if "normalized_spaces" in options:
         tokens = [token._replace(misc=_without_spaces(token.misc)) for token in tokens]
     if "ranges" in options:

@@ -1,4 +1,4 @@
-"""The models of a server: their names, and as many of them in memory as may be."""
+"""The models of a server: their names, and a limited number of them in memory."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from mh4.parsers.base import Parser
 from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 
-MOST_CHART = 192 << 20  # bytes: some 430 words with mh4-hybrid and 100 with 1ec, which take seconds
+MOST_CHART = 192 << 20  # bytes: about 430 words with mh4-hybrid or 100 with 1ec, which take seconds to parse
 _EXTENSIONS = {
     "confidence": Request(confidence=True),
     "k_best": Request(k_best=2),
@@ -25,19 +25,19 @@ _EXTENSIONS = {
 
 @dataclass(frozen=True)
 class ServedModel:
-    """A model that a server answers with.
+    """A model of a server.
 
     Attributes
     ----------
     name
-        What requests call it, and what answers say.
+        Its name in requests and answers.
     folder : Path
     abilities : tuple of str
-        Of "tokenizer", "tagger" and "parser", as UDPipe's protocol names them.
+        Those of "tokenizer", "tagger" and "parser" that it has, in the terms of UDPipe's protocol.
     extensions : tuple of str
-        Of "confidence", "k_best" and "keep_heads", which are not part of it.
+        Those of "confidence", "k_best" and "keep_heads" that it supports; they are not part of UDPipe's protocol.
     language, licence
-        As its meta.json has them; "" if it does not.
+        From its meta.json; "" if missing there.
     """
 
     name: str
@@ -49,26 +49,26 @@ class ServedModel:
 
 
 class ServedModels:
-    """Several models, loaded when they are first asked for. Any number of threads may share them.
+    """The models of a server. Any number of threads may share them.
 
-    A model answers to its name, to every beginning of it that ends before a hyphen, and to its language; of several
-    models, to the first one.
+    All are loaded once at the start; models dropped from memory are loaded again on demand. A model answers to its
+    name, to any prefix of it that ends before a hyphen, and to its language; if several match, the first one answers.
 
     Parameters
     ----------
     given : sequence of str
-        ``FOLDER`` or ``NAME=FOLDER``; the first is the default. Without a name, a model is called as its folder is.
+        ``FOLDER`` or ``NAME=FOLDER``; the first is the default. The default name of a model is that of its folder.
     most
-        So many stay in memory, by default all; of more, the one that was asked for longest ago goes.
+        Maximum number of models in memory, by default all; the least recently used one is dropped.
     **loading
-        For `mh4.load`.
+        Arguments of `mh4.load`.
 
     Raises
     ------
     ValueError
-        No model, a name that is empty, or two models of one name.
+        There is no model, a name is empty, or two models have the same name.
     DataError
-        A folder that cannot be read.
+        A folder cannot be read.
     """
 
     def __init__(self, given: Sequence[str], most: int | None = None, **loading: Any) -> None:
@@ -93,20 +93,20 @@ class ServedModels:
 
     @property
     def default(self) -> ServedModel:
-        """The one that answers requests without a name."""
+        """The model that answers requests without a name."""
         return self.models[0]
 
     @property
     def workers(self) -> int:
-        """Threads that may parse with any of the models in memory at a time."""
+        """Number of threads that may parse at a time with each of the models in memory."""
         return min(parser.workers for parser in self._loaded.values())
 
     def find(self, name: str | None) -> ServedModel | None:
-        """The model of a name, or the default without one; None if there is none."""
+        """The model that answers to a name, by default the first one; None if there is none."""
         return self._by_name.get(name) if name else self.default
 
     def in_memory(self, model: ServedModel) -> bool:
-        """Whether its parser need not be loaded."""
+        """Whether the model's parser is loaded."""
         return model.name in self._loaded
 
     def parser(self, model: ServedModel) -> Parser:
@@ -115,7 +115,7 @@ class ServedModels:
             return self._parser(model.name, model.folder)
 
     def warm_up(self) -> None:
-        """Parse something with each model in memory, so that its kernels are compiled before anyone waits for them."""
+        """Parse a sentence with each model in memory, so that no request waits for kernels to be compiled."""
         for parser in self._loaded.values():
             with suppress(ValueError):  # a perceptron needs tags
                 parser.attempt([Sentence(["a", "b"])])

@@ -1,4 +1,4 @@
-"""Running the server until it is told to stop, with limits on slow clients."""
+"""Run the server until it is told to stop, with limits on slow clients."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from mh4.machine import Terminated
 
 from .metrics import JsonLog
 
-HEADER_SECONDS = 15  # until the header of a request has come
+HEADER_SECONDS = 15  # to receive the header of a request
 IDLE_SECONDS = 15  # between two requests of a connection
-DRAIN_SECONDS = 60  # for the requests that are under way when the server is told to stop
+DRAIN_SECONDS = 60  # for requests under way when the server is told to stop
 MOST_CONNECTIONS = 1000
 
 
@@ -58,7 +58,7 @@ class _Protocol(H11Protocol):
 
 
 class _Server(uvicorn.Server):
-    """Calls back when it listens."""
+    """Calls ``on_ready`` when it listens."""
 
     def __init__(self, config: uvicorn.Config, on_ready: Callable[[], object]) -> None:
         super().__init__(config)
@@ -71,12 +71,12 @@ class _Server(uvicorn.Server):
 
 
 def listening(host: str, port: int) -> socket.socket:
-    """A socket at an address; port 0 takes one that is free.
+    """A listening socket at an address; port 0 chooses a free port.
 
     DataError: The address is in use, or not one of this machine.
     """
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sends at once, without Nagle's wait of 40 ms, only through sockets that say that they are TCP.
+    # asyncio turns off Nagle's algorithm, which delays answers by 40 ms, only for sockets created with IPPROTO_TCP.
     found = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     try:
         found.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -90,18 +90,18 @@ def listening(host: str, port: int) -> socket.socket:
 
 
 def serve(app: Starlette, at: socket.socket, on_ready: Callable[[], object]) -> None:
-    """Answer requests until SIGTERM or SIGINT; those that are under way are answered first. Logs JSON to stderr."""
+    """Answer requests until SIGTERM or SIGINT, then finish those under way. Logs JSON to stderr."""
     for name in ("mh4", "uvicorn.error"):
         logger = logging.getLogger(name)
         logger.handlers, logger.propagate = [JsonLog(logging.WARNING)], False
     try:
         new_server(app, on_ready).run(sockets=[at])
-    except (KeyboardInterrupt, Terminated):  # the server obeys a signal and then raises it again
+    except (KeyboardInterrupt, Terminated):  # uvicorn stops on a signal and then raises it again
         Terminated.asked = None
 
 
 def new_server(app: Starlette, on_ready: Callable[[], object]) -> uvicorn.Server:
-    """A server that calls back when it listens; `should_exit` stops it, as SIGTERM does."""
+    """A server that calls ``on_ready`` when it listens; setting its `should_exit` stops it, as SIGTERM does."""
     config = uvicorn.Config(
         app,
         http=_Protocol,

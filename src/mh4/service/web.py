@@ -1,4 +1,4 @@
-"""The server's addresses: UDPipe's protocol (/models, /process), and what operators ask for."""
+"""The server's routes: UDPipe's protocol (/models, /process), the web page, and /health and /metrics for operators."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from .processing import Asked
 from .served_models import ServedModel, ServedModels
 
 MOST_BYTES = 4 << 20  # of a body
-FEW = 8000  # characters, read in some 2 ms: on a busy server, handing them to another thread takes as long
+FEW = 8000  # characters, read in about 2 ms; on a busy server, handing them to another thread takes as long
 MOST_FIELDS = 100
 MOST_HELD = 256 << 20  # bytes of all bodies together
 MOST_WAITING = 100_000  # words
@@ -47,21 +47,21 @@ _OF_PAGE = {
     "X-Content-Type-Options": "nosniff",
     "Cache-Control": "no-cache",
 }
-_TEXT = ('format="text"', "the parameter tokenizer")  # in Python, and here
-GONE = 499  # in logs and metrics, as nginx has it: the client has left
+_TEXT = ('format="text"', "the parameter tokenizer")  # how to ask for raw text: in Python, and in requests
+GONE = 499  # status in logs and metrics, as in nginx: the client has left
 
 
 class Service:
-    """What answers requests: the models, the queue, the counters.
+    """Answers requests, with the models, the queue and the metrics.
 
     Parameters
     ----------
     models : ServedModels
     most_bytes, most_held, most_waiting, receive_seconds, answer_seconds
-        Limits: bytes of a body and of all bodies, words that wait, and seconds until a body has come and until an
-        answer has gone.
+        Limits: bytes of a body and of all bodies together, waiting words, and seconds to receive a body and to answer a
+        request.
     log
-        Called with what there is to say of each request.
+        Called with the log entry of each request, as keyword arguments.
     """
 
     def __init__(
@@ -88,7 +88,7 @@ class Service:
         self.batcher = Batcher(self._parsing, most_waiting, models.workers)
 
     def release(self, size: int) -> None:
-        """Forget the bytes of a request that has ended."""
+        """Subtract the bytes of a request that has ended."""
         self._held -= size
 
     async def list_models(self, request: Request) -> Response:
@@ -142,11 +142,11 @@ class Service:
         return PlainTextResponse(self.metrics.text())
 
     async def page(self, request: Request) -> Response:
-        """/ and its parts: what a browser shows."""
+        """/ and /page/NAME: the web page and its files."""
         name = request.path_params.get("name", "index.html")
         parts = {path.name: path for path in (files("mh4.service") / "page").iterdir()}
         kind = _KINDS.get(name.rpartition(".")[2])
-        if kind is None or name not in parts:  # a path is never made of what was asked for
+        if kind is None or name not in parts:  # paths are never built from the request
             raise HTTPException(404)
         return Response(parts[name].read_bytes(), media_type=kind, headers=_OF_PAGE)
 
@@ -155,7 +155,7 @@ class Service:
         return JSONResponse(openapi([model.name for model in self.models.models]))
 
     def app(self, hosts: list[str] | None = None) -> Starlette:
-        """The application; it answers requests to these hosts alone, by default to all."""
+        """The application, which answers requests to these hosts only, by default to all."""
         both = ["GET", "POST"]
         routes = [
             Route("/models", self.list_models, methods=both),
@@ -191,13 +191,13 @@ class Service:
         return parser, asked, asked.read(parser, source)
 
     async def _run(self, at_once: bool, function: Any, *arguments: Any) -> Any:
-        """Call a function: at once if that is quicker than handing it to another thread."""
+        """Call a function in a reader thread, or ``at_once`` if that is quicker."""
         if at_once:
             return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)
 
     async def _parameters(self, request: Request) -> dict[str, str]:
-        """Those of the address and of the body, which wins; blank ones are there."""
+        """The parameters in the address and the body, which takes precedence; blank ones are included."""
         parameters = _fields(request.url.query, "the address")
         if request.method == "POST":
             body = await self._body(request)
@@ -239,7 +239,7 @@ class Service:
         async def stream() -> AsyncGenerator[bytes, None]:
             yield body
 
-        _text(body, "the body")  # the parser would take other fields for Latin-1
+        _text(body, "the body")  # Starlette would decode fields that are not UTF-8 as Latin-1
         reader = _Whole(
             request.headers, stream(), max_files=MOST_FIELDS, max_fields=MOST_FIELDS, max_part_size=self.most_bytes
         )
@@ -262,7 +262,7 @@ class Service:
 
 
 class _Whole(MultiPartParser):
-    """Knows whether the last part, and all before it, have come to their end."""
+    """A multipart parser that tells whether the closing boundary has been reached."""
 
     ended = False
 
@@ -271,7 +271,7 @@ class _Whole(MultiPartParser):
 
 
 class _Watched:
-    """Around everything: the limit on time, headers for other sites' pages, the log and the counters."""
+    """Middleware around all routes: time limit, header for pages of other sites (CORS), log and metrics."""
 
     def __init__(self, app: ASGIApp, service: Service) -> None:
         self.app, self.service = app, service
@@ -301,7 +301,7 @@ class _Watched:
             else:
                 raise
         except Exception:
-            status = HTTPStatus.INTERNAL_SERVER_ERROR  # which is sent around here
+            status = HTTPStatus.INTERNAL_SERVER_ERROR  # sent by the middleware around this one
             raise
         finally:
             self.service.release(state["held"])
@@ -311,7 +311,7 @@ class _Watched:
             self.service.log(method=scope["method"], path=known, status=status, ms=milliseconds, **logged)
 
     async def _answered(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """The answer; given up when it takes too long, or when the client leaves before it begins."""
+        """Run the application; cancel it if it takes too long or if the client disconnects."""
         received = asyncio.Event()
 
         async def receiving() -> Message:
