@@ -1,7 +1,7 @@
 """Command line: ``mh4 train | parse | eval | calibrate | uncertain | draw | coverage | transform | oracle | …``.
 
-A module holds a group of commands. Heavy modules are imported by the command that needs them, so that ``mh4 --help``
-answers at once.
+Each module holds a group of commands. Commands import the heavy modules that they need themselves, so that
+``mh4 --help`` answers at once.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ from .trees import coverage, draw, oracle, transform
 
 __all__ = ["app", "main"]
 
-LONGEST = 4000  # characters of a message; some list everything that is known
-_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # of the Click that Typer brings or imports
-SWITCH_SECONDS = 2e-4  # that Python lets a thread go on while another one waits
-COLLECTED_AT = 100_000, 20, 50  # objects, and collections of younger ones, before the next collection
+LONGEST = 4000  # characters of a message; some list all known names
+_UsageError: type[Exception] = typer.BadParameter.__mro__[2]  # UsageError of the Click that Typer bundles or imports
+SWITCH_SECONDS = 2e-4  # a thread may keep Python's lock this long while another one waits
+COLLECTED_AT = 100_000, 20, 50  # thresholds of the garbage collector's generations
 EXPECTED = (ValueError, OSError)  # DataError, InfeasibleError, unknown options and names; files and folders
 
 app = Commands(
@@ -107,7 +107,7 @@ class _ConsoleHandler(logging.Handler):
 
 
 def _show_messages() -> None:
-    """Our own log on the console; other packages' loggers (Dask's reports every connection) stay as they are."""
+    """Show mh4's log on the console; other packages' loggers (Dask's reports every connection) stay as they are."""
     handler = _ConsoleHandler()
     handler.setFormatter(logging.Formatter("mh4: %(message)s"))
     log = logging.getLogger("mh4")
@@ -116,9 +116,9 @@ def _show_messages() -> None:
 
 
 def _hurry() -> None:
-    """Let threads wait less for Python's lock, and look for cyclic garbage less often.
+    """Let threads wait less for Python's lock, and collect cyclic garbage less often.
 
-    Parsing makes many small objects that live for a while, hardly any of them in cycles.
+    Parsing creates many small objects that live for a while, hardly any of them in cycles.
     """
     sys.setswitchinterval(SWITCH_SECONDS)
     gc.set_threshold(*COLLECTED_AT)
@@ -132,7 +132,7 @@ def main() -> None:
     signal.signal(signal.SIGTERM, _terminate)
     _open_what_is_closed()
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="replace")  # "≤" in an encoding without it
+        sys.stdout.reconfigure(errors="replace")  # for characters that the encoding lacks, such as "≤"
     try:
         signal.signal(signal.SIGINT, _interrupt)
         try:
@@ -143,10 +143,10 @@ def main() -> None:
             sys.stdout.flush()
     except _UsageError as error:
         status = _report_usage(error)
-    except BrokenPipeError:  # the reader of our output went away
+    except BrokenPipeError:  # the reader of standard output has gone
         discard(sys.stdout)
         raise SystemExit(1) from None
-    except KeyboardInterrupt:  # before a command begins, which answers to it by itself
+    except KeyboardInterrupt:  # before a command begins; commands handle it themselves
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         if isinstance(error, OSError) and error.filename is None and _is_of_output(error):
@@ -160,7 +160,7 @@ def main() -> None:
 
 
 def _report_usage(error: Exception) -> int:
-    """Say in one line what is wrong with a command, or, where it is incomplete, what there is; returns the status."""
+    """Print a usage error in one line, or the help of a command without arguments; returns the exit status."""
     context = getattr(error, "ctx", None)
     if type(error).__name__ == "NoArgsIsHelpError" and context is not None:
         typer.echo(context.get_help(), nl=False)
@@ -174,7 +174,7 @@ def _report_usage(error: Exception) -> int:
 
 
 class _Closed(io.TextIOBase):
-    """Standard output of a process that was started without it: an error for those who need it."""
+    """Standard output of a process that was started without it; writing to it is an error."""
 
     def write(self, text: str) -> int:
         raise DataError(f"{STDOUT_NAME}: is closed (name a file)")
@@ -185,23 +185,23 @@ class _Closed(io.TextIOBase):
 
 
 def _open_what_is_closed() -> None:
-    """Keep files that are opened later from becoming standard streams, into which any library may write."""
+    """Keep files opened later from taking the descriptors of standard streams, to which any library may write."""
     for descriptor in range(3):
         try:
             os.fstat(descriptor)
         except OSError:
-            os.open(os.devnull, os.O_RDWR)  # becomes the lowest descriptor that is free
+            os.open(os.devnull, os.O_RDWR)  # takes the lowest free descriptor, this one
     sys.stdout = sys.stdout or _Closed()
 
 
 def _is_of_output(error: OSError) -> bool:
-    """Whether an error came up where standard output is written: by the libraries that print, or by `main`."""
+    """Whether an error was raised while writing standard output: in the libraries that print, or in `main`."""
     *_, (last, _) = traceback.walk_tb(error.__traceback__)
     return last.f_globals["__name__"].partition(".")[0] in ("rich", "typer") or last.f_code is main.__code__
 
 
 def _report(error: Exception) -> str:
-    """One line about an error; of one that nobody expected, where it came up as well."""
+    """One line about an error; for an unexpected one, also where it was raised."""
     if isinstance(error, FileExistsError) and error.filename is not None:
         return f"{shortened(str(error.filename), LONGEST_PATH)}: is a file, not a folder (choose another name)"
     if isinstance(error, OSError) and error.filename is not None:
@@ -224,7 +224,7 @@ def _terminate(*_: object) -> None:
 
 
 def _interrupt(_: int, frame: FrameType | None) -> None:
-    """Ctrl-C: KeyboardInterrupt, but while modules are imported an end at once, as nothing is half done by then."""
+    """Raise KeyboardInterrupt on Ctrl-C; during imports, when there is nothing to clean up, exit at once."""
     while frame is not None:
         if frame.f_code.co_filename.startswith("<frozen importlib"):
             os._exit(INTERRUPTED)

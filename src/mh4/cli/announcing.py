@@ -1,4 +1,4 @@
-"""The first use of a kernel compiles it, which takes a while: that is said."""
+"""Tell users when kernels are compiled, at their first use, which takes a while."""
 
 import threading
 
@@ -8,14 +8,14 @@ from .options import say
 
 
 class Announcer(event.Listener):
-    """Says once that kernels are being compiled: for a minute, nothing else can be seen."""
+    """Numba listener that says once that kernels are being compiled, for up to a minute without other output."""
 
     def __init__(self) -> None:
         self.waits = True
         self.lock = threading.Lock()
 
     def on_start(self, event: event.Event) -> None:
-        """Say so, if it is the first kernel of ours."""
+        """Print the message for the first kernel of mh4."""
         kernel = event.data["dispatcher"].py_func
         with self.lock:
             first, self.waits = self.waits, self.waits and not kernel.__module__.startswith("mh4.")
@@ -23,9 +23,9 @@ class Announcer(event.Listener):
             say("mh4: compiling kernels that are used for the first time; this takes up to a minute, once")
 
     def on_end(self, event: event.Event) -> None:
-        """Nothing."""
+        """Do nothing."""
 
 
 def announce_compiling() -> None:
-    """From now on, say that a kernel is compiled, if there is one that is not cached."""
+    """Print a message when the first kernel that is not cached is compiled."""
     event.register("numba:compile", Announcer())

@@ -152,7 +152,7 @@ def _draw(report: CalibrationReport, path: Path) -> None:
     kinds = {".svg", ".png", ".pdf"}
     if path.suffix.lower() not in kinds:
         raise ValueError(f"{path}: the name of a plot must end in {', '.join(sorted(kinds))}")
-    rcParams["svg.hashsalt"] = "mh4"  # equal reports are equal files
+    rcParams["svg.hashsalt"] = "mh4"  # equal reports give equal files
     figure = Figure(figsize=(9, 4), layout="constrained")
     left, right = figure.subplots(1, 2)
     left.plot([0, 1], [0, 1], color="0.8", linewidth=1)

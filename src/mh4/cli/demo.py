@@ -25,18 +25,18 @@ from mh4.trees.evaluation import evaluate
 
 from .progress import track
 
-# Short and steep: enough to see what each decoder is good for, not what it can reach.
+# A short training with a high learning rate: enough to compare the decoders, not for their best accuracy.
 DEMO_TRAINING = TrainingConfig(learning_rate=0.004, batch_words=150, evaluation_steps=150, max_steps=300)
 GREEDY = "mh4"  # the transition system of the last row
 SHOWN_WORDS = 16  # longest sentence to draw
-ANNOTATING = "mh4-hybrid"  # also predicts the other columns, and cuts text
+ANNOTATING = "mh4-hybrid"  # its model also predicts the other columns and segments text
 DEMO_ANNOTATION = LossWeights(analysis_weight=0.5, lemma_weight=0.5)
 
 
 def train_one(
     name: str, config: NetworkParserConfig, files: dict[str, Path], folder: Path, threads: int
 ) -> dict[str, Any]:
-    """Train one parser, parse the test file with it; returns the cells of its row."""
+    """Train a parser and parse the test file with it; returns the cells of its table row."""
     import torch
 
     from mh4.parsers.registry import load
@@ -82,7 +82,7 @@ def run_demo(folder: Path, console: Console) -> None:
         # The last decoders are the slowest to compile and to run: they go first.
         futures = {name: pool.submit(train_one, name, configs[name], files, folder, 1) for name in reversed(configs)}
         for future in track(as_completed(futures.values()), f"training {len(futures)} parsers", len(futures)):
-            future.result()  # the first error ends it all
+            future.result()  # raises the first error
     for name in configs:
         row = futures[name].result()
         table.add_row(name, *(f"{row[key]:.1f}" for key in ("UAS", "LAS", "crossing")), f"{row['words/s']:,.0f}")
@@ -132,7 +132,7 @@ def _show_annotation(folder: Path, gold: Path, console: Console) -> None:
 
 
 def _example(gold: Path, parsed: Path) -> Sentence:
-    """A short test sentence with crossing arcs in the predicted tree, the best parsed one."""
+    """The best parsed of the short test sentences with crossing arcs in the predicted tree."""
     truths = {sentence.forms: sentence for sentence in read_conllu(gold, trees="required")}
     candidates = []
     for guess in read_conllu(parsed, trees="required"):

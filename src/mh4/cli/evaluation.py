@@ -1,4 +1,4 @@
-"""``mh4 eval``: files of systems, and models that parse the words of the gold file, against it."""
+"""``mh4 eval``: evaluate files of systems, and models that parse the words of the gold file, against the gold file."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _evaluate_all(
 def _parsed(
     models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
 ) -> dict[str, Iterator[Sentence]]:
-    """The words of the sentences parsed by each model, which is loaded when needed."""
+    """For each model, the sentences that it parses from their words; a model is loaded when its turn comes."""
     from mh4.parsers.base import Count
     from mh4.parsers.folder import ModelFolder
     from mh4.parsers.registry import load

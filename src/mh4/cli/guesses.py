@@ -1,4 +1,4 @@
-"""Commands and options that users of other programs try first, and what to write instead."""
+"""Commands and options that users of other programs may try, and what to write instead."""
 
 import re
 
@@ -44,7 +44,7 @@ _UNKNOWN = re.compile(r"^No such (?:command|option):? '?(?P<name>[^\s']+)'?")
 
 
 def advised(command: str, problem: str) -> str:
-    """A complaint about a command line; of a name that is a known guess, with what to write instead."""
+    """A message about a usage error, with advice if it is about a command or option in these tables."""
     found = _UNKNOWN.match(problem)
     own = {"mh4 train": OF_TRAINING, "mh4 eval": OF_EVALUATION}.get(command, {})
     advice = hint({**COMMANDS, **OPTIONS, **own}, [found["name"]]) if found else ""

@@ -1,4 +1,4 @@
-"""What several commands share: options, the two consoles, messages."""
+"""Options, consoles and messages that several commands share."""
 
 import codecs
 import os
@@ -35,7 +35,7 @@ _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|
 _OPTION_NAMES = {"format": "input", "treebank": "as"}
 
 _COLUMNS = 10  # of CoNLL-U
-_LINE = 1 << 16  # bytes of a line that are looked at
+_LINE = 1 << 16  # bytes read of a line
 
 DecoderName = StrEnum("DecoderName", {name: name for name in decoder_names()})  # type: ignore[misc]
 DEFAULT_DECODER = DecoderName("mh4-hybrid")
@@ -52,7 +52,7 @@ class _Command(TyperCommand):
 
 
 class Commands(typer.Typer):
-    """Commands that first call the ``obj`` that the program was started with, unless only their help is printed."""
+    """Commands that first call their context's ``obj``, a function, unless they only print their help."""
 
     def command(self, name: str | None = None, **options: Any) -> Any:
         """See `typer.Typer.command`."""
@@ -99,7 +99,7 @@ SkipBadOption = Annotated[
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command an option for each field of `Request`, where its parameter ``request`` stands, which gets them."""
+    """Decorator: replace the parameter ``request`` of a command by an option for each field of `Request`."""
 
     @wraps(command)
     def run(**values: Any) -> None:
@@ -115,7 +115,7 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def request_option(name: str) -> Any:
-    """The option for a field of `Request`."""
+    """The command-line option for a field of `Request`."""
     (one,) = (one for one in fields(Request) if one.name == name)
     return typer.Option(option_name(name), help=one.metadata["help"], **one.metadata["command"])
 
@@ -130,7 +130,7 @@ def _request_options() -> list[Parameter]:
 
 
 def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
-    """One file, or several given as NAME=FILE by their names."""
+    """One file, or a mapping from names to files, given as NAME=FILE."""
     if len(given) == 1 and ("=" not in given[0] or os.path.exists(given[0])):
         return Path(given[0])
     pairs = [one.partition("=") for one in given]
@@ -143,7 +143,7 @@ def named_files(given: Sequence[str]) -> Path | dict[str, Path]:
 
 
 def say(text: str, style: str | None = None) -> None:
-    """One line on stderr, if it can be written there."""
+    """Print a line on stderr, or nothing if stderr cannot be written."""
     try:
         messages.print(text, style=style, highlight=False, soft_wrap=True)
     except OSError:
@@ -151,17 +151,17 @@ def say(text: str, style: str | None = None) -> None:
 
 
 def discard(stream: TextIO) -> None:
-    """Let what a standard stream still holds go nowhere when the process ends."""
+    """Redirect a standard stream to the null device, so that flushing it at exit raises no error."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def in_options(message: str) -> str:
-    """A message about arguments of Python, such as ``overwrite=True``, in the words of the command line."""
+    """Rewrite Python arguments in a message, such as ``overwrite=True``, as command-line options."""
     return _ARGUMENT.sub(lambda found: _as_option(found["name"], found["value"]), message)
 
 
 def option_name(name: str) -> str:
-    """The option of the command line for an argument of Python."""
+    """The command-line option for a Python argument."""
     return "--" + _OPTION_NAMES.get(name, name).replace("_", "-")
 
 
@@ -173,14 +173,14 @@ def _as_option(name: str, value: str) -> str:
 
 
 def set_threads(threads: int | None) -> None:
-    """Set the number of threads of the network; None leaves PyTorch's default, or what this process may use of it."""
+    """Set the number of threads of the network; None means PyTorch's default, at most the cores available here."""
     import torch
 
     torch.set_num_threads(threads or min(torch.get_num_threads(), available_threads()))
 
 
 def check_conllu(path: Path, advice: str) -> None:
-    """DataError, with advice, for a regular file that begins like text, which CoNLL-U does not; others are not read."""
+    """Raise a DataError, with advice, if a regular file begins like text, not CoNLL-U; other inputs are not read."""
     if is_standard_input(path) or (os.path.exists(path) and not os.path.isfile(path)):
         return
     with open_input(path) as stream:
@@ -193,11 +193,11 @@ def check_conllu(path: Path, advice: str) -> None:
 
 
 def error_policy(skip_bad: bool) -> Errors:
-    """What happens to bad sentences."""
+    """The error policy that --skip-bad stands for."""
     return Errors("skip" if skip_bad else "raise")
 
 
 def report_skipped(errors: Errors) -> None:
-    """One line on stderr, if sentences were left out: how many, and what is wrong with the first."""
+    """If sentences were left out, print a line on stderr: how many, and the first error."""
     if errors.count:
         say(errors.summary)

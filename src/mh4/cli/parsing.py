@@ -37,11 +37,11 @@ if TYPE_CHECKING:
     from mh4.parsers.base import Count, Parser
 
 
-_TEXT = re.compile(r"(?!.*\.\w+$).*\S .*", re.DOTALL)  # no name of a file with a space in it
+_TEXT = re.compile(r"(?!.*\.\w+$).*\S .*", re.DOTALL)  # holds a space and does not end like a file name
 
 
 class InputFormat(StrEnum):
-    """What `mh4 parse` reads."""
+    """Input formats of `mh4 parse`."""
 
     conllu = "conllu"
     text = "text"
@@ -144,7 +144,7 @@ def parse(
 def _parse_here(
     folders: list[str], pairs: list[tuple[Path, str | Path]], form: str, loading: dict[str, Any], **options: Any
 ) -> tuple[Count, float]:
-    """How much was parsed in this process, and when loading was done."""
+    """Parse in this process; returns how much was parsed, and when loading was done."""
     if form == InputFormat.conllu and not options["errors"].skips:
         for source, _ in pairs:
             check_conllu(
@@ -164,7 +164,7 @@ def _parse_here(
 def _parse_there(
     folder: str, sources: list[str], target: str, cluster: str, form: str, **options: Any
 ) -> tuple[Count, float]:
-    """How much was parsed on a cluster, and when that began."""
+    """Parse on a cluster; returns how much was parsed, and when that began."""
     from mh4.service.cluster import parse_files, silence_dask
 
     silence_dask()
@@ -175,7 +175,7 @@ def _parse_there(
 
 
 def _split(paths: list[str], ensemble: bool) -> tuple[list[str], list[str]]:
-    """Model folders, and inputs."""
+    """Split the arguments into model folders and inputs."""
     models = 1
     if ensemble:
         models = next((i for i, path in enumerate(paths) if not _is_model(path)), len(paths))
@@ -194,7 +194,7 @@ def _is_model(path: str) -> bool:
 
 
 def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str | Path]]:
-    """Inputs and outputs; everything that is wrong with them is found before a model is loaded."""
+    """Pair inputs and outputs; both are checked here, before a model is loaded."""
     if model := next((path for path in sources if os.path.isfile(os.path.join(path, "config.json"))), None):
         raise ValueError(f"{model}: is a model folder, not an input (the model comes first; for several, --ensemble)")
     if text := next((path for path in sources if _TEXT.fullmatch(path) and not os.path.exists(path)), None):
@@ -217,7 +217,7 @@ def _pairs(sources: list[str], target: str, form: str) -> list[tuple[Path, str |
 def _parse_all(
     parser: Parser, pairs: list[tuple[Path, str | Path]], on_progress: Callable[[Count], None], **options: Any
 ) -> Count:
-    """Parse each file into its own; ``on_progress`` gets the sentences and words of all files so far."""
+    """Parse each file into its output; ``on_progress`` gets the sentences and words of all files so far."""
     from mh4.parsers.base import Count
 
     total = Count(0, 0)

@@ -1,4 +1,4 @@
-"""How far a command is and how long it will still take: bars on a terminal, nothing where stderr goes elsewhere."""
+"""Progress of commands and the time left: bars if stderr is a terminal, no bars otherwise."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ if TYPE_CHECKING:
     from mh4.training.trainer import Recent
 
 T = TypeVar("T")
-_PREPARED = 100  # sentences between two looks at how far the preparation is
-_REFRESHES = 4  # per second: drawing takes time from what is measured
+_PREPARED = 100  # sentences between two updates during preparation
+_REFRESHES = 4  # per second; drawing slows down what is measured
 
 
 def _bar(*columns: ProgressColumn) -> Bars:
@@ -42,16 +42,16 @@ def _bar(*columns: ProgressColumn) -> Bars:
 
 
 def track(steps: Iterable[T], description: str, total: int | None = None) -> Iterator[T]:
-    """Go through ``steps``, of which there are ``total`` if not their length, with a bar and the time left."""
+    """Iterate over ``steps`` with a bar and the time left; ``total`` is their number, by default their length."""
     with _bar(TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn()) as bar:
         yield from bar.track(steps, total, description=description)
 
 
 @contextmanager
 def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[[Count], None]]:
-    """Yield a function that takes what has been parsed so far: in percent, with the time left, of files.
+    """Yield a function that shows how much has been parsed: words, words per second and, for files, the time left.
 
-    Of standard input nobody knows how much there is; words and words per second are shown then.
+    The length of standard input is unknown; the elapsed time is shown instead.
     """
     files = messages.is_terminal and all(Path(path).is_file() for path in inputs)
     total = sum(count_words(path, form) for path in inputs) if files else None
@@ -73,7 +73,7 @@ def words_bar(inputs: Sequence[str], form: str = "conllu") -> Iterator[Callable[
 
 @contextmanager
 def bytes_bar(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Yield a function that takes how many bytes of how many are there."""
+    """Yield a function that shows progress, given the bytes done and their total."""
     columns = TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TimeRemainingColumn()
     with _bar(*columns) as bar:
         task = bar.add_task(description, total=None)
@@ -86,7 +86,7 @@ def bytes_bar(description: str) -> Iterator[Callable[[int, int], None]]:
 
 
 def count_words(path: str | Path, form: str = "conllu") -> int:
-    """Estimate the words of a file without parsing it; each line of a word in CoNLL-U has nine tabs."""
+    """Estimate the words of a file without parsing it; in CoNLL-U, the line of a word has nine tabs."""
     with open_input(path) as stream:
         pieces = iter(lambda: stream.read(1 << 20), b"")
         if form == "conllu":
@@ -99,9 +99,9 @@ def _clock(seconds: float) -> str:
 
 
 class TrainingDisplay:
-    """A live line on a terminal, a plain line per evaluation everywhere.
+    """A live line on a terminal, and a plain line per evaluation everywhere.
 
-    Nobody knows when the last improvement on dev will come: the time left is that until training ends if none does.
+    The time left assumes that dev does not improve any more; every improvement may prolong training.
     """
 
     def __enter__(self) -> TrainingDisplay:
@@ -119,14 +119,14 @@ class TrainingDisplay:
         self._bar.update(self._task, description="reading the vectors", completed=done, total=total)
 
     def on_preparation(self, done: int, total: int) -> None:
-        """Show how much of the treebank is ready to be learnt from."""
+        """Show how much of the treebank is prepared for training."""
         Terminated.check()
         if messages.is_terminal and (done % _PREPARED == 0 or done == total):
             line = "compiling the decoder" if done == total else "preparing the treebank"
             self._bar.update(self._task, description=line, completed=done, total=total)
 
     def on_step(self, progress: Progress, recent: Recent) -> None:
-        """Show how a minibatch left things."""
+        """Update the live line after a minibatch."""
         Terminated.check()
         if not messages.is_terminal:
             return
@@ -142,7 +142,7 @@ class TrainingDisplay:
         self._bar.update(self._task, description=line, completed=progress.step, total=total)
 
     def on_evaluation(self, report: dict[str, Any]) -> None:
-        """Print the line of an evaluation."""
+        """Print the line about an evaluation."""
         each = "; ".join(f"{name} {own['uas']:.2f} {own['las']:.2f}" for name, own in report.get("dev", {}).items())
         say(
             f"step {report['step']:>6}  epoch {report['epoch']:6.2f}  loss {report['loss']:.3f}  "
@@ -154,7 +154,7 @@ class TrainingDisplay:
 
 
 class EpochsDisplay(TrainingDisplay):
-    """A perceptron's training, a line an epoch, with the share of the epochs that is done."""
+    """Display for the training of a perceptron: a bar over the epochs, and a line per epoch."""
 
     def __init__(self, epochs: int) -> None:
         self.epochs = epochs

@@ -45,7 +45,7 @@ class Scorer(StrEnum):
 
 
 class Loss(StrEnum):
-    """What the trees of a chart parser are learnt by."""
+    """Training losses of chart parsers."""
 
     hinge = "hinge"
     softmax_margin = "softmax-margin"
@@ -53,7 +53,7 @@ class Loss(StrEnum):
 
 
 class Precision(StrEnum):
-    """What layers of the network compute in."""
+    """Floating-point formats of layers of the network."""
 
     fp32 = "fp32"
     bf16 = "bf16"
@@ -270,7 +270,7 @@ def _refuse_with_system(options: dict[str, object]) -> None:
 
 
 def _given(**settings: object) -> dict[str, Any]:
-    """The settings that the command line names, with the values of their choices."""
+    """The settings given on the command line; members of enumerations become their values."""
     given = {name: value for name, value in settings.items() if value is not None}
     return {name: value.value if isinstance(value, StrEnum) else value for name, value in given.items()}
 
@@ -284,7 +284,7 @@ def _default_folder(
 
 
 def _run(job: TrainingJob) -> None:
-    """Train with a display, and say what came of it."""
+    """Train with a progress display, and print the result."""
     from mh4.parsers.config import PerceptronConfig
     from mh4.training.running import run_training
     from mh4.training.treebanks import listed
@@ -298,7 +298,7 @@ def _run(job: TrainingJob) -> None:
         on_reading=display.on_reading,
         on_preparation=display.on_preparation,
     )
-    # Of the processes of torchrun, only the first one writes messages.
+    # Under torchrun, only the first process prints messages.
     messages.quiet = "TORCHELASTIC_RUN_ID" in os.environ and os.environ["RANK"] != "0"
     with _told_what_is_kept(), display:
         progress = run_training(job)
@@ -313,7 +313,7 @@ def _run(job: TrainingJob) -> None:
 
 @contextmanager
 def _told_what_is_kept() -> Iterator[None]:
-    """An interruption ends the program with a line that says what training leaves."""
+    """On interruption, exit with a line that says what training has saved."""
     try:
         yield
     except (KeyboardInterrupt, Terminated) as interruption:

@@ -67,7 +67,7 @@ def coverage(
 
     errors = error_policy(skip_bad)
     for path in treebanks:
-        check_input(path)  # not when those before it were measured
+        check_input(path)  # fail before any is measured
     if per_sentence:
         if not as_json:
             typer.echo("\t".join(("treebank", "sentence", "words", *TREE_CLASSES)))
@@ -118,7 +118,7 @@ def transform(
         f"{totals.changed_arcs} arcs changed in {totals.changed_sentences} sentences",
     )
     if count:
-        mean = Decimal(totals.log_mean_trees).exp()  # beyond the range of floats, if need be
+        mean = Decimal(totals.log_mean_trees).exp()  # may exceed the range of floats
         say(
             f"{totals.ambiguous_sentences} sentences have several optimal projective trees; "
             f"geometric mean of their number over all sentences: {mean:.4g}",

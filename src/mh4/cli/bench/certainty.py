@@ -1,4 +1,4 @@
-"""Measurements behind ``mh4 bench certainty``: what it takes, in decodes, to say how sure a decoder is."""
+"""Measurements behind ``mh4 bench certainty``: the cost of margins, k-best trees and probabilities, in decodes."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ COLUMNS = {
 
 
 def _questions(decoder: Decoder, scores: np.ndarray) -> dict[str, Callable[[], Any]]:
-    """What this decoder answers at a price worth measuring, ``decode`` first."""
+    """The methods of a decoder to measure, bound to ``scores``, by name; ``decode`` comes first."""
     asked: dict[str, Callable[[], Any]] = {"decode": partial(decoder.decode, scores)}
     if decoder.has_outside_pass:
         asked["max_marginals"] = partial(decoder.max_marginals, scores)
@@ -44,26 +44,27 @@ def _questions(decoder: Decoder, scores: np.ndarray) -> dict[str, Callable[[], A
 def measure_certainty(
     names: Sequence[str] = DECODERS, lengths: Sequence[int] = LENGTHS, repeats: int = 31, budget: float = 1.0
 ) -> dict[str, Any]:
-    """Time and memory of `Decoder.max_marginals` and its like on random normal scores, in CPU time of one thread.
+    """Measure CPU time (one thread) and memory of a decoder's methods, see `COLUMNS`, on random normal scores.
 
-    All that is asked of a decoder takes turns with decoding, so that a drift in the machine's speed touches all of it.
+    The methods of a decoder take turns, so that a drift in the machine's speed affects all of them.
 
     Parameters
     ----------
     names
-        Decoders.
+        Names of decoders.
     lengths
-        Words.
+        Sentence lengths in words.
     repeats : int
-        Times each is asked at each length, at most.
+        Maximum number of calls of each method at each length.
     budget : float
-        Seconds after which it is asked no more (but three times at least).
+        Seconds after which a method is called no more (but three times at least).
 
     Returns
     -------
     dict
-        For each decoder and length, as text: ``milliseconds`` (median) of ``decode``; ``ratios`` to it, by method; and
-        ``memory``, the charts of max-marginals over those of decoding (None where there is no outside pass).
+        By decoder and by length, as a string: ``milliseconds``, the median time of ``decode``; ``ratios`` of the other
+        methods' times to it; and ``memory``, the chart bytes of max-marginals divided by those of decoding (None
+        without an outside pass).
     """
     generator = np.random.default_rng(0)
     results: dict[str, Any] = {name: {} for name in names}

@@ -1,4 +1,4 @@
-"""Measurements behind ``mh4 bench decoders``: times, memory, how both grow, and other people's decoders."""
+"""Measurements behind ``mh4 bench decoders``: time, memory, how both grow, and other packages' decoders."""
 
 import statistics
 import time
@@ -16,16 +16,16 @@ from mh4.decoders import get_decoder
 from ..progress import track
 
 LENGTHS = (10, 20, 40, 60, 80, 100, 140, 200, 400)
-FITTED = 20, 200  # words, the first and the last of those that growth exponents are fitted over
+FITTED = 20, 200  # shortest and longest lengths, in words, over which growth exponents are fitted
 BLOCK = 10  # decodes in a row
-FEWEST = 3  # decodes behind a median
-PEER, OURS = "ufal.chu_liu_edmonds", "mst"  # its trees may have several children of the root
+FEWEST = 3  # minimum number of decodes for a median
+PEER, OURS = "ufal.chu_liu_edmonds", "mst"  # in the peer's trees, the root may have several children
 
 
 def peer(scores: np.ndarray) -> Callable[[], float] | None:
-    """What decodes float32 scores (1, n + 2, n + 2), arcs [h, d], with `PEER`; None if that is not installed.
+    """A function that decodes float32 scores (1, n + 2, n + 2), arcs [h, d], with `PEER`; None if not installed.
 
-    What it lays out beforehand is not timed.
+    The scores are converted here, so that this is not timed.
     """
     try:
         module = import_module(PEER)
@@ -39,7 +39,7 @@ def peer(scores: np.ndarray) -> Callable[[], float] | None:
 
 @dataclass
 class Timed:
-    """Decodes of one decoder at one length, or anything else that is timed in turns."""
+    """The timed calls of a function, such as one decoder at one length, which takes turns with others."""
 
     name: str
     decode: Callable[[], Any]
@@ -47,7 +47,7 @@ class Timed:
     clock: Callable[[], float] = time.perf_counter
 
     def run_block(self, repeats: int, budget: float) -> None:
-        """Up to `BLOCK` timed decodes, after one that is not, as long as repeats and budget last."""
+        """Time up to `BLOCK` decodes, after an untimed one, while repeats and budget last."""
         if self.done(repeats, budget):
             return
         self.decode()
@@ -59,14 +59,14 @@ class Timed:
             self.seconds.append(self.clock() - start)
 
     def done(self, repeats: int, budget: float) -> bool:
-        """Nothing more to time."""
+        """Whether repeats or budget are used up."""
         return len(self.seconds) >= repeats or (len(self.seconds) >= FEWEST and sum(self.seconds) > budget)
 
 
 def growth_exponent(values: Mapping[str, float]) -> float | None:
     """Exponent b of the least-squares fit value = a · lengthᵇ over 20 to 200 words, in logarithms.
 
-    Values are positive, by length in words, as text; fewer than two lengths in that range have no exponent.
+    Values must be positive; keys are lengths in words, as strings. None for fewer than two lengths in that range.
     """
     points = [(int(length), value) for length, value in values.items() if FITTED[0] <= int(length) <= FITTED[1]]
     if len(points) < 2:
@@ -78,17 +78,18 @@ def growth_exponent(values: Mapping[str, float]) -> float | None:
 def measure_decoders(
     names: Sequence[str], lengths: Sequence[int] = LENGTHS, repeats: int = 101, budget: float = 2.0
 ) -> dict[str, Any]:
-    """Time and memory of decoding one sentence of random normal scores with one thread.
+    """Measure time and memory of decoding one sentence of random normal scores with one thread.
 
     The decoders, and the peer if it is installed, take turns, `BLOCK` decodes each, so that a drift in the machine's
-    speed touches all of them. A length whose exact chart does not fit into memory is left out. There are ``repeats``
-    timed decodes of each decoder and length, but no more after ``budget`` seconds (and at least three).
+    speed affects all of them. A length whose exact chart does not fit into memory is left out. Each decoder and length
+    is timed ``repeats`` times, or fewer if that takes more than ``budget`` seconds, but at least three times.
 
     Returns
     -------
     dict
-        ``decoders`` and ``peers``, by name: ``milliseconds`` by length, medians, and ``exponent`` (`growth_exponent`);
-        decoders with ``chart_bytes`` and ``chart_exponent`` too, peers with the ``decoder`` of ours to compare with.
+        ``decoders`` and ``peers``, by name: median ``milliseconds`` by length, and their ``exponent`` (see
+        `growth_exponent`); for decoders also ``chart_bytes`` by length and ``chart_exponent``, for peers the
+        ``decoder`` of mh4 to compare with.
     """
     generator = np.random.default_rng(0)
     decoders = {name: get_decoder(name) for name in names}
@@ -148,5 +149,5 @@ def decoder_table(results: dict[str, Any]) -> Table:
 
 
 def power(exponent: float | None) -> str:
-    """A growth exponent as shown to people."""
+    """A growth exponent for display, such as ``n^2.97``."""
     return "–" if exponent is None else f"n^{exponent:.2f}"

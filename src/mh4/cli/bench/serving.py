@@ -1,4 +1,4 @@
-"""Measurements behind ``mh4 bench serve``: words per second and waiting times of many clients at once."""
+"""Measurements behind ``mh4 bench serve``: words per second and response times with many clients at once."""
 
 from __future__ import annotations
 
@@ -29,30 +29,30 @@ from mh4.parsers.sources import words_alone
 
 from .text import MIB
 
-PAGE_WORDS = 400  # of a long request
-SAMPLES = 20  # of memory
+PAGE_WORDS = 400  # words of a long request
+SAMPLES = 20  # measurements of memory
 RUNS = 5
-PARSED = 30_000
+PARSED = 30_000  # words per run of `Parser.parse_file`, at least
 _WORD = re.compile(r"^\d+\t([^\t\n]+)", re.MULTILINE)
 
 
 def measure_serving(
     model: Path, treebank: Path | None, clients: Sequence[int], seconds: float, device: str, threads: int | None
 ) -> dict[str, Any]:
-    """Ask a server in a process of its own, on the loopback interface, as fast as it answers.
+    """Measure a server in a process of its own, over the loopback interface, under full load.
 
-    Each client sends its next request when the last one is answered: the words of one sentence, or of about
-    `PAGE_WORDS`, and compares what comes back with what it has sent. A client whose request is refused because too
-    much waits comes back when the server says.
+    Each client sends its next request when the last one is answered: the words of one sentence, or of a page of about
+    `PAGE_WORDS` words. It checks that the answer has the same words. A client whose request is refused, because the
+    server's queue is full, waits as long as the server says.
 
     Returns
     -------
     dict
         ``parse``: words per second of `Parser.parse_file` on the same sentences; ``runs``: for each size of requests
-        and number of clients ``words_per_second``, ``p50`` and ``p99`` of the answers in milliseconds, ``requests``
-        that were answered, how many of the answers were ``wrong``, how often a request was ``refused``, and over the
-        second half of the time the server's mean resident ``memory`` in bytes and its largest ``deviation`` from it,
-        as a share (None where ``/metrics`` does not tell memory).
+        and number of clients, ``words_per_second``, ``p50`` and ``p99`` of the response times in milliseconds, the
+        numbers of answered ``requests``, ``wrong`` answers and ``refused`` requests, and, over the second half of the
+        time, the server's mean resident ``memory`` in bytes and the largest ``deviation`` from it, relative to the mean
+        (None where ``/metrics`` does not report memory).
     """
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(words_alone(read_conllu(treebank or write_sample(folder)["dev"])))
@@ -72,7 +72,7 @@ def measure_serving(
 
 
 def _parsing(parser: Parser, sentences: Sequence[Sentence], folder: Path) -> float:
-    """Words per second from a file of words to one with trees, the median of `RUNS` of at least `PARSED` words."""
+    """Words per second of parsing a file of words, as the median of `RUNS` runs of at least `PARSED` words."""
     times = 1 + PARSED // sum(map(len, sentences))
     words, parsed = folder / "words.conllu", folder / "parsed.conllu"
     write_conllu([*sentences] * times, words)
@@ -97,7 +97,7 @@ def _pages(sentences: Sequence[Sentence]) -> Iterator[list[Sentence]]:
 
 @contextmanager
 def serving(model: Path, device: str, threads: int | None) -> Iterator[int]:
-    """The port of a server that runs meanwhile."""
+    """Run a server in a process of its own; yields its port."""
     options = ["--device", device, *(["--threads", str(threads)] if threads else [])]
     command = [sys.executable, "-m", "mh4", "serve", str(model), "--port", "0", *options]
     with tempfile.TemporaryFile("w+") as log, subprocess.Popen(command, stderr=log) as process:
@@ -117,7 +117,7 @@ def _content(log: Any) -> str:
 
 
 class _Asked(NamedTuple):
-    """A request, made before time is taken, and the words of its answer."""
+    """A request, prepared before timing starts, and the words expected in its answer."""
 
     content: bytes
     forms: Sequence[str]
@@ -135,7 +135,7 @@ class _Asked(NamedTuple):
 
 
 async def _load(port: int, requests: Sequence[_Asked], clients: int, seconds: float) -> dict[str, Any]:
-    """What some clients measure together within some seconds, after one of warming up."""
+    """Measurements of all clients together over ``seconds`` seconds, after one second to warm up."""
     begin = time.perf_counter() + 1
     end = begin + seconds
     asked = asyncio.gather(*(_client(port, requests, seed, begin, end) for seed in range(clients)))
@@ -157,7 +157,7 @@ async def _load(port: int, requests: Sequence[_Asked], clients: int, seconds: fl
 
 
 async def _memory(port: int, begin: float, end: float) -> list[float]:
-    """The server's resident bytes at `SAMPLES` moments between two times."""
+    """The server's resident memory in bytes, measured `SAMPLES` times from ``begin`` to ``end``."""
     found = []
     for i in range(SAMPLES):
         await asyncio.sleep(max(0, begin + (end - begin) * i / SAMPLES - time.perf_counter()))
@@ -172,7 +172,7 @@ async def _memory(port: int, begin: float, end: float) -> list[float]:
 async def _client(
     port: int, requests: Sequence[_Asked], seed: int, begin: float, end: float
 ) -> tuple[list[tuple[float, int, bool]], int]:
-    """Seconds, words, and whether it was right, of each answer between two times; how many requests were refused."""
+    """(seconds, words, correct) of each answer to a request from ``begin`` to ``end``; number of refused requests."""
     choose = random.Random(seed).choice
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     found, refused = [], 0
@@ -194,7 +194,7 @@ async def _client(
 
 
 def _field(header: bytes, name: bytes) -> bytes:
-    """A field of an answer's header, which has it."""
+    """The value of a field in the header of an answer; the field must be there."""
     return next(line for line in header.split(b"\r\n") if line.lower().startswith(name + b":")).partition(b":")[2]
 
 

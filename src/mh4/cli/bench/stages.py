@@ -44,7 +44,7 @@ def trainer_to_measure(
     settings: Mapping[str, Any],
     folder: Path,
 ) -> Trainer:
-    """A new parser and its trainer, which may write into a folder."""
+    """A trainer with a new parser; it may write into ``folder``."""
     config = make_config(ChartConfig, {"decoder": decoder, **settings})
     sentences = read_gold(treebank or write_sample(folder)["train"])
     parser = new_parser(Definition.learn(config, sentences), device)
@@ -60,7 +60,7 @@ def time_training(
     threads: int | None = None,
     settings: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
-    """Words per second over `steps` minibatches, after a tenth as many to warm up, and the share of each stage."""
+    """Words per second over `steps` minibatches, after `steps` // 10 to warm up, and the share of each stage."""
     with tempfile.TemporaryDirectory() as folder, settings_put_aside(learns=True), ExitStack() as stack:
         trainer = trainer_to_measure(treebank, decoder, device, threads, settings, Path(folder))
         stack.enter_context(deterministic(trainer.parser.device))
@@ -91,7 +91,7 @@ def time_training(
 def parser_to_measure(
     model: str | Path | None, sentences: Iterable[Sentence], decoder: str, device: str, threads: int | None
 ) -> Parser:
-    """The model of a folder or, without one, an untrained one of the published size for the words of ``sentences``."""
+    """Load a model or, without one, make an untrained one of the published size, with the words of ``sentences``."""
     if model is not None:
         return load(model, device=device, threads=threads)
     parser = ChartParser(Definition.learn(ChartConfig(decoder=decoder), list(sentences)), device)
@@ -107,9 +107,9 @@ def time_parsing(
     device: str = "auto",
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Words per second of parsing a treebank held in memory, the median of some runs, and the share of each stage.
+    """Words per second of parsing a treebank in memory, as the median of ``repeats`` runs, and the share of each stage.
 
-    No run finds words that the encoder remembers from the one before.
+    Before each run, the encoder forgets the words of the one before.
     """
     with tempfile.TemporaryDirectory() as folder:
         sentences = list(read_conllu(treebank or write_sample(folder)["train"]))

@@ -1,4 +1,4 @@
-"""Measurements behind ``mh4 bench text``: words per second from raw text to CoNLL-U, beside UDPipe 1."""
+"""Measurements behind ``mh4 bench text``: words per second from raw text to CoNLL-U, compared with UDPipe 1."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ _TOKENIZER, _TAGGER, _PARSER = "epochs=5", "iterations=5", "iterations=2"
 
 
 def peak_rss() -> int:
-    """Most resident memory that this process has ever had, in bytes."""
+    """Peak resident memory of this process, in bytes."""
     if _STATUS.exists() and (match := re.search(r"^VmHWM:\s*(\d+) kB", _STATUS.read_text(), re.MULTILINE)):
-        return int(match[1]) * 1024  # unlike ru_maxrss it does not begin with that of the process that started us
+        return int(match[1]) * 1024  # unlike ru_maxrss, not inherited from the parent process
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
@@ -48,10 +48,10 @@ def measure_text(
     device: str = "auto",
     threads: int | None = None,
 ) -> dict[str, Any]:
-    """Annotate the text of a treebank, several times over, from disk to disk; models are loaded before.
+    """Measure annotating the text of a treebank: ``copies`` of it with mh4, from a file, and one with UDPipe 1.
 
-    UDPipe 1 (one thread, as it is) is trained on the treebank, briefly, when the benchmark is first run on it. A model
-    that has no segmenter, and the untrained one, cut text with UDPipe's.
+    Loading models is not measured. UDPipe 1, which has one thread, is trained briefly on the treebank when the
+    benchmark is first run on it. A model without a segmenter, and the untrained one, use UDPipe's.
 
     Returns
     -------
@@ -95,7 +95,7 @@ def _speed(words: int, seconds: float) -> dict[str, float]:
 
 
 def _trained_udpipe(treebank: Path) -> Path:
-    """A whole model of UDPipe for a treebank, from the user's cache if it is there."""
+    """Path of a complete UDPipe model for a treebank, in the user's cache; the model is trained if it is missing."""
     content = treebank.read_bytes() + "|".join((_TOKENIZER, _TAGGER, _PARSER)).encode()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "mh4"
     path = cache / f"{hashlib.sha256(content).hexdigest()[:16]}.udpipe"

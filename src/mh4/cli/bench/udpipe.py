@@ -1,4 +1,4 @@
-"""Training UDPipe 1 (Straka and Straková 2017), for comparison."""
+"""Train UDPipe 1 (Straka and Straková 2017), for comparison."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from mh4.machine import require
 def train_udpipe(
     train: str | Path, dev: str | Path, tokenizer: str, tagger: str | None = None, parser: str | None = None
 ) -> bytes:
-    """A model of UDPipe; its progress goes to the system's stderr.
+    """Train a UDPipe model and return its bytes; UDPipe reports progress on the system's stderr.
 
     Parameters
     ----------
     train, dev
-        CoNLL-U files; sentences that are not valid are left out.
+        CoNLL-U files; invalid sentences are left out.
     tokenizer, tagger, parser
-        Options of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; None trains none.
+        Options of ``udpipe --tokenizer``, ``--tagger`` and ``--parser``; with None, that component is not trained.
 
     Raises
     ------
     DataError
-        What UDPipe makes of the files or the options.
+        UDPipe rejects the files or the options.
     """
     udpipe = require("ufal.udpipe", EXTRA)
     error = udpipe.ProcessingError()
