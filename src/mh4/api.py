@@ -141,9 +141,9 @@ def train(
     Parameters
     ----------
     train, dev
-        CoNLL-U files with gold trees. To train one model on several treebanks, which can then parse in the style of
-        any of them: mappings from their names to files, such as ``{"got": "got-train.conllu", "cu":
-        "cu-train.conllu"}``. The best model has the highest mean of the scores on their ``dev`` files.
+        CoNLL-U files with gold trees. Several treebanks train one model, which can parse as any of them: give mappings
+        from their names to files, such as ``{"got": "got-train.conllu", "cu": "cu-train.conllu"}``. The best model has
+        the highest mean of the scores on their ``dev`` files.
     output
         The model folder.
     decoder : str, optional
@@ -151,7 +151,7 @@ def train(
     system, oracle : str, optional
         A greedy parser with this transition system instead, and the oracle that trains it.
     scorer : {"bilstm", "perceptron"}
-        What scores the transitions of a greedy parser.
+        Scorer of the transitions of a greedy parser.
     preset : {"balanced", "paper", "fast", "best", "large", "pretrained"}, optional
         Hyperparameters of networks: ``paper`` as published, or a richer model trained briefly (``fast``), longer
         (``balanced``, the default), longest (``best``), in large batches, for a GPU (``large``), or with an
@@ -166,7 +166,7 @@ def train(
     seed, epochs : int
         Random seed: equal seeds give equal models on one device; maximum number of passes over the treebank.
     device, threads, errors
-        As for `load`, where threads also apply to the network; what to do with invalid sentences (see `Errors`).
+        As for `load`, but threads also limit the network; what to do with invalid sentences (see `Errors`).
     resume, overwrite : bool
         Continue from the last evaluation, with the result of uninterrupted training; or replace the folder's model.
     segmenter : bool

@@ -1,6 +1,6 @@
 """Command line: ``mh4 train | parse | eval | calibrate | uncertain | draw | coverage | transform | oracle | …``.
 
-Each module holds a group of commands. Commands import the heavy modules that they need themselves, so that
+Each module holds a group of commands. Heavy modules are imported only when a command that needs them runs, so that
 ``mh4 --help`` answers at once.
 """
 

@@ -8,7 +8,7 @@ from .options import say
 
 
 class Announcer(event.Listener):
-    """Numba listener that says once that kernels are being compiled, for up to a minute without other output."""
+    """Numba listener that announces compilation, once; otherwise nothing would be seen for up to a minute."""
 
     def __init__(self) -> None:
         self.waits = True

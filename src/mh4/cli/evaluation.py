@@ -110,7 +110,7 @@ def _evaluate_all(
 def _parsed(
     models: list[Path], sentences: list[Sentence], gold: str, given: str | None, device: str, threads: int | None
 ) -> dict[str, Iterator[Sentence]]:
-    """For each model, the sentences that it parses from their words; a model is loaded when its turn comes."""
+    """By model, an iterator over the sentences parsed from their words; it loads the model when it starts."""
     from mh4.parsers.base import Count
     from mh4.parsers.folder import ModelFolder
     from mh4.parsers.registry import load

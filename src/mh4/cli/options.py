@@ -29,6 +29,7 @@ output = Console(markup=False, width=None if sys.stdout is not None and sys.stdo
 messages = Console(stderr=True, markup=False)
 
 _REQUEST = [one.name for one in fields(Request)]
+# Arguments other than the fields of `Request` that messages may mention.
 _OTHERS = ("decoder", "device", "format", "index", "name", "precision", "resume", "segmenter", "system")
 _NAMES = "|".join([*_REQUEST, *_OTHERS])
 _ARGUMENT = re.compile(rf'(?<![\w=])(?P<name>{_NAMES})=(?P<value>True|False|\d+|"[^"]*")')

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 
 
 class Scorer(StrEnum):
-    """What scores the transitions of a greedy parser."""
+    """Scorers of the transitions of greedy parsers."""
 
     bilstm = "bilstm"
     perceptron = "perceptron"

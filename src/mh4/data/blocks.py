@@ -25,7 +25,7 @@ _BOM = "\ufeff".encode()
 _LINES_IN_LINE = re.compile(r"\r(?=[\r#]|[0-9][-.0-9]*\t)")  # a CR followed by the start of a CoNLL-U line
 _COMMENT_NAME = re.compile(r"#\s*([^\s=]*)")
 _HEADS = {"_": -1, **{str(head): head for head in range(4096)}}
-_NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]
+_NEXT_IDS = [f"\n{word}" for word in range(2, 4097)]  # end of each MISC field but the last, see `Content`
 
 
 class Block(NamedTuple):

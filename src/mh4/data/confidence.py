@@ -9,6 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
+# Attributes of `Confidence` by their keys in JSON.
 _KEYS = {
     "confidence": "words",
     "head_confidence": "heads",

@@ -20,7 +20,7 @@ from .word import Word
 WORD, HEAD, MARGIN, NEXT_HEAD = "Confidence", "HeadConfidence", "Margin", "NextHead"
 TREE = "tree_confidence"
 DIGITS = 3
-_OF_FIRST = ("newdoc", "newpar", "parallel_id")
+_OF_FIRST = ("newdoc", "newpar", "parallel_id")  # comments that only the first of k trees keeps
 _SENT_ID = re.compile(r"#\s*sent_id\s*=\s*(\S.*)")
 _OF_TREE = re.compile(rf"#\s*{TREE}\s*=")
 
@@ -101,7 +101,7 @@ def shown(number: float) -> str:
 def without_uncertain(sentence: Sentence, least: float, given: Sentence | None = None) -> Sentence:
     """Return the sentence with "_" in HEAD and DEPREL of words whose confidence is below ``least`` or unknown.
 
-    Heads in ``given`` are kept, with their relations if it has these, too; an uncertain word with a relation but no
+    Heads known in ``given`` are kept, along with their known relations; an uncertain word with a known relation but no
     head in ``given`` keeps that relation.
     """
     found = sentence.confidence

@@ -115,7 +115,7 @@ def _text_arc(
     count: int,
     spacing: int,
 ) -> str:
-    """The line of word d up to its arrow: passing trunks, the arc to d, and the joint of d's own trunk."""
+    """The line of word d up to its arrow: passing trunks, the arc to d, and the joint with the trunk of d."""
     line = "═" if crossed[d] else "─"
     cells = [" "] * ((count - 1) * spacing + 2)  # the last cell, before the arrow, always shows the line style
 

@@ -86,8 +86,8 @@ class Errors:
         """The `Errors` object for an argument ``errors``.
 
         ``"raise"`` stops at the first bad sentence; ``"skip"`` leaves bad sentences out, with a Python warning for
-        each; a function is called with the error of each sentence left out. An `Errors` object is returned as it is:
-        whoever made it reports the errors that it counts.
+        each; a function is called with the error of each sentence left out. An `Errors` object is returned unchanged;
+        its creator reports the errors that it counts.
         """
         if isinstance(errors, cls):
             return errors

@@ -48,7 +48,7 @@ class Exchanged(Guided):
 
     @classmethod
     def from_json(cls, text: str | bytes, *, source: str = "JSON") -> Self:
-        """The inverse of `to_json`; see `from_dict`. DataError: The text is not valid JSON or has other content."""
+        """The inverse of `to_json`; see `from_dict`. DataError: The text is not valid JSON, or not valid data."""
         try:
             data = json.loads(text)
         except (ValueError, RecursionError) as error:

@@ -181,7 +181,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
 
     The bytes go to a hidden temporary file in the same folder. When the block succeeds, it is flushed to the disk and
     renamed to `path`; when the block raises, it is removed and an older file at `path` stays as it was. A process
-    killed inside the block leaves the old file intact, and its temporary file is removed by a later call. The
+    killed inside the block leaves the old file intact; a later call in the folder removes the temporary file. The
     permissions of a replaced file are kept; a new file gets those of the umask. A symbolic link stays a link: its
     target is replaced. A file named ``.gz``, ``.xz`` or ``.bz2`` is compressed.
 
@@ -200,7 +200,7 @@ def atomic_output(path: str | Path) -> Iterator[BinaryIO]:
     if str(path) in ("-", "/dev/stdout"):
         stdout = _opened(sys.stdout, STDOUT_NAME)
         with _naming(STDOUT_NAME):
-            stdout.flush()  # text printed earlier comes first
+            stdout.flush()  # so that text printed earlier comes first
             yield stdout.buffer
             stdout.buffer.flush()
         return

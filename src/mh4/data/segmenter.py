@@ -22,7 +22,7 @@ class Segmenter(ABC):
     @property
     @abstractmethod
     def files(self) -> Mapping[str, bytes]:
-        """Content of its files in a model folder, by file name."""
+        """The segmenter's files in a model folder: content by file name."""
 
     @abstractmethod
     def _tokens(self, texts: Sequence[str]) -> list[list[list[Span]]]:

@@ -134,7 +134,7 @@ def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
         }
         if has_tree:
             columns["deprel"] = "root" if token.dep_ == "ROOT" else token.dep_
-        space = {} if number <= several else _space(gap)  # the space after a multiword token is in its own entry
+        space = {} if number <= several else _space(gap)  # a multiword token's entry has the space after it
         tokens.append({key: value for key, value in columns.items() if value} | space)
         if has_tree:
             tokens[-1]["head"] = 0 if token.head.i == token.i else place.get(token.head.i, 0)

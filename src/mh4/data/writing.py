@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 OutputFormat = Literal["conllu", "json", "jsonl"]
 _PACKED = re.compile(r"\.(gz|xz|bz2)$", re.IGNORECASE)
-_OTHERS = (".csv", ".tsv", ".xml", ".html", ".zip", ".zst", ".7z", ".lz4")
+_OTHERS = (".csv", ".tsv", ".xml", ".html", ".zip", ".zst", ".7z", ".lz4")  # refused
 
 
 def output_format(target: str | Path) -> tuple[str | Path, OutputFormat]:

@@ -14,7 +14,7 @@ STAGES = ("receive", "read", "parse", "write")
 
 
 class Metrics:
-    """The counters of one server; `text` is what ``/metrics`` shows."""
+    """The metrics of a server; `text` is the content of ``/metrics``."""
 
     def __init__(self) -> None:
         self.registry = CollectorRegistry()

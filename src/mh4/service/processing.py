@@ -57,7 +57,7 @@ class Asked:
 
     @classmethod
     def of(cls, parameters: Mapping[str, str], parser: Parser) -> Asked:
-        """Check the parameters of a request, of which some may be blank, for a parser.
+        """Check the parameters of a request, including blank ones, for a parser.
 
         ValueError: Data is missing, or a value is unknown or asks for more than the parser can do.
         """

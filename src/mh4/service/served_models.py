@@ -16,6 +16,7 @@ from mh4.parsers.registry import load
 from mh4.parsers.request import Request
 
 MOST_CHART = 192 << 20  # bytes: about 430 words with mh4-hybrid or 100 with 1ec, which take seconds to parse
+# For each extension, a request that a parser can check if it supports the extension.
 _EXTENSIONS = {
     "confidence": Request(confidence=True),
     "k_best": Request(k_best=2),
@@ -33,9 +34,9 @@ class ServedModel:
         Its name in requests and answers.
     folder : Path
     abilities : tuple of str
-        Those of "tokenizer", "tagger" and "parser" that it has, in the terms of UDPipe's protocol.
+        Some of "tokenizer", "tagger" and "parser", in the terms of UDPipe's protocol.
     extensions : tuple of str
-        Those of "confidence", "k_best" and "keep_heads" that it supports; they are not part of UDPipe's protocol.
+        Some of "confidence", "k_best" and "keep_heads", which extend the protocol.
     language, licence
         From its meta.json; "" if missing there.
     """

@@ -191,7 +191,7 @@ class Service:
         return parser, asked, asked.read(parser, source)
 
     async def _run(self, at_once: bool, function: Any, *arguments: Any) -> Any:
-        """Call a function in a reader thread, or ``at_once`` if that is quicker."""
+        """Call a function in a reader thread or, ``at_once``, in this one, which is quicker for little work."""
         if at_once:
             return function(*arguments)
         return await asyncio.get_running_loop().run_in_executor(self._readers, function, *arguments)

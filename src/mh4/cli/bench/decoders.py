@@ -39,7 +39,7 @@ def peer(scores: np.ndarray) -> Callable[[], float] | None:
 
 @dataclass
 class Timed:
-    """The timed calls of a function, such as one decoder at one length, which takes turns with others."""
+    """Timed calls of a function, such as a decoder at one length; functions to compare take turns."""
 
     name: str
     decode: Callable[[], Any]

@@ -74,7 +74,7 @@ def measure_text(
                 stream.write(text)
         parser = parser_to_measure(model, sentences, decoder, device, threads)
         parser.segmenter = parser.segmenter or UDPipeSegmenter(peer_path, peer_path.read_bytes())
-        parser.parse_file(short, os.devnull, format="text")  # compiles what is needed
+        parser.parse_file(short, os.devnull, format="text")  # compiles the kernels
         if isinstance(parser, NetworkParser):
             parser.network.encoder.forget()
         start = time.perf_counter()
