@@ -163,7 +163,7 @@ def _are_sound(body: str, n: int) -> bool:
 
 
 def _is_in_order(fields: list[str], n: int) -> bool:
-    """Whether the fields come from n lines of ten columns with the IDs 1…n; False for very long sentences."""
+    """Whether the fields come from n lines of ten columns with the IDs 1…n; False beyond the IDs in `_NEXT_IDS`."""
     if len(fields) != STRIDE * n + 1 or fields[0] != "1" or n > len(_NEXT_IDS):
         return False
     return all(map(str.endswith, fields[MISC:-1:STRIDE], _NEXT_IDS))

@@ -134,7 +134,7 @@ def with_multiword_tokens(others: Others, tokens: Iterable[tuple], n: int, first
 
 
 def _line_end(first_misc: str) -> str:
-    """Return the CR, if any, at the end of the first word's line, of which ``first_misc`` is the last column."""
+    """Return the CR, if any, at the end of the first word's line, whose last column is ``first_misc``."""
     return "\r" * first_misc.partition("\n")[0].endswith("\r")
 
 

@@ -41,7 +41,7 @@ __all__ = [
 _OPENED = re.compile(r"/dev/stderr|/(?:dev|proc/self)/fd/(\d+)")
 STDIN_NAME = "standard input"
 STDOUT_NAME = "standard output"
-# First bytes of files that are not text: formats that are unpacked here; formats only recognised are in `_KNOWN`.
+# Formats that are unpacked, by their first bytes; `_KNOWN` has formats that are refused.
 _COMPRESSED: dict[bytes, Callable[[BinaryIO], object]] = {
     rb"\x1f\x8b": lambda stream: gzip.GzipFile(fileobj=stream),
     rb"\xfd7zXZ\x00": lzma.LZMAFile,

@@ -171,7 +171,7 @@ def _also(misc: str, entry: str) -> str:
 def text_of(sentences: Iterable[Sentence]) -> Iterator[str]:
     """Yield the text that sentences were cut from, piece by piece.
 
-    If the original white space is unknown, an empty line separates documents and paragraphs, a blank sentences.
+    Where the white space is unknown, an empty line separates documents and paragraphs, and a blank separates sentences.
     """
     known = True  # whether the white space after the last token is known
     for sentence in sentences:
