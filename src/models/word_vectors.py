@@ -80,8 +80,9 @@ class VectorTable:
         """The probability that a row is hidden in training, float32 (N + 1,).
 
         If no unseen word has a vector, rare words should lose their vectors as often as their embeddings; otherwise
-        training would rely on what is missing in parsing. If all unseen words have vectors, none is hidden. There is a
-        square root because a word looks unseen only if its embedding is hidden, too, which is drawn independently.
+        training would rely on what is missing in parsing. If all unseen words have vectors, none is hidden. The
+        square root raises the probability: a word looks unseen only if its embedding, drawn independently, is hidden
+        too.
         """
         shares = np.zeros(len(self.rows), np.float32)
         for word, count in self.words.counts.items():

@@ -84,13 +84,12 @@ class ServedModels:
             if name in [earlier for earlier, _ in named[:i]]:
                 raise ValueError(f"two models are called {name}; name them: mh4 serve NAME=FOLDER NAME=FOLDER")
         self.models = [self._first_seen(*one) for one in named]
-        self._by_name: dict[str, ServedModel] = {}
+        self._by_name = {model.name: model for model in self.models}
         for model in self.models:
             parts = model.name.split("-")
-            prefixes = ["-".join(parts[:end]) for end in range(len(parts), 0, -1)]
-            for name in (*prefixes, model.language):
-                if name:
-                    self._by_name.setdefault(name, model)
+            shorter = ["-".join(parts[:end]) for end in range(len(parts) - 1, 0, -1)]
+            for name in filter(None, (*shorter, model.language)):
+                self._by_name.setdefault(name, model)
 
     @property
     def default(self) -> ServedModel:

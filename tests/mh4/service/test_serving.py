@@ -116,6 +116,11 @@ def test_models_answer_to_their_language(small_model, tmp_path):
     assert models.find("b").licence == "CC0-1.0"
 
 
+def test_the_whole_name_of_a_model_is_never_the_beginning_of_another(small_model):
+    models = ServedModels([f"a-b-c={small_model}", f"a-b={small_model}", f"a={small_model}"])
+    assert [models.find(name).name for name in ("a-b-c", "a-b", "a")] == ["a-b-c", "a-b", "a"]
+
+
 @pytest.mark.parametrize(
     ("parameters", "status", "message"),
     [

@@ -140,7 +140,7 @@ def bench_text(
     threads: ThreadsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure words per second from raw text to CoNLL-U, from disk to disk, compared with UDPipe 1 (extra "text").
+    """Measure words per second from a file of raw text to CoNLL-U, compared with UDPipe 1 (extra "text").
 
     UDPipe 1 is trained on the treebank by the first run, which takes minutes, and kept in the user's cache.
     """
