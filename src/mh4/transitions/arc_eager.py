@@ -3,9 +3,9 @@
 Every stack element carries a label. ``R``: the token is to become a right child of the element under it (the root has
 this label too). ``L``: it is to become a left child. ``N``, in the normalized system only: nothing is decided yet.
 
-The arc of a right child is made when the child is reduced, not when it is pushed: the head that the label ``R``
-promises is seen in the stack all the same, but not by `heads`. A token wrongly labelled ``L`` can still be reduced
-(`reduce_correct`), so that no computation need get stuck at the end of the input.
+The arc of a right child is made when the child is reduced, not when it is pushed: until then the label ``R`` in the
+stack shows its head, but `heads` does not. With `reduce_correct`, a token wrongly labelled ``L`` can still be reduced
+into the element under it, so that no computation gets stuck at the end of the input.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 3.
 """
@@ -73,7 +73,7 @@ class Configuration(ConfigurationWithArcs):
 
 
 class _ArcEagerBase(TransitionSystem[Configuration, str]):
-    """What the two systems share.
+    """Base of the two arc-eager systems.
 
     Parameters
     ----------
@@ -90,7 +90,7 @@ class _ArcEagerBase(TransitionSystem[Configuration, str]):
         return Configuration((0,), "R", 1, n)
 
     def is_final(self, configuration: Configuration) -> bool:
-        """Only the root is left."""
+        """Whether only the root is left and the input is read."""
         return configuration.stack == (0,) and configuration.front > configuration.n
 
     def _reducible(self, configuration: Configuration) -> bool:
@@ -102,10 +102,10 @@ class _ArcEagerBase(TransitionSystem[Configuration, str]):
 class ArcEager(_ArcEagerBase):
     """Unnormalized arc-eager parsing (Nederhof 2021, Table 6).
 
-    Pushing a token decides on which side its parent is: shift (left child) or right_arc (right child). A tree can be
-    obtained in several orders of shift and reduce; `mh4.oracles.arc_eager` has the policies that leave one.
+    Pushing a token decides on which side its parent is: shift (left child) or right_arc (right child). Several orders
+    of shift and reduce may build the same tree; each of the `POLICIES` leaves one of them.
 
-    Without `reduce_correct`: Table 4 less its fifth transition.
+    Without `reduce_correct`, this is Table 4 without its fifth transition.
     """
 
     name = "arc-eager"
@@ -133,7 +133,7 @@ class NormalizedArcEager(_ArcEagerBase):
     """Normalized arc-eager parsing (Nederhof 2021, Table 8).
 
     A token is pushed undecided, takes its left children, and only then left_child or right_child decides on which side
-    its parent is. Each tree is obtained in one way: reduce-before-shift is built in.
+    its parent is. The order reduce-before-shift is built in, so only one order of steps builds a tree.
     """
 
     name = "arc-eager-normalized"

@@ -1,7 +1,7 @@
 """Arc-hybrid parsing, the transition system of the MH3 decoder: the topmost word gets its head on either side.
 
-The root 0 is the bottom of the stack and never leaves it; the position after the last word heads nothing. So a sentence
-of n words takes 2n transitions: n shifts and n reductions, each of which makes the arc to the word that it removes.
+The root 0 is the bottom of the stack and never leaves it; the position after the last word has no dependents. So a
+sentence of n words takes 2n transitions: n shifts and n reductions, each of which makes the arc to the word it removes.
 
 Source: Gómez-Rodríguez, Shi and Lee (2018), "Global transition-based non-projective dependency parsing", section 3.2;
 after Kuhlmann, Gómez-Rodríguez and Satta (2011).
@@ -18,9 +18,9 @@ SHIFT = "shift"
 
 
 class ArcHybrid(TransitionSystem[Configuration, str]):
-    """The topmost word of the stack is removed and attached to the one below it or to the next word of the input.
+    """Attach the topmost word of the stack to the one below it or to the next word of the input, and remove it.
 
-    The trees are the projective ones.
+    The system builds all projective trees.
 
     With S the lower part of the stack and B the rest of the remaining input (the buffer):
 
@@ -33,9 +33,9 @@ class ArcHybrid(TransitionSystem[Configuration, str]):
     Parameters
     ----------
     single_root : bool
-        Exactly one word is attached to the root, or any number of words. A word that is removed gets no more
-        dependents, so whatever is below the only child of the root has been removed before it: the root takes no
-        dependent but the one of the very last transition. Some transition applies until then, so nothing gets stuck.
+        Whether exactly one word is attached to the root, or any number of words. A removed word gets no more
+        dependents, so the only child of the root must be removed last: an arc from the root is legal only as the very
+        last transition. Another transition always applies until then, so nothing gets stuck.
     """
 
     name = "arc-hybrid"

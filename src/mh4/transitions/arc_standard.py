@@ -44,9 +44,9 @@ class Configuration(ConfigurationWithArcs):
 
 
 class ArcStandard(TransitionSystem[Configuration, str]):
-    """Two topmost words of the stack are joined by an arc in either direction; the dependent leaves the stack.
+    """Join the two topmost words of the stack by an arc in either direction; the dependent leaves the stack.
 
-    The trees are the projective ones, with any number of words below the root.
+    The system builds all projective trees, with any number of words below the root.
 
     With S the lower part of the stack and B the rest of the remaining input:
 

@@ -1,10 +1,10 @@
-"""Covington's non-projective parsing: every pair of words can be looked at, and joined or not.
+"""Covington's non-projective parsing: any pair of words can be considered, and joined by an arc or not.
 
-The right focus word j is the first of the buffer, the left one, i, the last of λ₁. For each j, the words to its left
-are passed from right to left, those passed being λ₂, until the next word is read. λ₁, λ₂ and the buffer are thus always
-the words 1 … i, i + 1 … j − 1 and j … n, so that a configuration need keep no more than i, j and the arcs.
+The right focus word j is the first of the buffer, the left focus word i the last of λ₁. For each j, the words to its
+left are passed from right to left and moved to λ₂, until the next word is read. λ₁, λ₂ and the buffer are thus always
+the words 1 … i, i + 1 … j − 1 and j … n, so a configuration stores only i, j and the arcs.
 
-The root 0 is in none of the lists: words that have got no head in the end are attached to it.
+The root 0 is in none of the lists: words without a head at the end are attached to it.
 
 Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic oracle for unrestricted non-projective
 parsing", section 2; after Covington (2001) and Nivre (2008).
@@ -32,7 +32,7 @@ class Configuration(ConfigurationWithArcs):
     n : int
         Words of the sentence.
     arcs : frozenset of (int, int)
-        (head, dependent), between words; a word that has no head in the end is one of the root.
+        (head, dependent), between words; a word without a head at the end is attached to the root.
     """
 
     left: int
@@ -42,17 +42,17 @@ class Configuration(ConfigurationWithArcs):
 
     @property
     def lambda1(self) -> range:
-        """Words that were read and can still be joined to the first one of the buffer."""
+        """Words read that can still be joined to the first one of the buffer."""
         return range(1, self.left + 1)
 
     @property
     def lambda2(self) -> range:
-        """Words that the first one of the buffer has passed."""
+        """Words read that the first one of the buffer has passed."""
         return range(self.left + 1, self.right)
 
     @property
     def buffer(self) -> range:
-        """Words that were not read yet."""
+        """Words not read yet."""
         return range(self.right, self.n + 1)
 
     def __repr__(self) -> str:
@@ -64,17 +64,17 @@ class Configuration(ConfigurationWithArcs):
 
 
 def _topmost(heads: list[int], word: int) -> int:
-    """The word without head that a word is at or below."""
+    """The topmost ancestor of a word, or the word itself if it has no head."""
     while heads[word] != NO_HEAD:
         word = heads[word]
     return word
 
 
 class Covington(TransitionSystem[Configuration, str]):
-    """The focus words are joined by an arc in either direction, or not, and the next pair comes; or a word is read.
+    """Join the focus words by an arc in either direction, or not, and move to the next pair; or read the next word.
 
-    The trees are all trees, with any number of words below the root. A sentence of n words takes n shifts and at most
-    n (n − 1) / 2 other transitions; nothing gets stuck.
+    The system builds all trees, with any number of words below the root. A sentence of n words takes n shifts and at
+    most n (n − 1) / 2 other transitions; nothing gets stuck.
 
     =============  ================================================================================================
     ``shift``      ⟨λ₁, λ₂, j|B, A⟩ becomes ⟨λ₁·λ₂|j, [], B, A⟩
@@ -102,7 +102,7 @@ class Covington(TransitionSystem[Configuration, str]):
         if i == 0:
             return (SHIFT,)
         heads = configuration.heads().tolist()
-        # With one head at most for every word, there is a path from a word without head to all words of its component.
+        # Words have at most one head, so a word without head has a path to all words of its component.
         separate = _topmost(heads, i) != _topmost(heads, j)
         applies = (True, True, separate and heads[i] == NO_HEAD, separate and heads[j] == NO_HEAD)
         return tuple(t for t, possible in zip(TRANSITIONS, applies, strict=True) if possible)
@@ -125,7 +125,7 @@ class Covington(TransitionSystem[Configuration, str]):
     def heads(self, configuration: Configuration) -> np.ndarray:
         """int32 (n + 1,): the head of each word so far, `NO_HEAD` where there is none (and at 0).
 
-        In a final configuration all words have one: 0 where no arc was made.
+        In a final configuration, words without an arc have head 0.
         """
         heads = configuration.heads()
         if self.is_final(configuration):

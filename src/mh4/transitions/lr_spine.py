@@ -1,8 +1,8 @@
 """LR-spine parsing: a tree can be attached anywhere along the outer edge of the tree beside it.
 
 The stack holds trees, each with its two *spines*: the left spine is the path from the root of the tree that takes the
-leftmost left child at each step, the right spine the same with rightmost right children. A tree attached under a node
-of a spine hides the nodes that were further down; those have all their children on that side.
+leftmost left child at each step, the right spine the same with rightmost right children. Attaching a tree to a node of
+a spine hides the nodes further down, which get no more children on that side.
 
 Source: Sartorio, Satta and Nivre (2013), "A transition-based dependency parser using a dynamic parsing strategy",
 section 3.
@@ -19,7 +19,7 @@ KINDS = ("shift", "left_arc", "right_arc")
 class Transition(NamedTuple):
     """A transition of one of the `KINDS`, sh, la and ra in the paper.
 
-    ``k`` is which node of the spine becomes the head of an arc, from 1, the root of its tree; 0 for a shift.
+    ``k`` is the spine node that becomes the head of the arc, counted from 1, the root of its tree; 0 for a shift.
     """
 
     kind: str
@@ -81,10 +81,10 @@ class Configuration(ConfigurationWithArcs):
 
 
 class LRSpine(TransitionSystem[Configuration, Transition]):
-    """The two topmost trees are joined by an arc from a node of the inner spine of the one to the root of the other.
+    """Join the two topmost trees by an arc from a node on the inner spine of one to the root of the other.
 
-    The trees are the projective ones, with any number of words below the root. A tree over n words takes 2n + 1
-    transitions, whatever their order; no computation gets stuck.
+    The system builds all projective trees, with any number of words below the root. A tree over n words takes 2n + 1
+    transitions, in whatever order; no computation gets stuck.
 
     With S the lower part of the stack, B the rest of the remaining input, and an element written ⟨left | right⟩:
 
@@ -104,7 +104,7 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         return Configuration((), 0, n)
 
     def legal(self, configuration: Configuration) -> tuple[Transition, ...]:
-        """Transitions that apply: the shift, left arcs and right arcs, these by rising k."""
+        """Transitions that apply: the shift, left arcs by rising k, right arcs by rising k."""
         stack = configuration.stack
         shift = (SHIFT,) if configuration.front <= configuration.n else ()
         if len(stack) < 2:
@@ -114,7 +114,7 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         return (*shift, *left, *map(right_arc, range(1, len(second.right) + 1)))
 
     def apply(self, configuration: Configuration, transition: Transition) -> Configuration:
-        """The next configuration; `TransitionError` if ``transition`` does not apply. A name alone has no k."""
+        """The next configuration; `TransitionError` if ``transition`` does not apply. A string stands for k = 0."""
         transition = Transition(transition) if isinstance(transition, str) else Transition(*transition)
         self.check(configuration, transition)
         kind, k = transition
@@ -131,5 +131,5 @@ class LRSpine(TransitionSystem[Configuration, Transition]):
         return Configuration((*stack[:-2], joined), front, n, arcs | {arc})
 
     def is_final(self, configuration: Configuration) -> bool:
-        """Whether one tree is left, that of the root."""
+        """Whether only the tree of the root is left and the input is read."""
         return len(configuration.stack) == 1 and configuration.front > configuration.n

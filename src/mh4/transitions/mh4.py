@@ -1,7 +1,7 @@
-"""MH4 parsing, the transition system of the MH4 decoder: one of the two topmost words is removed, with a head nearby.
+"""MH4 parsing, the transition system of the MH4 decoder: one of the two topmost words is attached nearby and removed.
 
-As in arc-hybrid parsing, of which this is the extension from three heads to four, the root 0 is the bottom of the
-stack, and a sentence of n words takes n shifts and n reductions.
+It extends arc-hybrid parsing from three heads to four. As there, the root 0 is the bottom of the stack, and a sentence
+of n words takes n shifts and n reductions.
 
 Source: Gómez-Rodríguez, Shi and Lee (2018), "Global transition-based non-projective dependency parsing", section 3.2.
 """
@@ -14,10 +14,10 @@ __all__ = ["MH4", "SHIFT", "Configuration"]
 
 
 class MH4(ArcHybrid):
-    """Either of the two topmost words of the stack is removed, and attached to the other, to the third or to the next.
+    """Attach either of the two topmost words to the other, to the third or to the next word of the input; remove it.
 
-    The trees include all projective ones and many others: more than the chart of the same name finds, which does not
-    cover every order of transitions. With the stack S s2 s1 s0 and the remaining input b0 B:
+    The system builds all projective trees and many others, more than the chart of the same name, which does not cover
+    every order of transitions. With the stack S s2 s1 s0 and the remaining input b0 B:
 
     =======  ========  =======
     name     arc       removes

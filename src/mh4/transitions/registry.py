@@ -19,9 +19,9 @@ OTHER_NAMES = {"shift-reduce": ArcStandard.name}
 
 
 def system_name(name: str, known: Collection[str] = tuple(TRANSITION_SYSTEMS)) -> str:
-    """The name under which a system is registered, from that or another one of its names.
+    """The registered name of a system, given this name or an alternative one.
 
-    A ValueError for others lists the known systems.
+    Any other name raises a ValueError that lists the known systems.
     """
     found = OTHER_NAMES.get(name, name)
     if found not in known:

@@ -1,4 +1,4 @@
-"""Arc-standard parsing by its other name."""
+"""Arc-standard parsing under its other name, shift-reduce."""
 
 from .arc_standard import POLICIES, TRANSITIONS, Configuration
 from .arc_standard import ArcStandard as ShiftReduce

@@ -15,14 +15,14 @@ NO_HEAD = -1
 
 
 class ConfigurationWithArcs:
-    """What every configuration knows: the number of words, and the arcs (head, dependent) made so far."""
+    """Base of all configurations: the number of words, and the arcs (head, dependent) made so far."""
 
     __slots__ = ()
     n: int
     arcs: frozenset[tuple[int, int]]
 
     def gold_arcs(self, gold: np.ndarray) -> int:
-        """How many of the arcs made so far are in a gold tree, given as heads."""
+        """The number of arcs made so far that are in a gold tree; ``gold`` is int (n + 1,), its heads."""
         heads = gold.tolist()
         return sum(heads[dependent] == head for head, dependent in self.arcs)
 
@@ -44,24 +44,24 @@ def heads_of(arcs: Iterable[tuple[int, int]], n: int) -> np.ndarray:
 
 
 def show_arcs(arcs: Collection[tuple[int, int]]) -> str:
-    """A set of arcs as it is written in the papers."""
+    """A set of arcs in the notation of the papers."""
     return "{" + ", ".join(map(str, sorted(arcs))) + "}" if arcs else "∅"
 
 
 def show_configuration(stack: str, front: int, n: int, arcs: Collection[tuple[int, int]]) -> str:
-    """A configuration as it is written in the papers: the stack, the remaining input, the arcs."""
+    """A configuration in the notation of the papers: the stack, the remaining input, the arcs."""
     return f"({stack}, {' '.join(map(str, range(front, n + 1))) or 'ε'}, {show_arcs(arcs)})"
 
 
 class TransitionSystem(ABC, Generic[C, T]):
-    """What every transition system offers.
+    """Interface of all transition systems.
 
     Attributes
     ----------
     name : str
-        As on the command line.
+        Name on the command line.
     transitions : tuple of str
-        Names of the transitions; that of a parametric one is its first field.
+        Names of the transitions; a parametric transition has its name as first field.
     """
 
     name: ClassVar[str]
@@ -69,7 +69,7 @@ class TransitionSystem(ABC, Generic[C, T]):
 
     @abstractmethod
     def initial(self, n: int) -> C:
-        """The configuration before the first word of n is read."""
+        """The initial configuration for a sentence of n words."""
 
     @abstractmethod
     def legal(self, configuration: C) -> Sequence[T]:
@@ -88,7 +88,7 @@ class TransitionSystem(ABC, Generic[C, T]):
         return heads_of(configuration.arcs, configuration.n)
 
     def check(self, configuration: C, transition: T) -> None:
-        """`TransitionError` if a transition is not legal here, or none of the system; then it lists those."""
+        """Raise `TransitionError` if a transition is not legal here or unknown to the system."""
         name = transition[0] if isinstance(transition, tuple) else transition
         if name not in self.transitions:
             raise TransitionError(f"unknown transition {name!r}; known: {', '.join(self.transitions)}")

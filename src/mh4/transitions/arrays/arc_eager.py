@@ -1,12 +1,12 @@
 """Arc-eager parsing, compiled: Nederhof (2021), Table 6, as in `mh4.transitions.arc_eager`, with reduce_correct.
 
-On a `State` the root is attached to at the end, in the very last step, as in the experiments of Sartorio et al. (2013,
-section 5), so exactly one word is below it: whatever is shifted onto the root stays there, labelled L, until it becomes
-a left child or the input ends. With nothing else in the stack the next word is shifted without being asked for.
+On a `State`, the arc from the root is made in the very last step, as in the experiments of Sartorio et al. (2013,
+section 5), so exactly one word is below the root: a word shifted onto the root stays there, labelled L, until it
+becomes a left child or the input ends. When only the root is in the stack, the next word is shifted automatically.
 
-A right child gets its relation when it is pushed, and its arc is seen by the features from then on. What the paper
-calls reduce is two transitions here: ``reduce`` of an element labelled R, whose relation is known, and
-``reduce_correct`` of one labelled L, which has a relation still to be chosen.
+A right child gets its relation when it is pushed, and features see its arc from then on. The paper's reduce is split in
+two: ``reduce`` removes an element labelled R, whose relation is known, and ``reduce_correct`` one labelled L, whose
+relation is still to be chosen.
 """
 
 from numba import njit
@@ -53,7 +53,7 @@ def move(transition, stack, labels, depth, front):
 
 @njit(cache=True, nogil=True)
 def _shift_unasked(state):
-    """Shift onto the root."""
+    """Shift the next word, if any, when only the root is in the stack."""
     if state.counters[DEPTH] == 1 and state.counters[FRONT] <= state.counters[WORDS]:
         state.labels[1] = L
         push_front(state)
@@ -61,7 +61,7 @@ def _shift_unasked(state):
 
 @njit(cache=True, nogil=True)
 def initialize(state):
-    """The root and the first word in the stack."""
+    """Push the root and the first word."""
     state.counters[DEPTH] = 0
     state.counters[FRONT] = 0
     state.labels[0] = R
@@ -71,7 +71,7 @@ def initialize(state):
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, in one context."""
+    """List the legal transitions, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     if depth < 2:
         return 0, 0
@@ -104,7 +104,7 @@ def list_candidates(state, candidates):
 
 @njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
-    """Take a step, and shift what has to be shifted after it."""
+    """Take a step, and shift automatically after it where needed."""
     counters = state.counters
     if transition == RIGHT_ARC:
         add_arc(state, state.stack[counters[DEPTH] - 1], counters[FRONT], relation)

@@ -1,11 +1,11 @@
 """Arc-hybrid parsing, compiled, as in `mh4.transitions.arc_hybrid`; its kernels serve `mh4` parsing as well.
 
-Both systems are a shift and a table of reduces: transition 1 + r makes the arc that row r of the table gives, head and
-dependent as indices into the `window`, and the dependent leaves the stack.
+Both systems consist of a shift and a table of reductions: transition 1 + r makes the arc in row r of the table, head
+and dependent as indices into the `window`, and removes the dependent from the stack.
 
-On a `State` exactly one word is below the root: an arc from the root is a candidate in the very last step alone, so
-nothing gets stuck. Tokens: s0, s1 and s2 from the top of the stack down, b0 and b1 from the front of the input; two
-outermost dependents on a side, as far as there can be any.
+On a `State`, exactly one word is below the root: an arc from the root is a candidate only in the very last step, and
+nothing gets stuck. Tokens: s0, s1 and s2 from the top of the stack down, b0, b1 and b2 from the front of the input; and
+of s0, s1 and b0, the two outermost dependents on each side on which they can have any.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def move(reduces, transition, stack, depth, front, n):
 
 @njit(cache=True, nogil=True)
 def initialize(state):
-    """The root alone in the stack."""
+    """Push the root."""
     state.stack[0] = 0
     state.counters[DEPTH] = 1
     state.counters[FRONT] = 1
@@ -79,13 +79,13 @@ def _fill_context(state, candidates, s2, s1, s0, b0):
 
 @njit(cache=True, nogil=True)
 def list_reduces(reduces, state, candidates):
-    """The shift and the legal transitions of a table, in one context."""
+    """List the shift and the legal reductions of a table, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     around = window(state.stack, depth, front, n)
     count = 0
     if front <= n:
         count = add_candidate(candidates, count, 0, SHIFT, 0, NONE, NONE)
-    least = 0 if depth == 2 and front > n else 1  # of heads: one word is left, and goes below the root
+    least = 0 if depth == 2 and front > n else 1  # the lowest legal head: the root only takes the last word
     for r in range(reduces.shape[0]):
         head, dependent = around[reduces[r, 0]], around[reduces[r, 1]]
         if head >= least and dependent > 0:
@@ -97,7 +97,7 @@ def list_reduces(reduces, state, candidates):
 
 @njit(cache=True, nogil=True)
 def take(reduces, state, transition, relation):
-    """Take a step by a table."""
+    """Take a step of the system with this table."""
     counters = state.counters
     depth, front, head, dependent = move(
         reduces, transition, state.stack, counters[DEPTH], counters[FRONT], counters[WORDS]
@@ -109,7 +109,7 @@ def take(reduces, state, transition, relation):
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, in one context."""
+    """List the legal transitions, in one context."""
     return list_reduces(REDUCES, state, candidates)
 
 

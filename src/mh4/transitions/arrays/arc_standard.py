@@ -1,9 +1,9 @@
 """Arc-standard (shift-reduce) parsing, compiled: Nederhof (2019), Table 1, as in `mh4.transitions.arc_standard`.
 
-On a `State` the root is attached to at the end, in the very last step, as in the experiments of Sartorio et al. (2013,
-section 5), so exactly one word is below it. Until then there is nothing to choose with fewer than two trees above the
-root, and the next words are shifted without being asked for. The relation of an arc is part of the reduction. Names of
-tokens are those of Sartorio et al.: the arc is between s1, the topmost element, and s2.
+On a `State`, the arc from the root is made in the very last step, as in the experiments of Sartorio et al. (2013,
+section 5), so exactly one word is below the root. Until then, words are shifted automatically while there are fewer
+than two trees above the root. A reduction also decides on the relation of its arc. Token names follow Sartorio et al.:
+the arc is between s1, the topmost element, and s2, the one below it.
 """
 
 from numba import njit
@@ -38,14 +38,14 @@ def move(transition, stack, depth, front):
 
 @njit(cache=True, nogil=True)
 def shift_unasked(state):
-    """Shift until there are two trees above the root; with fewer there is nothing else to do."""
+    """Shift until there are two trees above the root or the input ends."""
     while state.counters[DEPTH] < 3 and state.counters[FRONT] <= state.counters[WORDS]:
         push_front(state)
 
 
 @njit(cache=True, nogil=True)
 def initialize(state):
-    """The root and the first two words in the stack."""
+    """Push the root and the first two words."""
     state.counters[DEPTH] = 0
     state.counters[FRONT] = 0
     shift_unasked(state)
@@ -53,7 +53,7 @@ def initialize(state):
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, in one context."""
+    """List the legal transitions, in one context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     if depth < 2:
         return 0, 0
@@ -78,7 +78,7 @@ def list_candidates(state, candidates):
 
 @njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
-    """Take a step, and shift what has to be shifted after it."""
+    """Take a step, and shift automatically after it where needed."""
     counters = state.counters
     depth, front, head, dependent = move(transition, state.stack, counters[DEPTH], counters[FRONT])
     counters[DEPTH], counters[FRONT] = depth, front

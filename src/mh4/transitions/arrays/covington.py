@@ -1,11 +1,11 @@
 """Covington's non-projective parsing, compiled: Gómez-Rodríguez and Fernández-González (2015), as in
 `mh4.transitions.covington`.
 
-Where λ₁ is empty the next word is read without asking, as nothing else is possible. Which words are connected by arcs
-is kept in disjoint sets, each of them led by its one word without a head.
+When λ₁ is empty, the next word is read automatically, as nothing else is possible. Disjoint sets record which words are
+connected by arcs; the *leader* of a set is its only word without a head.
 
-The paper attaches all words that are left without a head to the root, and there may be more of them than the treebank
-has below the root: see `finish`.
+The paper attaches all words without a head to the root at the end, possibly more of them than the treebank allows: see
+`finish`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ LEADERS = 0  # row of State.own
 
 @njit(cache=True, nogil=True)
 def find(leaders, word):
-    """The leader of the word's set: the word without head that it is at or below."""
+    """The leader of a word's set: its topmost ancestor, or the word itself if it has no head."""
     while leaders[word] != word:
         leaders[word] = leaders[leaders[word]]
         word = leaders[word]
@@ -45,7 +45,7 @@ def find(leaders, word):
 
 @njit(cache=True, nogil=True)
 def can_be_joined(leaders, head, dependent):
-    """Whether an arc between focus words, both of them words, keeps to one head and makes no cycle."""
+    """Whether an arc between the focus words, neither of them 0, leaves one head per word and no cycle."""
     return leaders[dependent] == dependent and find(leaders, head) != dependent
 
 
@@ -59,7 +59,7 @@ def _move_on(state):
 
 @njit(cache=True, nogil=True)
 def initialize(state):
-    """The first word in λ₁."""
+    """Put the first word into λ₁."""
     for position in range(state.counters[WORDS] + 1):
         state.own[LEADERS, position] = position
     state.counters[LEFT_FOCUS] = 0
@@ -103,7 +103,7 @@ def _fill_context(state, candidates, left, right):
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, in one context."""
+    """List the legal transitions, in one context."""
     left, right = state.counters[LEFT_FOCUS], state.counters[RIGHT_FOCUS]
     if right > state.counters[WORDS]:
         return 0, 0
@@ -137,10 +137,10 @@ def apply(state, transition, argument, relation):
 
 @njit(cache=True, nogil=True)
 def finish(state, candidates):
-    """Make the second of the words without a head a right child of the first; False if there is no second.
+    """List the arc from the first to the second word without a head as only candidate; False if there is no second.
 
-    Where a treebank has one word below the root in every sentence, the first one goes there: it is the right one more
-    often than the last one or the one with most descendants.
+    For treebanks with one word below the root in every sentence: the first word without a head stays below the root,
+    as it is the right one more often than the last one or the one with most descendants.
     """
     first = 0
     for word in range(1, state.counters[WORDS] + 1):

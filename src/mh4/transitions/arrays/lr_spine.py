@@ -1,9 +1,9 @@
 """LR-spine parsing, compiled: Sartorio et al. (2013), as in `mh4.transitions.lr_spine`.
 
-On a `State` the root is attached to at the end, as in the paper's experiments, so one word is below it. Until then the
-parser works on the trees above the root, and as in Algorithm 1 there is nothing to choose with fewer than two of them:
-the next words are shifted without being asked for, also after an arc that leaves one tree. Spines take no room of their
-own; they are the outermost dependents, step by step.
+On a `State`, the arc from the root is made at the end, as in the paper's experiments, so one word is below the root.
+Until then the parser works on the trees above the root. As in Algorithm 1, words are shifted automatically while there
+are fewer than two of them, also after an arc that leaves one. Spines are not stored: each node of a spine is the
+outermost dependent of the node before it.
 
 Each candidate has its own context, relative to the arc that it makes (Table 1), and each type of transition has its own
 weights.
@@ -54,7 +54,7 @@ def _context(state, candidates, i, transition, s1, s2, s3, q1, q2, gp, gg):
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, the shift first, each in its context."""
+    """List the legal transitions, the shift first, each in its own context."""
     n, depth, front = state.counters[WORDS], state.counters[DEPTH], state.counters[FRONT]
     count = 0
     if depth < 2:
@@ -67,7 +67,7 @@ def list_candidates(state, candidates):
         _context(state, candidates, count, SHIFT, top, second, third, b1, b2, NONE, NONE)
         count = add_candidate(candidates, count, count, SHIFT, 0, NONE, NONE)
     if second > 0:
-        # Going down the spine, the nodes above are also what comes next on the right.
+        # The nodes above the head in the left spine are also the tokens that follow it (q1, q2).
         head, above, above2 = top, NONE, NONE
         q1, q2 = b1, b2
         k = 1
@@ -92,7 +92,7 @@ def list_candidates(state, candidates):
 
 @njit(cache=True, nogil=True)
 def apply(state, transition, argument, relation):
-    """Take a step, and shift what has to be shifted after it."""
+    """Take a step, and shift automatically after it where needed."""
     counters, dependents = state.counters, state.dependents
     depth, front, head, dependent = move(
         transition,

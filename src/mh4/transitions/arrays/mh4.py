@@ -1,6 +1,6 @@
-"""MH4 parsing, compiled, as in `mh4.transitions.mh4`: arc-hybrid parsing with a larger table of reduces.
+"""MH4 parsing, compiled, as in `mh4.transitions.mh4`: arc-hybrid parsing with a larger table of reductions.
 
-On a `State` exactly one word is below the root, and the tokens are those of arc-hybrid parsing.
+On a `State`, exactly one word is below the root. The tokens are the same as for arc-hybrid parsing.
 """
 
 from numba import njit
@@ -14,7 +14,7 @@ __all__ = ["REDUCES", "TOKENS", "apply", "initialize", "list_candidates"]
 
 @njit(cache=True, nogil=True)
 def list_candidates(state, candidates):
-    """Legal transitions, in one context."""
+    """List the legal transitions, in one context."""
     return list_reduces(REDUCES, state, candidates)
 
 

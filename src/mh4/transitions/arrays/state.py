@@ -1,6 +1,6 @@
-"""The configuration of one sentence in flat arrays, the transitions to choose from, and what all systems do with arcs.
+"""Configurations and candidate transitions in flat arrays, and the arc bookkeeping that all systems share.
 
-Positions are 0 (the root) to n. The arrays are made once, for the longest sentence, and used for all.
+Positions are 0 (the root) to n. The arrays are allocated once, for the longest sentence, and reused for all.
 """
 
 from typing import NamedTuple
@@ -13,7 +13,7 @@ NONE = -1  # no token, no head, no relation
 # State.counters
 WORDS, DEPTH, FRONT, OWN = range(4)
 COUNTERS = 12
-# State.dependents: the outermost and the second outermost dependent on a side, and the one nearest to the head.
+# State.dependents: for each side, the outermost and second outermost dependents and the one nearest to the head.
 LEFTMOST, SECOND_LEFT, NEAREST_LEFT, RIGHTMOST, SECOND_RIGHT, NEAREST_RIGHT = range(6)
 LEFT, RIGHT = range(2)
 # Candidates.rows
@@ -21,34 +21,32 @@ CONTEXT, TRANSITION, ARGUMENT, HEAD, DEPENDENT = range(5)
 
 OWN_ROWS, ORACLE_ROWS = 8, 8
 _RELATION_BITS = 63
-_MOST_TRANSITIONS = 8  # without an argument
+_MOST_TRANSITIONS = 8  # upper bound on transitions without an argument
 
 
 class State(NamedTuple):
-    """A configuration; N is at least n + 2. ``own`` and ``oracle`` are not reset."""
+    """A configuration; N is at least n + 2. `reset` does not clear ``own`` and ``oracle``."""
 
-    # int32 (COUNTERS,): words, elements of the stack, first word of the remaining input (n + 1), then the system's own
+    # int32 (COUNTERS,): n, depth of the stack, first word of the remaining input (n + 1: empty), the system's own
     counters: np.ndarray
     stack: np.ndarray  # int32 (N,), from the bottom
-    labels: np.ndarray  # int32 (N,), of the stack's elements in systems that have them
-    heads: np.ndarray  # int32 (N,): of the arc to each word, `NONE` while there is none
-    relations: np.ndarray  # int32 (N,), likewise
-    dependents: np.ndarray  # int32 (6, N): of each position, by `LEFTMOST` … `NEAREST_RIGHT`, or `NONE`
-    valencies: np.ndarray  # int32 (2, N): how many dependents there are on either side
-    relation_sets: np.ndarray  # int64 (2, N): theirs; exact up to 63 relations, those beyond share bits
+    labels: np.ndarray  # int32 (N,), of the stack's elements, in systems with labels
+    heads: np.ndarray  # int32 (N,): the head of each word, `NONE` while it has none
+    relations: np.ndarray  # int32 (N,): the relation of each word to its head, likewise
+    dependents: np.ndarray  # int32 (6, N): rows `LEFTMOST` … `NEAREST_RIGHT` for each position, or `NONE`
+    valencies: np.ndarray  # int32 (2, N): the number of dependents on either side
+    relation_sets: np.ndarray  # int64 (2, N): bit sets of their relations; beyond 63 relations, some share bits
     own: np.ndarray  # int32 (OWN_ROWS, N), for the system
-    oracle: np.ndarray  # int32 (ORACLE_ROWS, N), for whoever knows the gold tree
+    oracle: np.ndarray  # int32 (ORACLE_ROWS, N), the oracle's notes on the gold tree
 
 
 class Candidates(NamedTuple):
-    """The legal transitions of a configuration, and where their features come from; C is 2N or more."""
+    """The legal transitions of a configuration, and the tokens of their features; C is at least 2N."""
 
     rows: np.ndarray  # int32 (C, 5): context, transition, argument, head and dependent of each
     costs: np.ndarray  # int32 (C,)
-    tokens: (
-        np.ndarray
-    )  # int32 (C, S): of each context, the positions that the system's token names stand for, or `NONE`
-    groups: np.ndarray  # int32 (C,): of each context; weights are shared within a group only
+    tokens: np.ndarray  # int32 (C, S): for each context, the position of each of the system's `TOKENS`, or `NONE`
+    groups: np.ndarray  # int32 (C,): the group of each context; weights are shared within a group only
 
 
 def new_state(longest: int) -> State:
@@ -81,7 +79,7 @@ def new_candidates(tokens: int, longest: int) -> Candidates:
 
 @njit(cache=True, nogil=True)
 def reset(state, n):
-    """Forget all arcs; n words come next."""
+    """Remove all arcs, for the next sentence, of n words."""
     state.counters[:] = 0
     state.counters[WORDS] = n
     for position in range(n + 1):
@@ -96,7 +94,7 @@ def reset(state, n):
 
 @njit(cache=True, nogil=True)
 def add_arc(state, head, dependent, relation):
-    """Make an arc."""
+    """Add an arc."""
     state.heads[dependent] = head
     state.relations[dependent] = relation
     side, first, sign = (LEFT, LEFTMOST, 1) if dependent < head else (RIGHT, RIGHTMOST, -1)
@@ -130,13 +128,13 @@ def add_candidate(candidates, count, context, transition, argument, head, depend
 
 @njit(cache=True, nogil=True, inline="always")
 def dependent_of(state, row, position):
-    """A dependent of a position, `NONE` also where there is no such position."""
+    """A dependent of a position; `NONE` if there is none, or if the position is `NONE`."""
     return state.dependents[row, position] if position >= 0 else NONE
 
 
 @njit(cache=True, nogil=True, inline="always")
 def head_of(state, position):
-    """The head of a position, `NONE` also where there is no such position."""
+    """The head of a position; `NONE` if there is none, or if the position is `NONE`."""
     return state.heads[position] if position >= 0 else NONE
 
 
