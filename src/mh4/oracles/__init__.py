@@ -1,6 +1,6 @@
-"""Optimal steps: what the best tree still attainable after each transition is worth.
+"""Optimal steps: the score of the best tree that can still be reached after each transition.
 
-A system's oracle has these functions, as far as there are algorithms for them:
+The oracle of a system has those of these functions for which there is an algorithm:
 
 ``optimal_step(configuration, gold, …)``
     The score of every transition and the best ones, an `OptimalStep`.
@@ -9,22 +9,22 @@ A system's oracle has these functions, as far as there are algorithms for them:
     int32 (B, T), in the order of the system's transitions, `UNREACHABLE` where one does not apply or no tree can be
     reached.
 ``loss(configuration, gold)``
-    The least number of wrong heads in any tree that can be reached.
+    The smallest number of wrong heads in any tree that can be reached.
 ``optimal_computation(gold, …)``
-    Transitions from the initial configuration to a tree with as many gold arcs as any has: a static oracle.
+    Transitions from the initial configuration to a tree with as many gold arcs as possible: a static oracle.
 
-Their arguments, where a function does not say otherwise:
+Arguments, unless a function says otherwise:
 
 gold : int (n + 1,)
     Heads of the gold tree, projective or not, −1 at 0.
 golds, sentences : sequence of int (n + 1,), int (B,)
-    Gold trees, and which of them each configuration has. Those of one sentence are best kept side by side.
+    Gold trees, and the index of the gold tree of each configuration. Group configurations by sentence for speed.
 policy, algorithm : str
     One of the system's ``POLICIES``, which restricts the step and what follows it; one of the oracle's ``ALGORITHMS``.
 single_root : bool
-    Only trees with one word below the root.
+    Whether to consider only trees with one word below the root.
 
-They raise a ValueError for gold heads that are no tree, or one of another number of words than the configuration; for
-an unknown policy or algorithm, or two that do not go together (the message lists the known ones); for what is no
-configuration of its sentence; and for arrays whose lengths do not fit together.
+A ValueError is raised if the gold heads are not a tree, or have another number of words than the configuration; for an
+unknown policy or algorithm (the message lists the known ones), or two that cannot be combined; for an invalid
+configuration; and for arrays of inconsistent lengths.
 """

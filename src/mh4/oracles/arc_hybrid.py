@@ -1,18 +1,17 @@
-"""What the transitions of arc-hybrid parsing are worth, for projective gold trees: a dynamic oracle and a static one.
+"""A dynamic and a static oracle of arc-hybrid parsing, for projective gold trees.
 
-The system is *arc-decomposable*: from any configuration a projective set of arcs can be built as a whole if each of its
-arcs can be built (Goldberg and Nivre 2013, section 5). So what a transition costs is the number of gold arcs that it
-puts out of reach one by one, which takes O(n):
+The system is *arc-decomposable*: from any configuration, a projective set of arcs can be built as a whole if each of
+its arcs can be built (Goldberg and Nivre 2013, section 5). So the cost of a transition is the number of single gold
+arcs that it puts out of reach, which takes O(n) to count. The arcs that can still be built are:
 
-- an arc between two words of the remaining input can be built;
-- so can an arc between a word of the stack and one of the remaining input, in either direction;
-- of two words of the stack the lower one can become the head of the upper one if they are neighbours, and no other arc
-  can be built.
+- all arcs between two words of the remaining input;
+- all arcs between a word of the stack and one of the remaining input, in either direction;
+- between two words of the stack, only the arc from the lower to the upper one of two neighbours.
 
-With one word below the root, in a system that keeps to this, the costs are the same if the gold tree is such a tree: of
-two words that have lost their heads, one can then be attached to the other, or to the gold child of the root.
+With ``single_root``, the costs are the same if the gold tree has one word below the root: a word that has lost its gold
+head can then be attached to another such word, or to the gold child of the root.
 
-The static oracle removes every word as soon as possible. It serves MH4 parsing as well: see `mh4.oracles.mh4`.
+The static oracle removes every word as soon as possible. MH4 parsing uses it too: see `mh4.oracles.mh4`.
 
 Source: Goldberg and Nivre (2013), "Training deterministic parsers with non-deterministic oracles", section 5; the root
 is the bottom of the stack here, not the end of the input.
@@ -37,9 +36,9 @@ from .optimal_step import UNREACHABLE, OptimalStep
 
 @njit(cache=True, nogil=True)
 def transition_costs(stack, front, gold, costs):
-    """Fill costs, int32 (3,): the gold arcs put out of reach by shift, la and ra. Meaningless where one is illegal.
+    """Fill ``costs``, int32 (3,), with the number of gold arcs that shift, la and ra put out of reach.
 
-    ``stack`` is int32 (k,), ``gold`` int32 (n + 1,), a projective tree.
+    The cost of an illegal transition is undefined. ``stack`` is int32 (k,), ``gold`` int32 (n + 1,), a projective tree.
     """
     n, depth = gold.shape[0] - 1, stack.shape[0]
     top = stack[depth - 1]
@@ -58,15 +57,15 @@ def transition_costs(stack, front, gold, costs):
 
 @njit(cache=True, nogil=True)
 def static_transition(reduces, gold, around, complete, complete_below):
-    """The transition that removes s0, or else s1, with its gold head; `SHIFT` if neither can be removed.
+    """The transition that attaches s0, or else s1, to its gold head and removes it; `SHIFT` if neither is possible.
 
     Parameters
     ----------
     reduces : int (R, 2)
-        A table; see `mh4.transitions.arrays.arc_hybrid`.
+        Table of reductions; see `mh4.transitions.arrays.arc_hybrid`.
     gold : int32 (n + 1,)
     around : four ints
-        The window.
+        The `window`: s2, s1, s0, b0.
     complete, complete_below : bool
         Whether s0 and s1 have all their gold dependents.
     """
@@ -79,9 +78,9 @@ def static_transition(reduces, gold, around, complete, complete_below):
 
 @njit(cache=True, nogil=True)
 def static_computation(reduces, gold, transitions):
-    """Fill transitions, int (2n,), as far as the static oracle gets; returns whether that is to the end."""
+    """Fill ``transitions``, int (2n,), by the static oracle; return False if it gets stuck before the end."""
     n = gold.shape[0] - 1
-    missing = children_of(gold)[CHILDREN]  # gold dependents that a word has not got yet
+    missing = children_of(gold)[CHILDREN]  # the number of gold dependents that each word still lacks
     stack = np.empty(n + 1, np.int32)
     stack[0] = 0
     depth, front = 1, 1
@@ -125,7 +124,7 @@ def costs(state, oracle, gold, candidates, count):
 
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
-    """The gold tree, if it is projective and the configuration is one of its words."""
+    """The gold tree as int32; ValueError unless it is projective and the configuration valid and of the same length."""
     tree = np.ascontiguousarray(gold, np.int32)
     if not is_projective(tree):
         raise ValueError(f"scoring transitions needs a projective gold tree, see `closest_tree`: {tree.tolist()}")
@@ -138,7 +137,7 @@ def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
 
 
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
-    """The least number of wrong heads in any tree that can be reached; the gold tree is a projective one."""
+    """The smallest number of wrong heads in any tree that can be reached; the gold tree must be projective."""
     heads = _checked(configuration, gold).tolist()
     stack, front = configuration.stack, configuration.front
     reachable = configuration.gold_arcs(gold)
@@ -163,10 +162,10 @@ def optimal_step(configuration: Configuration, gold: np.ndarray, single_root: bo
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False) -> tuple[str, ...]:
-    """Transitions to the closest projective tree, in which every word is removed as soon as possible. O(n).
+    """Transitions to the closest projective tree, removing every word as soon as possible; O(n) for projective trees.
 
-    That is when it is topmost, has all its dependents, and its head is beside it. A word whose head is below it in the
-    stack could also wait for others to come and go on top of it.
+    A word is removed once it is topmost, has all its dependents and is next to its head. Other orders exist: a word
+    above its head in the stack could also stay while others are pushed onto it and removed.
     """
     heads = closest_tree(gold, "projective", single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)

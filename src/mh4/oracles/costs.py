@@ -1,8 +1,8 @@
-"""Oracles of compiled configurations: what they share.
+"""Shared parts of the oracles that work on compiled configurations.
 
-An oracle says of the candidates of a `mh4.transitions.arrays.state.State` what they cost: how many gold arcs are lost
-by each, or any other numbers whose minimum marks the optimal candidates. Relations are ignored. A static
-oracle gives 0 to one candidate, the `static_transition` of its system, and 1 to the others.
+An oracle gives each candidate of a `mh4.transitions.arrays.state.State` a cost: the number of gold arcs that it loses,
+or any other number whose minimum marks the optimal candidates. Relations are ignored. A static oracle gives 0 to one
+candidate, the `static_transition` of its system, and 1 to the others.
 """
 
 import numpy as np
@@ -18,7 +18,7 @@ as they are annotated: ``exact`` in cubic time unless the tree is projective, ``
 ON_ORIGINAL_TREES = ("exact", "approximate")
 EXPLORING = ("dynamic", *ON_ORIGINAL_TREES)
 
-# Rows of notes. The first cell of CROSSED says whether arcs cross; rows from OWN_NOTES on are the oracle's own.
+# Rows of notes. The first cell of CROSSED is whether arcs cross; rows from OWN_NOTES on are free for each oracle.
 CHILDREN, FIRST_CHILD, LAST_CHILD, CROSSED, OWN_NOTES = range(5)
 
 
@@ -30,7 +30,9 @@ def note_crossing(gold, notes):
 
 @njit(cache=True, nogil=True)
 def note_children(gold, notes):
-    """Fill three rows of notes, int32: how many gold children each token has, the first and the last, or itself."""
+    """Fill three rows of notes, int32, for each token: how many gold children it has, and the first and last position
+    among these and itself.
+    """
     for position in range(gold.shape[0]):
         notes[CHILDREN, position] = 0
         notes[FIRST_CHILD, position] = position
@@ -52,6 +54,6 @@ def children_of(gold):
 
 @njit(cache=True, nogil=True)
 def write_static_costs(candidates, count, right):
-    """A cost of 0 for the transition that a static oracle takes, of 1 for the others."""
+    """Give cost 0 to the transition ``right``, and cost 1 to the other candidates."""
     for c in range(count):
         candidates.costs[c] = 0 if candidates.rows[c, TRANSITION] == right else 1

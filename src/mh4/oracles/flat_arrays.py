@@ -1,4 +1,4 @@
-"""Configurations and gold trees one after the other in flat arrays, as compiled loops take them: the common checks."""
+"""Configurations and gold trees as flat arrays for compiled loops, and the checks that the oracles share."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
@@ -10,9 +10,9 @@ from mh4.decoders.trees import checked_tree
 
 
 def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Gold trees one behind the other, int32, where each begins, int64 (S + 1,), and the sentences, int64 (B,).
+    """The concatenated gold trees, int32, their offsets, int64 (S + 1,), and ``sentences`` as int64 (B,).
 
-    ValueError: Gold heads that are no tree, or a sentence without a gold tree.
+    ValueError if some gold heads are not a tree, or a sentence has no gold tree.
     """
     trees = [checked_tree(np.asarray(gold, np.int32)) for gold in golds]
     sentences = np.ascontiguousarray(sentences, np.int64)
@@ -36,7 +36,7 @@ def flat_configurations(
 
 
 class Batch(NamedTuple):
-    """B configurations with a stack, over S sentences: arguments of the kernels."""
+    """B configurations of S sentences, for systems with a stack, as arguments of the kernels."""
 
     stacks: np.ndarray  # int32 (sum of depths,)
     offsets: np.ndarray  # int64 (B + 1,): the stack of row r is ``stacks[offsets[r]:offsets[r + 1]]``
@@ -46,7 +46,7 @@ class Batch(NamedTuple):
     gold_offsets: np.ndarray  # int64 (S + 1,)
 
     def error(self, row: int, labels: str = "") -> ValueError:
-        """That a row is not a configuration of its sentence."""
+        """The error for a row that is not a configuration of its sentence."""
         n = self.gold_offsets[self.sentences[row] + 1] - self.gold_offsets[self.sentences[row]] - 1
         stack = self.stacks[self.offsets[row] : self.offsets[row + 1]].tolist()
         return ValueError(
@@ -77,7 +77,7 @@ def checked_batch(
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
 ) -> Batch:
-    """A batch from what `step_scores_batch` takes, which says what is a ValueError."""
+    """A batch from the arguments of `step_scores_batch`; ValueError if they are invalid (see `mh4.oracles`)."""
     flat, gold_offsets, sentences = flat_golds(golds, sentences)
     batch = Batch(
         np.ascontiguousarray(stacks, np.int32),

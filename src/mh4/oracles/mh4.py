@@ -1,15 +1,15 @@
-"""A static oracle of the MH4 transition system: which trees it can build, and how.
+"""A static oracle of the MH4 transition system: whether a tree can be built, and how.
 
-A word is removed as soon as it is *complete*, with all its gold dependents, and has its gold head within reach; the
-next word is read when no word can be removed. This builds every tree that can be built at all. Let a computation lead
-to the gold tree from a configuration in which a word can be removed. The same computation less the step that removes
-the word leads there after it has been removed: it is no head any more, and without it all other words are as near to
-the top of the stack as before or nearer, so that their steps still apply. So removing a word never does harm, and where
-two could be removed, their order is irrelevant; here the topmost one comes first.
+A word is removed as soon as it is *complete*, with all its gold dependents, and its gold head is within reach; the next
+word is shifted when no word can be removed. This builds every tree that can be built at all. Proof: suppose that a
+computation leads to the gold tree from a configuration in which a word can be removed. Remove the word at once, and
+then follow the same computation without the step that removes it. This works because the word gets no more dependents,
+and without it all other words are at least as near to the top of the stack, so their steps still apply. So removing a
+word never does harm, and if two words can be removed, their order is irrelevant; here the topmost one comes first.
 
-A gold tree that cannot be built is replaced by the closest one that can, found by exact search (`mh4_search`). Where
-that would take too long it is the closest one of the chart decoder, which covers nearly all that the system does
-(Gómez-Rodríguez, Shi and Lee 2018, section 3.2), and a warning says so.
+A gold tree that cannot be built is replaced by the closest one that can, found by exact search (`mh4_search`). If this
+would take too long, the closest tree of the chart decoder is used, with a warning; the chart covers nearly all trees of
+the system (Gómez-Rodríguez, Shi and Lee 2018, section 3.2).
 """
 
 import logging
@@ -31,7 +31,7 @@ log = logging.getLogger("mh4")
 
 POLICIES = ("reduce-before-shift", "chart-order")
 
-BEAM = "beam:64"  # if the chart is too large for memory
+BEAM = "beam:64"  # search if the chart is too large for memory
 
 
 @njit(cache=True, nogil=True)
@@ -52,9 +52,10 @@ def is_derivable(heads: np.ndarray, single_root: bool = False) -> bool:
 
 
 def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarray:
-    """The tree itself if the system can build it, or else one that it can, with most arcs in common.
+    """The tree itself if the system can build it, else a tree that it can build with most arcs in common.
 
-    Beyond `CONFIGURATIONS` looked at, the closest tree of the chart decoder stands in, with a warning in the log.
+    If the search gives up, after `CONFIGURATIONS` configurations, the closest tree of the chart decoder is returned,
+    with a warning in the log.
 
     Returns
     -------
@@ -64,7 +65,7 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
     Raises
     ------
     InfeasibleError
-        One child of the root is required, and there is no word.
+        ``single_root`` is set, and the sentence has no words.
     ValueError
         ``heads``, int (n + 1,), is not a tree.
     """
@@ -89,10 +90,10 @@ def closest_derivable(heads: np.ndarray, single_root: bool = False) -> np.ndarra
 
 
 def optimal_computation(gold: np.ndarray, single_root: bool = False, policy: str = POLICIES[0]) -> tuple[str, ...]:
-    """Transitions to the tree of `closest_derivable`, whose errors it has: words are removed as soon as possible.
+    """Transitions to the tree of `closest_derivable`, removing words as soon as possible; with the same errors.
 
-    With the policy ``chart-order``, the computation that a chart finds (`mh4_chart_order`), to a closest tree of the
-    chart; a ValueError for sentences that are too long for it.
+    With the policy ``chart-order``, the computation that a chart finds (`mh4_chart_order`), to the closest tree of the
+    chart; ValueError for sentences of more than `LONGEST` words.
     """
     if policy == POLICIES[1]:
         if len(gold) - 1 > LONGEST:

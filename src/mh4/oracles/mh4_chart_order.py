@@ -1,30 +1,30 @@
-"""The computation of MH4 that a chart with fixed tie-breaking finds for a tree: ``chart-order``.
+"""The policy ``chart-order``: the MH4 computation that a chart with fixed tie-breaking finds for a tree.
 
-A tree has many computations. Gómez-Rodríguez, Shi and Lee (2018) train greedy MH4 on the one that their chart gives
-when all transitions score 0 and only gold arcs count, so the order in which it tries its rules decides: shorter items
-first; among items of one length, those whose first two heads are nearest, then whose second and third are; combinations
-before reductions; ra2, ra, la before ra', la', la2; and a later rule must score higher to replace an earlier one. (That
-order is read off the published implementation.) It reduces words late, and so makes far more use of la' and ra2 than
-reduce-before-shift does.
+A tree has many computations. Gómez-Rodríguez, Shi and Lee (2018) train greedy MH4 on the one that their chart finds
+when all transitions score 0 and only gold arcs count. Ties are then decided by the order in which the chart tries its
+rules, as in the published implementation: shorter items first; among items of one length, by the distance of their
+first two heads, then of the second and third; combinations before reductions; ra2, ra, la before ra', la', la2; a later
+rule replaces an earlier one only if it scores higher. This order reduces words late, and so uses la' and ra2 far more
+than reduce-before-shift does.
 """
 
 import numpy as np
 from numba import njit
 
-_NEVER = -10_000  # scores less than any number of arcs can make up for
-LONGEST = 80  # words; the chart has as many cells as the fourth power of this
+_NEVER = -10_000  # score of impossible items; no number of arcs can make up for it
+LONGEST = 80  # words; the chart has about LONGEST ** 4 cells
 
 
 @njit(cache=True, nogil=True)
 def _chart(arcs):
-    """Back-pointers of items of two, three and four heads; ``arcs``, int64 (n + 2, n + 2), heads × dependents."""
+    """Backpointers of the items with two, three and four heads; ``arcs`` has scores, int64, by head and dependent."""
     end = arcs.shape[0] - 1
     two = np.full((end + 1, end + 1), _NEVER, np.int16)
     three = np.full((end + 1, end + 1, end + 1), _NEVER, np.int16)
     four = np.full((end + 1, end + 1, end + 1, end + 1), _NEVER, np.int16)
-    of_two = np.zeros((end + 1, end + 1, 2), np.int64)  # reduction (ra or la) and what it removed
-    of_three = np.zeros((end + 1, end + 1, end + 1, 2), np.int64)  # reduction, 0 for a combination
-    of_four = np.zeros(four.shape, np.int8)  # 0: three heads and two, 1: two and three
+    of_two = np.zeros((end + 1, end + 1, 2), np.int64)  # reduction (ra or la) and the word it removed
+    of_three = np.zeros((end + 1, end + 1, end + 1, 2), np.int64)  # likewise; reduction 0: a combination
+    of_four = np.zeros(four.shape, np.int8)  # combination of items with 0: three and two heads, 1: two and three
     for i in range(end):
         two[i, i + 1] = 0
     for length in range(2, end + 1):
@@ -58,7 +58,7 @@ def _chart(arcs):
 
 @njit(cache=True, nogil=True)
 def chart_computation(gold):
-    """Transitions, int64 (2n,), numbers as in `MH4.transitions`, to the tree int64 (n + 1,) that shares most arcs."""
+    """Transitions, int64 (2n,), as indices of `MH4.transitions`, to the closest tree of the chart to ``gold``."""
     end = gold.shape[0]
     arcs = np.zeros((end + 1, end + 1), np.int64)
     arcs[end] = _NEVER
@@ -67,7 +67,7 @@ def chart_computation(gold):
     of_two, of_three, of_four = _chart(arcs)
     transitions = np.empty(2 * (end - 1), np.int64)
     count, size = 0, 1
-    agenda = np.zeros((8 * end + 8, 5), np.int64)  # items (how many heads, heads), and moves (0, move)
+    agenda = np.zeros((8 * end + 8, 5), np.int64)  # items (number of heads, heads) and transitions (0, transition)
     agenda[0, 0], agenda[0, 2] = 2, end
     while size > 0:
         size -= 1

@@ -1,12 +1,12 @@
-"""The closest tree that MH4 parsing can build to one that it cannot: exact search over the system's configurations.
+"""Exact search for the closest tree that MH4 parsing can build to one that it cannot.
 
-The cost of a configuration is the number of gold arcs that are lost in it: a word was removed with another head, or
-before its gold dependents were. Costs never fall along a computation, so configurations are expanded in the order of
-their costs, and the first final one belongs to a closest tree. Two things keep the search short. A configuration, for
-what can still become of it, is no more than its stack and the length of its remaining input, and each is expanded
-once. And a word that is complete, with its gold head within reach, is removed without a look at alternatives, as in
-`mh4.oracles.mh4`: what would be attached to it later can be attached to another word at the same cost (the tests
-enumerate all trees of up to six words).
+The search runs over the configurations of the system. The cost of a configuration is the number of gold arcs lost so
+far, because the dependent was attached to another head or the head was removed first. Costs never fall along a
+computation, so configurations are expanded in order of cost, and the first final one belongs to a closest tree. Two
+things keep the search short. The future of a configuration depends only on its stack and the length of its remaining
+input, and each such pair is expanded once. And a complete word whose gold head is within reach is removed without
+considering alternatives, as in `mh4.oracles.mh4`: any word that would be attached to it later can be attached to
+another word at the same cost (the tests enumerate all trees of up to six words).
 """
 
 from typing import NamedTuple
@@ -22,7 +22,7 @@ Stacked = tuple[tuple[int, ...], int]  # the stack, and the first word of the re
 
 
 class _Step(NamedTuple):
-    """How a configuration was reached: from which one, and the arc (head, dependent) if one was made."""
+    """Backpointer of a configuration: the previous one, and the arc (head, dependent) if the step made one."""
 
     before: Stacked | None
     arc: tuple[int, int] | None
@@ -31,10 +31,10 @@ class _Step(NamedTuple):
 def search_closest(
     heads: np.ndarray, single_root: bool = False, configurations: int = CONFIGURATIONS
 ) -> np.ndarray | None:
-    """The tree of the system, int32 (n + 1,), that shares most arcs with a tree; None if the search gave up.
+    """The tree of the system, int32 (n + 1,), that shares most arcs with ``heads``; None if the search gives up.
 
-    It gives up after expanding this many ``configurations``. Few trees need more than some hundreds; their number can
-    grow exponentially with the gold arcs lost.
+    It gives up after expanding ``configurations`` configurations. Few trees need more than some hundreds, but the
+    number can grow exponentially with the number of gold arcs lost.
     """
     gold = heads.tolist()
     n = len(gold) - 1
@@ -62,7 +62,7 @@ def search_closest(
         for head, dependent in _arcs(stack, front, n, single_root):
             right = gold[dependent] == head
             waiting = sum(child in here for child in children[dependent])
-            # A gold head that has been removed already took this arc into its own cost.
+            # If the gold head has been removed already, this arc was counted as lost then.
             loss = waiting + (not right and gold[dependent] in here)
             reduced = (tuple(word for word in stack if word != dependent), front), (head, dependent)
             if right and not waiting:

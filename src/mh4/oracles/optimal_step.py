@@ -1,4 +1,4 @@
-"""What the transitions of a configuration are worth, as every oracle of this folder reports it."""
+"""The scores of a configuration's transitions, in the form in which every oracle reports them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ UNREACHABLE = -(2**30)
 
 
 def best_transitions(scores: np.ndarray) -> np.ndarray:
-    """bool (B, T): the transitions with the largest of the scores, int32 (B, T), where any of a row can be reached."""
+    """bool (B, T): whether each score, int32 (B, T), is the largest of its row and not `UNREACHABLE`."""
     return (scores == scores.max(axis=1, keepdims=True)) & (scores > UNREACHABLE)
 
 
@@ -26,7 +26,7 @@ class OptimalStep(NamedTuple, Generic[T]):
     scores : dict
         For each transition of the system, in its order: the largest number of gold arcs of any tree that can be reached
         after it, arcs built already included. None where the transition does not apply or no tree can be reached.
-        LR-spine parsing, where arcs have an argument, has the transitions that apply.
+        For LR-spine parsing, where arcs have an argument, only the transitions that apply are listed.
     best : tuple
         The transitions with the largest score, in the system's order; empty if no transition leads to a tree.
     n : int
@@ -39,7 +39,7 @@ class OptimalStep(NamedTuple, Generic[T]):
 
     @staticmethod
     def from_array(transitions: Sequence[str], scores: np.ndarray, n: int) -> OptimalStep[str]:
-        """From one int32 score per transition, `UNREACHABLE` where there is none."""
+        """Make a step from one int32 score per transition, `UNREACHABLE` where there is none."""
         values = [score if score >= 0 else None for score in scores.tolist()]
         largest = max(scores.tolist())
         best = tuple(t for t, value in zip(transitions, values, strict=True) if value == largest)
@@ -49,7 +49,7 @@ class OptimalStep(NamedTuple, Generic[T]):
     def with_arcs_made(
         transitions: Sequence[str], scores: np.ndarray, configuration: ConfigurationWithArcs, gold: np.ndarray
     ) -> OptimalStep[str]:
-        """From the gold arcs that can still be had; those of the configuration are added."""
+        """Make a step from the numbers of gold arcs still to be made, to which those made already are added."""
         if len(gold) != configuration.n + 1:
             raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
         made = configuration.gold_arcs(gold)

@@ -1,4 +1,4 @@
-"""Static oracles by the names of their systems: an optimal computation of every system."""
+"""The static oracles of all transition systems, by name."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
@@ -15,7 +15,7 @@ from .arc_eager import normalized as arc_eager_normalized
 
 
 class StaticOracle(NamedTuple):
-    """A transition system, its policies (the first is the default) and how to compute an optimal computation."""
+    """A transition system, its policies (the first is the default) and the function for an optimal computation."""
 
     system: TransitionSystem[Any, Any]
     policies: tuple[str, ...]
@@ -41,7 +41,7 @@ STATIC_ORACLES = {
 
 
 def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
-    """The oracle of a system and a policy of it, by default its first; ValueError, with the known names, for others."""
+    """The oracle of a system, and a policy, by default its first; ValueError, with the known names, for other names."""
     system = system_name(system)
     oracle = STATIC_ORACLES[system]
     if policy is not None and policy not in oracle.policies:
@@ -50,10 +50,11 @@ def get_oracle(system: str, policy: str | None) -> tuple[StaticOracle, str]:
 
 
 def optimal_computation(heads: np.ndarray, system: str, policy: str | None = None) -> tuple[tuple[str, ...], int]:
-    """A computation of a system that builds as many arcs of a tree as any does, and the number of these arcs.
+    """A computation that builds as many arcs of a tree as the system can, and the number of these arcs.
 
-    A tree that MH4 parsing cannot build is the one exception where the search for the closest takes too long; see
-    `mh4.oracles.mh4.closest_derivable`, which then warns. For arguments and errors see `mh4.oracles`.
+    Only MH4 parsing may build fewer: if the search for the closest tree gives up (with a warning; see
+    `mh4.oracles.mh4.closest_derivable`), or under ``chart-order`` for trees that the chart does not cover. For
+    arguments and errors see `mh4.oracles`.
     """
     oracle, policy = get_oracle(system, policy)
     transitions = oracle.computation(heads, policy)

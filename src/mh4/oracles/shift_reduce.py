@@ -1,4 +1,4 @@
-"""The oracle of arc-standard parsing by its other name."""
+"""The oracle of arc-standard parsing under its other name, shift-reduce."""
 
 from .arc_standard import ALGORITHMS, flat_configurations, optimal_computation, optimal_step, step_scores_batch
 

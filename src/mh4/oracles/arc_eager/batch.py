@@ -1,4 +1,4 @@
-"""Arc-eager configurations in flat arrays, checked, as compiled loops take them."""
+"""Arc-eager configurations as flat arrays for compiled loops, and the check of their labels."""
 
 from collections.abc import Iterable
 
@@ -15,7 +15,7 @@ from .steps import encode_labels
 
 @njit(cache=True, nogil=True)
 def _first_mislabelled(labels, offsets, undecided):
-    """The first row whose labels are those of no configuration, or B."""
+    """The first row with labels that no configuration can have, or B."""
     for row in range(offsets.shape[0] - 1):
         start, stop = offsets[row], offsets[row + 1]
         if labels[start] != R:
@@ -27,7 +27,7 @@ def _first_mislabelled(labels, offsets, undecided):
 
 
 def checked_labels(labels: np.ndarray, batch: Batch, undecided: bool) -> np.ndarray:
-    """The labels of all stack elements of a batch, int8; ValueError if they do not fit.
+    """The labels of all stack elements of a batch, int8; ValueError if they are invalid.
 
     ``undecided``: whether the element at the top may have label ``N``, as in the normalized system.
     """

@@ -1,14 +1,15 @@
-"""What the candidates of arc-eager parsing cost.
+"""Costs of the candidate transitions in arc-eager parsing.
 
-``static``: shift-before-reduce. ``dynamic``, for projective gold trees: the linear-time calculation (Nederhof 2021,
-section 5). ``exact``: the same for any gold tree, by the cubic one (section 4) if arcs cross. ``approximate``: the
-linear one although arcs may cross (section 6.2).
+- ``static``: the static oracle under shift-before-reduce.
+- ``dynamic``: the loss after each transition, for projective gold trees, in linear time (Nederhof 2021, section 5).
+- ``exact``: the same for any gold tree, in cubic time (section 4) if arcs cross.
+- ``approximate``: the linear-time calculation even if arcs cross (section 6.2).
 
-The calculations keep to a policy, so that only one order of shift and reduce counts as right; here every order does:
-shift, left_arc and right_arc are scored under shift-before-reduce, which does not restrict what follows them, and
-reduce under reduce-before-shift, for the same reason. Under either a word that is shifted is to become a left child,
-but for the one on the root, which has no choice. They let the root take words at any time; as in arc-standard parsing,
-that saves no gold arcs.
+The calculations follow a policy, under which only one order of shift and reduce is right. Here every order counts as
+right: shift, left_arc and right_arc are scored under shift-before-reduce and reduce under reduce-before-shift, because
+these policies do not restrict what follows the respective transitions. Under either policy a shifted word must become a
+left child, except the word on the root, which has no choice. The calculations let the root take words at any time; as
+in arc-standard parsing, that saves no gold arcs.
 """
 
 import numpy as np
@@ -49,7 +50,7 @@ def prepare(state, oracle, gold):
 
 @njit(cache=True, nogil=True)
 def _scores(policy, exact, state, gold, scores):
-    """For the four transitions of Table 6, the gold arcs that can be had from now on under a policy."""
+    """Fill scores, int32 (4,): the gold arcs that each transition of Table 6 leaves possible under a policy."""
     depth, front = state.counters[DEPTH], state.counters[FRONT]
     if exact:
         exact_scores(_GRAMMAR, False, policy, True, state.stack, state.labels, depth, front, gold, scores)
@@ -60,7 +61,7 @@ def _scores(policy, exact, state, gold, scores):
 
 @njit(cache=True, nogil=True)
 def _dynamic_scores(exact, state, gold, scores):
-    """Those under no policy."""
+    """Fill scores, int32 (4,), as `_scores` does, but under no policy."""
     _scores(SHIFT_BEFORE_REDUCE, exact, state, gold, scores)
     if 0 <= scores[REDUCE] < scores.max():
         others = np.empty(4, np.int32)

@@ -1,9 +1,10 @@
 """Exact scores of arc-eager transitions in cubic time, for any gold tree, by split grammars.
 
-Nederhof (2021), section 4, Tables 9 and 10. The configuration after the candidate step becomes a string: a symbol for
-each stack element, by its label, and n for each token of the remaining input. The trees that the grammar gives this
-string are the trees that computations can still make of these tokens, each with one derivation. So the weight of the
-heaviest, where gold arcs weigh 1 and others 0, is what the step is worth.
+Nederhof (2021), section 4, Tables 9 and 10. The configuration after the candidate step is encoded as a string: a symbol
+for each stack element, depending on its label, and n for each token of the remaining input. The grammar assigns
+to this string exactly the trees that computations can still build over these tokens, each with one derivation. The
+score of the step is the weight of the heaviest tree, where gold arcs weigh 1 and others 0, plus 1 if the step itself
+makes a gold arc.
 """
 
 import numpy as np
@@ -17,7 +18,7 @@ from mh4.transitions.arrays.arc_eager_normalized import LEFT_CHILD
 from ..optimal_step import UNREACHABLE
 from .steps import SHIFT_BEFORE_REDUCE, STRICT_REDUCE_BEFORE_SHIFT, step, step_normalized
 
-# Rules in the order of the tables, whose columns stand side by side.
+# Rules in the order of the tables, with their two columns side by side.
 
 NORMALIZED = """
 (R, R) → r                ;  (L, L) → l
@@ -75,7 +76,7 @@ UNNORMALIZED_CORRECTION = """
 """
 """Rules 6, 9, 22 and 25 of Table 10."""
 
-# By whether reduce_correct is allowed. The root is the element at the bottom, which ends as the only one.
+# Indexed by whether reduce_correct is allowed. The start symbol is for the root, the only element left at the end.
 NORMALIZED_GRAMMARS = (
     SplitGrammar(NORMALIZED, start="R_t"),
     SplitGrammar(NORMALIZED + NORMALIZED_CORRECTION, start="R_t"),
@@ -85,14 +86,14 @@ UNNORMALIZED_GRAMMARS = (
     SplitGrammar(UNNORMALIZED + UNNORMALIZED_CORRECTION, start="R"),
 )
 
-# Codes of terminals, for the kernels; the same with and without the correction.
+# Codes of terminals, for the kernels; the same with and without the correction rules.
 _N9, _R9, _L9, _RT, _LT, _LB9 = NORMALIZED_GRAMMARS[0].encode("n r l r_t l_t l_b").tolist()
 _N10, _NP, _R10, _L10, _RP, _LP, _LB10 = UNNORMALIZED_GRAMMARS[0].encode("n n_p r l r_p l_p l_b").tolist()
 
 
 @njit(nogil=True)
 def normalized_string(transition, labels, k, m):
-    """The caption of Table 9."""
+    """The string of a configuration after ``transition``, as in the caption of Table 9; m words remain."""
     string = np.full(k + m, _N9, np.int8)
     for p in range(k - 1):
         string[p] = _L9 if labels[p] == L else _R9
@@ -106,7 +107,7 @@ def normalized_string(transition, labels, k, m):
 
 @njit(nogil=True)
 def unnormalized_string(policy, transition, labels, k, m):
-    """The caption of Table 10."""
+    """The string of a configuration after ``transition``, as in the caption of Table 10; m words remain."""
     string = np.full(k + m, _N10, np.int8)
     for p in range(k):
         string[p] = _L10 if labels[p] == L else _R10
@@ -114,7 +115,7 @@ def unnormalized_string(policy, transition, labels, k, m):
         if transition == REDUCE and m > 0:
             string[k] = _NP
     else:
-        # The elements from the second on that must take right children before they may be reduced.
+        # Stack indices first … last: elements that must take right children before they may be reduced.
         first, last = 1, 0
         if policy == STRICT_REDUCE_BEFORE_SHIFT:
             last = k - 3
@@ -133,7 +134,7 @@ def unnormalized_string(policy, transition, labels, k, m):
 
 @njit(nogil=True)
 def _best_completion(grammar, string, stack, k, front, gold):
-    """The most gold arcs in a tree of the grammar over the stack and the remaining input."""
+    """The most gold arcs in any tree that the grammar derives over the stack and the remaining input."""
     n = gold.shape[0] - 1
     position = np.full(n + 1, -1, np.int32)
     for p in range(k):
@@ -149,10 +150,10 @@ def _best_completion(grammar, string, stack, k, front, gold):
 
 @njit(cache=True, nogil=True)
 def exact_scores(grammar, normalized, policy, reduce_correct, stack, labels, k, front, gold, scores):
-    """Fill `scores`, int32 (4,), or (5,) for the normalized system, which has no policy, for one configuration.
+    """Fill `scores` for one configuration: int32 (4,), or (5,) for the normalized system, which ignores `policy`.
 
-    `grammar`: arrays of the one of `UNNORMALIZED_GRAMMARS` or `NORMALIZED_GRAMMARS` that `reduce_correct` picks.
-    O((k + m)³) time, O((k + m)²) space.
+    `grammar` is ``UNNORMALIZED_GRAMMARS[reduce_correct].arrays`` or ``NORMALIZED_GRAMMARS[reduce_correct].arrays``.
+    O((k + m)³) time, O((k + m)²) space, where m words remain.
     """
     next_stack, next_labels = np.empty(k + 1, np.int32), np.empty(k + 1, np.int8)
     for transition in range(scores.shape[0]):

@@ -7,13 +7,13 @@ step; in the arrays a_p is ``stack[p - 1]`` and the b are the tokens from `front
 What the paper leaves open:
 
 - The requirement on a_{k-1} under reduce-before-shift does not concern the root (k = 2): it is never reduced.
-- Option (A) detaches b_p from its gold parent also where that is a_k. Where its two cases both apply (a_k has both
+- Option (A) detaches b_p from its gold parent even if that is a_k. If its two cases both apply (a_k has both
   descendants and a parent in the remaining input), the first is taken, as the text suggests.
 - If the rightmost descendant of a_k is b_m and m = 1, there is no b_{m-1}, and option (A) does not apply.
-- Of a right child b_p of the token shifted, descendants are followed within the remaining input. In a tree that is not
-  projective they may lead to b_m through the stack; by its letter the paper discounts one more arc then. It is exact no
-  more often: of all configurations and non-projective trees of 5 words, 174 of 590,271 scores differ for either policy,
-  and ours is closer to the exact one in 100 of them, the paper's in 74.
+- Descendants of a right child b_p of the shifted token are followed within the remaining input only. In a
+  non-projective tree they may also lead to b_m through the stack; taken literally, the paper then discounts one more
+  arc. This is no more accurate: over all configurations and non-projective trees of 5 words, 174 of 590,271 scores
+  differ under either policy; in 100 of them our score is closer to the exact one, in 74 the paper's.
 """
 
 import numpy as np
@@ -27,11 +27,11 @@ from .steps import REDUCE_BEFORE_SHIFT, SHIFT_BEFORE_REDUCE, is_gold, step
 
 @njit(cache=True, nogil=True)
 def rightmost_descendants(gold):
-    """For each token, the largest of its descendants in the gold tree, itself included. O(n)."""
+    """The rightmost gold descendant of each token, possibly itself; O(n)."""
     rightmost = np.full(gold.shape[0], -1, np.int32)
     for token in range(gold.shape[0] - 1, -1, -1):
         ancestor = token
-        # Whatever is above a token seen before was seen before, from a larger one.
+        # The ancestors of a visited token have been visited too, all from tokens further right.
         while rightmost[ancestor] < 0:
             rightmost[ancestor] = token
             if ancestor > 0:
@@ -41,7 +41,7 @@ def rightmost_descendants(gold):
 
 @njit(cache=True, nogil=True)
 def _shift_discount(stack, k, front, gold):
-    """Arcs lost because the token just shifted is to become a left child."""
+    """Gold arcs lost because the token just shifted must become a left child."""
     top = stack[k - 1]
     discount = is_gold(gold, stack[k - 2], top)
     # A right child of the top whose descendants reach the end of the input would leave no room for a parent.
@@ -55,7 +55,7 @@ def _shift_discount(stack, k, front, gold):
 
 @njit(cache=True, nogil=True)
 def _reduce_discount(stack, labels, k, front, gold, stacked):
-    """Shift-before-reduce: 1 if b_1, not shifted before the reduce, must not become the left child it is in gold."""
+    """Shift-before-reduce: gold arcs lost, 0 or 1, because b_1, a left child, was not shifted before the reduce."""
     n = gold.shape[0] - 1
     if front > n or gold[front] < front:
         return 0
@@ -89,7 +89,7 @@ def _postponed_reduce_discount(stack, labels, k, front, gold, rightmost):
     fewest = n
     if labels[k - 2] == L:
         fewest = is_gold(gold, stack[k - 3], below)
-    # Gold arcs from each b to left children among a_1 … a_{k-2}; whether a token is one of these.
+    # The number of gold arcs from each b to left children among a_1 … a_{k-2}; whether a token is one of the latter.
     left_children = np.zeros(n + 1, np.int32)
     deep = np.zeros(n + 1, np.bool_)
     deep[0] = True
@@ -127,7 +127,7 @@ def _postponed_reduce_discount(stack, labels, k, front, gold, rightmost):
 def linear_scores(policy, stack, labels, k, front, gold, rightmost, scores):
     """Fill `scores`, int32 (4,), for one configuration.
 
-    `stack` and `labels` have room for one more element, which is overwritten; `rightmost` as by
+    `stack` and `labels` have room for one more element, which is overwritten; `rightmost` is the result of
     `rightmost_descendants`. O(n) time and space.
     """
     n = gold.shape[0] - 1

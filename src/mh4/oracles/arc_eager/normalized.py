@@ -1,13 +1,13 @@
-"""What the transitions of normalized arc-eager parsing are worth: exactly, or in linear time.
+"""Scores of the transitions of normalized arc-eager parsing, exact or in linear time.
 
-For a configuration and a gold tree, projective or not: the most gold arcs of any tree that can be reached after each
-transition. The policy reduce-before-shift is built into the system. Words that get the label ``L`` after the
-configuration must become left children; only earlier labels may be corrected.
+The score of a transition is the largest number of gold arcs in any tree that can be reached after it; the gold tree
+need not be projective. The policy reduce-before-shift is built into the system. Words that get the label ``L`` after
+the configuration must become left children; only earlier labels may be corrected.
 
 Algorithms:
 
-- ``exact``: by the split grammar of Table 9, cubic time, any gold tree.
-- ``linear``: see `normalized_linear`; exact for projective gold trees, an approximation for others. Only with
+- ``exact``: by the split grammar of Table 9, in cubic time, for any gold tree.
+- ``linear``: see `normalized_linear`; exact for projective gold trees, an approximation for others. Requires
   `reduce_correct`.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees", section 4.

@@ -1,25 +1,27 @@
 """Scores of normalized arc-eager transitions in linear time, exact for projective gold trees.
 
-Nederhof (2021), section 4, says that such a calculation exists, as a refinement of the one for shift-reduce parsing;
-this one is simpler and our own. The stack a_1 … a_k and the remaining input b_1 … b_m are those *after* the candidate
-step; an undecided a_k counts as the first of the remaining input. Compared with the exact scores for every
-configuration and projective tree of up to 5 words, and random ones of up to 25.
+Nederhof (2021), section 4, mentions such a calculation, a refinement of the one for shift-reduce parsing; the simpler
+one here is our own. Its scores were compared with the exact ones for all configurations and projective trees of up to 5
+words, and for random ones of up to 25. The stack a_1 … a_k and the remaining input b_1 … b_m are those *after* the
+candidate step; an undecided a_k counts as the first word of the remaining input.
 
-The arcs in question are (a_{p-1}, a_p), (a_p, b), (b, b') and, if a_p has the label L, (b, a_p). Those between stack
-and remaining input are nested. Take two that follow one another, from the inside out. After (a_p, b) the stack can be
-reduced down to the next one. But (b, a_p) leaves b on top of a_{p-1}. Whatever lies between the two can only go in two
-ways. Either it becomes a left child of b or of a gold ancestor of b, which takes a label L and loses (a_{q-1}, a_q). Or
-b or such an ancestor becomes a right child of a_{p-1}, which loses its gold head, unless that is gone anyway. So the
-two *clash* if all ancestors up to the next arc are wanted for gold arcs, and something in between is unwilling to be a
-left child. A clash costs one arc, and to give up an arc for the sake of both its clashes saves nothing.
+The gold arcs that may still be made are (a_{p-1}, a_p), (a_p, b), (b, b') and, if a_p has the label L, (b, a_p). Arcs
+between stack and remaining input are nested. Consider one of them and the next one further out. If the inner arc is
+(a_p, b), the stack can be reduced down to the outer one. But if it is (b, a_p), b ends up on top of a_{p-1}, and there
+are only two ways to remove the elements from there down to the outer arc. Either each becomes a left child of b or of a
+gold ancestor of b, which requires the label L and loses the arc (a_{q-1}, a_q). Or b or such an ancestor becomes a
+right child of the element below it and loses its gold head, unless that is gone anyway. So the two arcs *clash* if b
+and its ancestors up to the outer arc all have gold arcs to lose, and some element in between cannot become a left child
+for free. A clash costs one arc; giving up an arc that takes part in two clashes saves nothing.
 
 Three cases need more care:
 
-- Of arcs from one b to several a_p, if there is no way to clear what lies between two of them, the best run of
-  neighbouring ones is kept.
-- An undecided word may be b from the start, with nothing below it exposed.
-- A word that left_child has just labelled must become a left child. If its gold head is gone or in the stack, the first
-  word after its right children serves, or one of these, at the cost of an arc, if they reach to the end of the input.
+- If one b has arcs to several a_p and the elements between two of these cannot be removed, only the best run of
+  neighbouring arcs is kept.
+- An undecided word takes the place of b from the start, without an arc that has exposed the element below it.
+- A word just labelled by left_child must become a left child. If its gold head is gone or in the stack, the first word
+  after its right children becomes its head; or, if these reach to the end of the input, one of them, at the cost of an
+  arc.
 """
 
 import numpy as np
@@ -45,7 +47,7 @@ def _after_right_children(top, front, gold, rightmost):
 
 @njit(cache=True, nogil=True)
 def _clashes(b, end, places, gold):
-    """Whether b and its gold ancestors up to `end`, where an arc begins or ends, are all wanted for gold arcs."""
+    """Whether gold heads in the remaining input lead from b to `end`, so that b cannot get another head for free."""
     while b != end and places[gold[b]] == _REMAINING:
         b = gold[b]
     return b == end
@@ -59,7 +61,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         return UNREACHABLE
     places = np.full(n + 1, _GONE, np.int32)
     places[front:] = _REMAINING
-    first, b, below = front, 0, 0  # b: on top of the element `below`, 0 if that is not so
+    first, b, below = front, 0, 0  # b: the word on top of the element `below`; 0: none
     if labels[k - 1] == N:
         k -= 1
         first = b = stack[k]
@@ -68,7 +70,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
     for p in range(k):
         places[stack[p]] = p
     score = 0
-    # Up to each element: how many cannot be left children, or only at a cost; arcs (b, a_p) from the top down.
+    # Up to each element: how many cannot be left children, or only at a cost. Arcs (b, a_p): lists from the top down.
     fixed, unwilling = np.zeros(k, np.int32), np.zeros(k, np.int32)
     left_child, following = np.zeros(n + 1, np.int32), np.zeros(k, np.int32)
     for p in range(1, k):
@@ -80,8 +82,8 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         if labels[p] == L and places[parent] == _REMAINING:
             following[p] = left_child[parent]
             left_child[parent] = p
-    # If the top of the stack must become a left child: its gold head, or 0; the first word that could replace it as its
-    # head; whether one of its right children could.
+    # If the top of the stack must become a left child: its gold head if that is to come, or 0; the first word after its
+    # right children, its substitute head; whether it has right children to come.
     head, adopts, splits = 0, 0, False
     if blocked:
         adopts = _after_right_children(stack[k - 1], front, gold, rightmost)
@@ -100,7 +102,7 @@ def _best_completion(stack, labels, k, front, gold, rightmost, blocked):
         best, run, lowest, upper = 0, -n, 0, 0
         p = left_child[token]
         while p > 0:
-            # Lost if the run begins here: for exposing the element, or for clearing what is above it.
+            # Arcs lost if the run begins at p: to expose element p, or to remove the elements above it.
             loss = int(wanted and unwilling[below] > unwilling[p])
             if token == head and upper > 0:
                 loss = n if adopts == front == token else int(_clashes(adopts, token, places, gold))

@@ -1,17 +1,17 @@
-"""What the transitions of unnormalized arc-eager parsing are worth: exactly, or in linear time.
+"""Scores of the transitions of unnormalized arc-eager parsing, exact or in linear time.
 
-For a configuration and a gold tree, projective or not: the most gold arcs of any tree that can be reached after each
-transition. `mh4.oracles.arc_eager.normalized` is the same for the normalized system.
+The score of a transition is the largest number of gold arcs in any tree that can be reached after it; the gold tree
+need not be projective. For the normalized system see `mh4.oracles.arc_eager.normalized`.
 
 Algorithms:
 
-- ``exact``: by the split grammar of Table 10, cubic time, any gold tree, all policies.
-- ``linear``: section 5; exact for projective gold trees, an approximation for others, which section 6.2 assesses. Not
-  for strict-reduce-before-shift, and only with `reduce_correct`.
+- ``exact``: by the split grammar of Table 10, in cubic time, for any gold tree and policy.
+- ``linear``: section 5; exact for projective gold trees, an approximation for others, assessed in section 6.2. Requires
+  `reduce_correct` and a policy other than strict-reduce-before-shift.
 
-What the policies demand is defined in `mh4.transitions.arc_eager`; section 3 states it in terms of trees. One
-consequence holds for every policy: shifting the last word scores nothing, as no word is left to become its head, even
-where reduce_correct could mend that.
+The policies are defined in `mh4.transitions.arc_eager`; section 3 states them in terms of trees. Under every policy,
+shifting the last word is `UNREACHABLE`: no word is left to become its head, and the policies do not allow
+reduce_correct to repair that.
 
 Source: Nederhof (2021), "Calculating the optimal step of arc-eager parsing for non-projective trees".
 """
@@ -39,7 +39,7 @@ ALGORITHMS = ("exact", "linear")
 
 @njit(cache=True, nogil=True)
 def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_correct, scores):
-    """Fill the scores of a batch, int32 (B, T); ``linear``, bool (S,), says which gold trees take the linear way."""
+    """Fill the scores of a batch, int32 (B, T); ``linear``, bool (S,): which gold trees to score in linear time."""
     longest = 0
     for c in range(batch.fronts.shape[0]):
         longest = max(longest, batch.offsets[c + 1] - batch.offsets[c])
@@ -65,7 +65,7 @@ def fill_scores(batch, all_labels, grammar, normalized, policy, linear, reduce_c
 
 
 def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray], reduce_correct: bool) -> np.ndarray:
-    """bool (S,): which gold trees take the linear way; by default the projective ones, if there is one."""
+    """bool (S,): which gold trees to score in linear time; by default the projective ones, given `reduce_correct`."""
     if algorithm is not None and algorithm not in ALGORITHMS:
         raise ValueError(f"unknown algorithm {algorithm!r}; known: {', '.join(ALGORITHMS)}")
     if algorithm == "linear" and not reduce_correct:
@@ -76,7 +76,7 @@ def linear_trees(algorithm: str | None, golds: Sequence[np.ndarray], reduce_corr
 
 
 def _code(policy: str, algorithm: str | None) -> int:
-    """The number of a policy, if the algorithm is made for it."""
+    """The number of a policy; ValueError if it is unknown or the algorithm does not support it."""
     if policy not in POLICIES:
         raise ValueError(f"unknown policy {policy!r}; known: {', '.join(POLICIES)}")
     code = POLICIES.index(policy)
@@ -96,7 +96,7 @@ def step_scores_batch(
     algorithm: str | None = None,
     reduce_correct: bool = True,
 ) -> np.ndarray:
-    """The most gold arcs that can still be made by each transition and what follows it, for many configurations.
+    """The most gold arcs that each transition and the steps after it can still make, for many configurations.
 
     Parameters
     ----------
@@ -138,7 +138,7 @@ def optimal_step(
 ) -> OptimalStep[str]:
     """The score of every transition and the best ones; for arguments and errors see `mh4.oracles`.
 
-    The algorithm is by default linear for projective gold trees if that suits the policy, and exact for others.
+    By default the algorithm is linear for projective gold trees, if it supports the other options, and else exact.
     ``reduce_correct``: whether words labelled ``L`` may be reduced.
     """
     scores = step_scores_batch(*flat_configurations([(configuration, 0)]), [gold], policy, algorithm, reduce_correct)
@@ -148,7 +148,7 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "shift-before-reduce", single_root: bool = False
 ) -> tuple[str, ...]:
-    """A computation from the initial configuration to the closest projective tree, which follows a policy."""
+    """A computation under a policy, from the initial configuration to the closest projective tree."""
     reduce_late = _code(policy, None) == SHIFT_BEFORE_REDUCE
     transitions = projective_computation(closest_tree(gold, "projective", single_root), reduce_late)
     return tuple(ArcEager.transitions[transition] for transition in transitions)

@@ -13,8 +13,8 @@ from ..costs import FIRST_CHILD, LAST_CHILD, children_of
 def static_transition(stack, labels, depth, front, gold, first_child, last_child, reduce_late):
     """The next transition of the unnormalized system to a projective tree.
 
-    ``first_child`` and ``last_child``, int32, are the first and the last gold child of each token, or itself;
-    ``reduce_late``: what is shifted is shifted before the reduces, as under shift-before-reduce.
+    ``first_child`` and ``last_child``, int32, are the first and the last of each token and its gold children;
+    ``reduce_late``: whether to shift left children before reducing, as under shift-before-reduce.
     """
     top = stack[depth - 1]
     if front == gold.shape[0]:

@@ -1,4 +1,4 @@
-"""Arc-eager steps as the oracles try them: the configuration after a candidate step, and what it gains."""
+"""Arc-eager steps for oracles to try out: the configuration after a candidate step, and the gold arc it makes."""
 
 import numpy as np
 from numba import njit
@@ -24,10 +24,10 @@ def is_gold(gold, head, dependent):
 
 @njit(cache=True, nogil=True)
 def step(transition, reduce_correct, stack, labels, depth, front, gold):
-    """Take a step of the unnormalized system in place: depth and front after it, and the gold arcs made, 0 or 1.
+    """Take a step of the unnormalized system in place; return the new depth and front, and the gold arcs made, 0 or 1.
 
-    The first elements of `stack` and `labels`, ``depth`` of them, are the stack; there is room for one more. The depth
-    is 0 if the transition does not apply.
+    The first ``depth`` elements of `stack` and `labels` are the stack; there is room for one more. The new depth is 0
+    if the transition does not apply.
     """
     if not arc_eager.applies(transition, reduce_correct, labels, depth, front, gold.shape[0] - 1):
         return 0, front, 0
@@ -37,7 +37,7 @@ def step(transition, reduce_correct, stack, labels, depth, front, gold):
 
 @njit(cache=True, nogil=True)
 def step_normalized(transition, reduce_correct, stack, labels, depth, front, gold):
-    """`step` of the normalized system."""
+    """`step` for the normalized system."""
     if not arc_eager_normalized.applies(transition, reduce_correct, labels, depth, front, gold.shape[0] - 1):
         return 0, front, 0
     depth, front, head, dependent = arc_eager_normalized.move(transition, stack, labels, depth, front)

@@ -1,12 +1,14 @@
-"""What the candidates of arc-standard parsing cost.
+"""Costs of the candidate transitions in arc-standard parsing.
 
-``static``: a reduction as soon as possible, left arcs first: a word gets its left children before it waits for its
-right ones. ``dynamic``: every transition after which the best tree is still in reach, by the linear-time calculation
-(Nederhof 2019, section 6), free of any policy. ``exact``: the same for any gold tree, by the cubic one (section 4) if
-arcs cross. That calculation lets the root take several words at any time; a gold
-tree with one word below the root loses no more arcs where it must wait, as the other words that a computation attaches
-to the root may as well be attached to the one that stays. Without exploration this is *easy-first* training (Sartorio
-et al. 2013, section 5).
+- ``static``: reduce as soon as possible, left arcs first: a word gets its left children before it waits for its right
+  ones.
+- ``dynamic``: the loss after each transition, under no policy, in linear time (Nederhof 2019, section 6). Without
+  exploration this is *easy-first* training (Sartorio et al. 2013, section 5).
+- ``exact``: the same for any gold tree, in cubic time (section 4) if arcs cross.
+
+The calculations let the root take any number of words at any time. If the gold tree has one word below the root, making
+the root wait loses no more arcs: all other words that a computation attaches to the root may as well be attached to the
+one that stays.
 """
 
 import numpy as np

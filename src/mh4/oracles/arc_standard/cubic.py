@@ -29,10 +29,10 @@ _ARRAYS = GRAMMAR.arrays
 
 @njit(cache=True, nogil=True)
 def cubic_best_after(stack, front, gold, first, last, no_right, critical):
-    """The most gold arcs of any computation from a configuration on: W of Table 2. For arguments see `best_after`.
+    """The most gold arcs that any computation can build from a configuration on: W of Table 2.
 
-    With ``critical`` only the stack and the critical words of the remaining input are parsed, the others keep their
-    gold heads; right for projective gold trees (section 5).
+    For arguments see `best_after`. With ``critical``, only the stack and the critical words of the remaining input are
+    parsed and all other words keep their gold heads, which is exact for projective gold trees (section 5).
     """
     n = gold.shape[0] - 1
     k = stack.shape[0] - 1

@@ -9,11 +9,11 @@ Algorithms, which give the same scores wherever they apply:
 ``linear``             projective only   section 6
 =====================  ================  ========================================
 
-The policies are those of `mh4.transitions.arc_standard.POLICIES`; brute force over all computations confirms the scores
-for all of them, and found nothing to correct in the tables of the paper.
+For the policies see `mh4.transitions.arc_standard.POLICIES`. Brute force over all computations confirms the scores for
+each of them; the tables of the paper need no corrections.
 
-`optimal_step` is for one configuration, `step_scores_batch` for training loops; `optimal_computation` is a best
-computation for a whole sentence, the "static" oracle.
+`optimal_step` is for one configuration, `step_scores_batch` for training loops; `optimal_computation`, the "static"
+oracle, returns a best computation for a whole sentence.
 """
 
 from collections.abc import Sequence
@@ -82,7 +82,7 @@ def step_scores_batch(
     policy: str = "left-before-right",
     algorithm: str | None = None,
 ) -> np.ndarray:
-    """The most gold arcs that can still be built by each transition and what follows it, for many configurations.
+    """The most gold arcs that each transition and the steps after it can still build, for many configurations.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ def step_scores_batch(
     fronts : int (B,)
         First word of each remaining input, n + 1 if none remains.
     sentences, golds, policy, algorithm
-        See `mh4.oracles`; by default ``linear`` for projective gold trees and ``cubic``, the only one, for others.
+        See `mh4.oracles`; by default ``linear`` for projective gold trees and ``cubic``, the only choice, for others.
 
     Returns
     -------
@@ -125,7 +125,7 @@ def optimal_step(
 def optimal_computation(
     gold: np.ndarray, policy: str = "left-before-right", single_root: bool = False
 ) -> tuple[str, ...]:
-    """A computation from the initial configuration to the closest projective tree, which follows a policy.
+    """A computation under a policy, from the initial configuration to the closest projective tree.
 
     Both left-before-right policies lead to the same one.
     """

@@ -1,37 +1,38 @@
-"""The best score after an arc-standard step in quadratic and linear time, for projective gold trees.
+"""The best score after an arc-standard step in quadratic or linear time, for projective gold trees.
 
-Nederhof (2019), sections 5 and 6. Of the remaining input only *critical* words matter: those with a gold head in the
-stack or with gold dependents in the stack, their own or those of words below them in the remaining input. Indices i and
+Nederhof (2019), sections 5 and 6. Only *critical* words of the remaining input matter: words with a gold head in the
+stack, and words that have a gold dependent in the stack, or a gold descendant in the remaining input that has one.
+Critical words with the same topmost gold ancestor in the remaining input, the *root*, form a *component*. Indices i and
 j are positions in the stack, b is a critical word, and 0 stands for the paper's ⊥ where a word is expected.
 
-Table 5 is right as printed, for all three policies. Two definitions are made precise: a word is not critical merely
-because its gold head is gone already, which the paper's condition "the parent is not in the remaining input" includes;
-and kappa(i), the smallest stack position with a gold arc from or to a_i, is i − 1 also if that position is above i.
+Table 5 is correct as printed, for all three policies. Two definitions need more precision: a word is not critical just
+because its gold head has been removed, although the paper's condition "the parent is not in the remaining input" covers
+it; and kappa(i), the smallest stack position with a gold arc from or to a_i, is i − 1 if that position is above i.
 """
 
 import numpy as np
 from numba import njit
 
-NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: what became of the current component so far
+NONE, CONSUMED, FRESH = range(3)  # the paper's N, C and F: the state of the current component
 
 
 @njit(cache=True, nogil=True)
 def components(stack, front, gold):
-    """How stack and remaining input are related: M, the gold arcs within the remaining input, and two tables.
+    """Gold relations of stack and remaining input: M, the number of gold arcs within the latter, and two tables.
 
-    First table, int32 (6, k + 1): for each i
+    First table, int32 (6, k + 1), for each i:
 
-    0. how many gold dependents a_i has in the remaining input,
+    0. the number of gold dependents of a_i in the remaining input,
     1. c(i): the leftmost of them,
     2. p(i): the gold head of a_i, if in the remaining input,
-    3. p≥(i): the nearest p at or above i in the stack,
-    4. P≥(i): the root of its component,
+    3. p≥(i): the first p at or above i in the stack,
+    4. P≥(i): the root of the component of p≥(i),
     5. the lowest stack position with a gold arc from or to a_i, k if there is none.
 
-    Second table, int32 (2, n + 1): for each word b of the remaining input
+    Second table, int32 (2, n + 1), for each word b of the remaining input:
 
     0. R(b): the root of its component, 0 if b is not critical,
-    1. for such roots, the lowest stack position with a gold arc from or to the component.
+    1. if b is a root, the lowest stack position with a gold arc from or to its component.
     """
     n = gold.shape[0] - 1
     k = stack.shape[0] - 1
@@ -89,13 +90,13 @@ def components(stack, front, gold):
 
 @njit(cache=True, nogil=True)
 def best_after(stack, front, gold, first, last, no_right, linear):
-    """The most gold arcs of any computation from a configuration on: the paper's maximum, sigma-max.
+    """The most gold arcs that any computation can build from a configuration on: the paper's sigma-max.
 
-    score(i, j, q) and score'(i, b) of Table 5 are followed from the top of the stack down: the value of a state is the
-    most arcs found on the way to it from score(k − 1, k, N), and the result is the largest value of a state with i < 0.
-    All states of one i are done at once; they lead to lower i, and score moreover to score' of the same i. Only states
-    (i, i + 1, q) ever begin a new pair (j, q), so score(i, j, q) waits at one i at a time and has one slot for each
-    (j, q).
+    The states score(i, j, q) and score'(i, b) of Table 5 are followed from the top of the stack down: the value of a
+    state is the largest number of arcs found on the way to it from score(k − 1, k, N), and the result is the largest
+    value of a state with i < 0. States with the same i are processed together: they lead to states with lower i, and
+    score(i, j, q) also to score'(i, b). New pairs (j, q) begin only in states (j − 1, j, q), so each pair is at one i
+    at a time, and one slot per pair is enough.
 
     Parameters
     ----------
@@ -106,7 +107,7 @@ def best_after(stack, front, gold, first, last, no_right, linear):
     first, last, no_right
         See `restrictions`.
     linear : bool
-        Leave out the states that section 6 shows not to be needed.
+        Whether to skip the states that section 6 shows to be unnecessary.
     """
     n = gold.shape[0] - 1
     k = stack.shape[0] - 1
@@ -118,13 +119,13 @@ def best_after(stack, front, gold, first, last, no_right, linear):
     if k == 0:
         return total
 
-    # score(i, j, q): slot 3j + q; lists by i
+    # score(i, j, q): slot 3j + q; one linked list of slots per i
     first_score = np.full(k + 1, -1, np.int32)
     score = np.empty(3 * (k + 1), np.int32)
     following_score = np.empty(3 * (k + 1), np.int32)
-    # score'(i, b): entries of lists by i, in which a word may occur repeatedly
+    # score'(i, b): one linked list of entries per i, in which a word may occur repeatedly
     first_prime = np.full(k + 1, -1, np.int32)
-    entries = np.empty((8, 3), np.int32)  # word, value, following entry; grows
+    entries = np.empty((8, 3), np.int32)  # word, value, next entry; grown on demand
     used = 0
     prime = np.empty(n + 1, np.int32)
     primes = np.empty(n + 1, np.int32)
@@ -135,7 +136,7 @@ def best_after(stack, front, gold, first, last, no_right, linear):
     first_score[k - 1] = 3 * k + NONE
     best = 0
     for i in range(k - 1, -1, -1):
-        # Once a_i is reduced without a gold arc, everything down to its lowest gold neighbour can only follow it.
+        # Section 6: if a_i is reduced without a gold arc, so is everything down to its lowest gold neighbour.
         jump = lowest[i] if linear and lowest[i] < i else i - 1
         new = 3 * i  # slots of score(i − 1, i, q)
         for slot in range(new, new + 3):

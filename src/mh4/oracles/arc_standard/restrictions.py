@@ -10,11 +10,11 @@ LEFT_BEFORE_RIGHT, STRICT_LEFT_BEFORE_RIGHT, RIGHT_BEFORE_LEFT = range(len(POLIC
 
 @njit(cache=True, nogil=True)
 def restrictions(policy, transition, depth):
-    """What the policy forbids from the configuration after a transition on: (first, last, no_right).
+    """The arcs that a policy forbids in all steps after a transition, as (first, last, no_right).
 
-    The elements first…last − 1 of the stack, which is ``depth`` deep by now, may not get left arcs; with ``no_right``
-    the topmost one may not get right arcs. Everything else that the policy demands concerns the order in which arcs are
-    found, not which trees can be reached (Nederhof 2019, section 4).
+    Elements first … last − 1 of the stack, which is ``depth`` deep after the transition, may not get left arcs; with
+    ``no_right``, the topmost element may not get right arcs. All other demands of a policy concern the order in which
+    arcs are found, not which trees can be reached (Nederhof 2019, section 4).
     """
     top = depth - 1
     if policy == RIGHT_BEFORE_LEFT:
@@ -22,5 +22,5 @@ def restrictions(policy, transition, depth):
     if policy == STRICT_LEFT_BEFORE_RIGHT:
         # After a reduce_left the topmost element has a right arc.
         return 0, depth if transition == REDUCE_LEFT else top, False
-    # What was topmost before a shift gets right arcs next.
+    # By a shift, the element that was topmost before turns to its right arcs.
     return (top - 1, top, False) if transition == SHIFT else (0, 0, False)

@@ -10,10 +10,10 @@ from ..costs import LAST_CHILD, children_of
 
 @njit(cache=True, nogil=True)
 def static_transition(stack, depth, front, gold, last_child, right_first):
-    """The next transition to a projective tree: an arc as soon as possible, left ones first or right ones.
+    """The next transition to a projective tree: each arc as soon as possible, left or right arcs first.
 
-    ``last_child``, int32, is the last gold child of each token, or itself; ``right_first``: a word waits for its right
-    children before it gets left ones.
+    ``last_child``, int32, is the last of each token and its gold children; ``right_first``: whether a word gets all its
+    right children before its left ones.
     """
     if depth < 2:
         return SHIFT

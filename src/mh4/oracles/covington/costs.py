@@ -1,9 +1,10 @@
-"""What the candidates of Covington parsing cost, for any gold tree.
+"""Costs of the candidate transitions in Covington parsing, for any gold tree.
 
-``static`` reads the next word as soon as all gold arcs to the left are made; ``dynamic``: Theorem 1, kept up to date
-along the computation; ``all-pairs``, a static one, reads it when all pairs have been looked at, as Covington's own
-algorithm does. The paper does not say which static oracle it compares with: the last one makes the better parser, and
-the slower one.
+- ``static`` reads the next word as soon as all gold arcs to the left are made.
+- ``all-pairs``, also static, reads it when all pairs have been considered, as Covington's own algorithm does.
+- ``dynamic``: the loss of Theorem 1, kept up to date along the computation.
+
+The paper does not say which static oracle it compares with: ``all-pairs`` makes the better and slower parser.
 """
 
 from numba import njit
@@ -15,12 +16,12 @@ from ..costs import ALL_PAIRS, DYNAMIC, write_static_costs
 from .incremental import advance, start, transition_cost
 from .static import note_joined, static_transition
 
-_LEFTMOST = 0  # row of State.oracle for the static oracles; those of the dynamic one are of `incremental`
+_LEFTMOST = 0  # row of State.oracle for the static oracles; for those of the dynamic one see `incremental`
 
 
 @njit(cache=True, nogil=True)
 def prepare(state, oracle, gold):
-    """Begin to keep the loss up to date, or note up to where each word is to look."""
+    """Start to track the loss (dynamic), or note how far to the left each word must look (static)."""
     if oracle == DYNAMIC:
         start(gold, state.own[LEADERS], state.oracle)
     elif oracle == ALL_PAIRS:
@@ -43,7 +44,7 @@ def costs(state, oracle, gold, candidates, count):
 
 @njit(cache=True, nogil=True)
 def follow(state, oracle, transition):
-    """Keep the loss up to date; the step is still to be taken."""
+    """Update the loss for a transition that is about to be taken."""
     if oracle == DYNAMIC:
         left, right = state.counters[LEFT_FOCUS], state.counters[RIGHT_FOCUS]
         advance(state.own[LEADERS], state.oracle, left, right, transition)

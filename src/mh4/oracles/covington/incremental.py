@@ -1,19 +1,19 @@
-"""The loss of Covington configurations kept up to date along a computation, and the cost of each transition.
+"""The loss of Covington configurations, kept up to date along a computation, and the costs of transitions.
 
-Two things are known at any time. *Leaders*: disjoint sets of words connected by arcs; the leader of a set is its one
-word without head. *Pending* gold arcs: those not made whose words can still come into focus together and whose
-dependent has no head. A word without head whose gold arc is pending points to the set of its gold head, and so on.
-Where the pointers form a cycle, one of their arcs has to be given up; *cyclic* marks the words on cycles. A gold arc
-within a set, which Theorem 1 calls unreachable, is a cycle of one pointer here. It counts the same, and so the loss is
-the number of gold arcs neither made nor pending, plus that of cycles.
+*Leaders* represent disjoint sets of words connected by arcs; the leader of a set is its only word without head.
+*Pending* gold arcs are those not yet made whose words can still come into focus together and whose dependent has no
+head. A word with a pending gold arc points to the set of its gold head. Where such pointers form a cycle, one of the
+arcs must be given up; *cyclic* marks the words on cycles. A gold arc within a set, which Theorem 1 calls unreachable,
+is a cycle of one pointer here and counts the same. So the loss is the number of gold arcs neither made nor pending,
+plus the number of cycles.
 
-What a transition changes is found where it takes place: a passed pair of words loses one gold arc at most, a shift
-those between the word and λ₁, an arc the gold arc of its dependent. The set that an arc has made larger may have closed
-a cycle, which is found by following the pointers from it.
+A transition changes this only locally: no_arc loses at most the gold arc between the focus words, a shift those between
+the word read and λ₁, an arc the pending gold arc of its dependent. The set enlarged by an arc may close a cycle, which
+is found by following the pointers from it.
 
-In a whole computation every gold arc is lost once at most, and every word gets one head at most. So a step takes
-amortised constant time, but for the disjoint sets (path halving), and for the pointers to follow where an arc that is
-not gold is made or its cost is asked for. They end at the first word without a pending arc: after two or three on
+In a whole computation, each gold arc is lost at most once and each word gets at most one head. So a step takes
+amortised constant time, apart from the disjoint sets (path halving) and from following pointers to make an arc that is
+not gold or to compute its cost. Pointers end at the first word without a pending arc: after two or three steps on
 average in the Hungarian treebank of UD 2.0, after n at worst.
 
 Source: Gómez-Rodríguez and Fernández-González (2015), section 3, where incremental calculation is suggested.
@@ -32,7 +32,7 @@ _NO_CHILD = 0
 
 @njit(cache=True, nogil=True)
 def start(gold, leaders, track):
-    """Make ready for a computation from the initial configuration, whose loss is 0, and a gold tree, int32 (n + 1,).
+    """Prepare for a computation from the initial configuration, whose loss is 0; the gold tree is int32 (n + 1,).
 
     ``leaders`` is int32 (N,), ``track`` int32 (TRACK_ROWS, N), where N is n + 1 or more.
     """
@@ -49,7 +49,7 @@ def start(gold, leaders, track):
 
 @njit(cache=True, nogil=True)
 def _leads_to(leaders, track, word, goal):
-    """Whether pointers lead from a leader to another one."""
+    """Whether pointers lead from the leader ``word`` to the leader ``goal``."""
     entered = np.int64(_NO_CHILD)
     while word != goal:
         if track[CYCLIC, word]:
@@ -65,7 +65,7 @@ def _leads_to(leaders, track, word, goal):
 
 @njit(cache=True, nogil=True)
 def transition_cost(leaders, track, left, right, transition):
-    """By how much a transition, which has to be legal, raises the loss."""
+    """The cost of a legal transition: the increase in loss."""
     if transition == SHIFT:
         lost, breaks = 0, 0
         child = track[FIRST_CHILD, right]
@@ -91,7 +91,7 @@ def transition_cost(leaders, track, left, right, transition):
 
 @njit(cache=True, nogil=True)
 def _lose(leaders, track, word):
-    """Give up the pending arc of a word; by how much the loss grows."""
+    """Give up the pending arc of a word; return the increase in loss."""
     track[PENDING, word] = 0
     if not track[CYCLIC, word]:
         return 1
@@ -103,10 +103,10 @@ def _lose(leaders, track, word):
 
 @njit(cache=True, nogil=True)
 def _join(leaders, track, head, dependent):
-    """Make an arc; by how much the loss grows."""
+    """Make an arc; return the increase in loss."""
     lost = 0
     top = find(leaders, head)
-    if track[GOLD, dependent] == head:  # the pointer becomes an arc, and a cycle through it shorter by one
+    if track[GOLD, dependent] == head:  # the pointer becomes an arc; a cycle through it gets shorter by one
         track[PENDING, dependent] = 0
         track[CYCLIC, dependent] = 0
     else:
@@ -124,7 +124,7 @@ def _join(leaders, track, head, dependent):
 
 @njit(cache=True, nogil=True)
 def advance(leaders, track, left, right, transition):
-    """Take a transition, which has to be legal, with ``left`` and ``right`` in focus; by how much the loss grows."""
+    """Take a legal transition, with ``left`` and ``right`` in focus; return the increase in loss."""
     if transition == LEFT_ARC:
         return _join(leaders, track, right, left)
     if transition == RIGHT_ARC:

@@ -1,10 +1,11 @@
 """The loss of a configuration of Covington's parser, calculated from scratch in linear time (Theorem 1).
 
-The loss is the least number of words with a wrong head in any tree that can be reached. It is the number of gold arcs
-that cannot be reached even one by one, and for each cycle that the others form with the arcs made so far, one more.
+The loss is the smallest number of words with a wrong head in any tree that can be reached. It is the number of gold
+arcs that cannot be reached even individually, plus the number of cycles that the other gold arcs form together with the
+arcs made so far.
 
-An arc from the root is never made, but stands for the lack of an arc: a gold arc 0 → y can be reached until y gets a
-head. With this understood, brute force confirms the theorem.
+Arcs from the root are never made; they stand for the lack of an arc, so a gold arc 0 → y can be reached until y gets a
+head. Read this way, the theorem is confirmed by brute force.
 
 Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic oracle for unrestricted non-projective
 parsing", section 3, Algorithm 1.
@@ -18,7 +19,7 @@ from mh4.transitions.transition_system import NO_HEAD
 
 @njit(cache=True, nogil=True)
 def topmost_words(heads, tops):
-    """Fill tops, int (n + 1,), with the word without head that each is at or below; False if there is a cycle."""
+    """Fill tops, int (n + 1,), with the topmost ancestor of each word, or itself; return False if there is a cycle."""
     n = heads.shape[0] - 1
     tops[:] = NO_HEAD
     path = np.empty(n + 1, np.int32)
@@ -39,7 +40,7 @@ def topmost_words(heads, tops):
 
 @njit(cache=True, nogil=True)
 def is_configuration(heads, left, right):
-    """Whether words can have these heads, and no others, when the focus words are ``left`` and ``right``."""
+    """Whether some computation leads to exactly these heads with ``left`` and ``right`` as focus words."""
     n = heads.shape[0] - 1
     if n < 0 or heads[0] != NO_HEAD or left < 0 or left >= right or right > n + 1 or (right > n and left < n):
         return False
@@ -57,7 +58,7 @@ def is_configuration(heads, left, right):
 
 @njit(cache=True, nogil=True)
 def _count_cycles(above):
-    """Cycles of the graph with the arcs above[y] → y, int32 (n + 1,), where above[y] is 0 if there is no other."""
+    """The number of cycles in the graph of arcs above[y] → y; ``above``, int32 (n + 1,), is 0 where there is no arc."""
     seen_from = np.zeros(above.shape[0], np.int32)
     cycles = 0
     for word in range(1, above.shape[0]):
@@ -72,7 +73,7 @@ def _count_cycles(above):
 
 @njit(cache=True, nogil=True)
 def loss_on_arrays(heads, left, right, gold):
-    """The loss of a configuration, which `is_configuration`; O(n). Arguments, unchecked, as for `step_scores_batch`."""
+    """The loss of a valid configuration (see `is_configuration`; unchecked), in O(n). ``gold`` is int32 (n + 1,)."""
     tops = np.empty(heads.shape[0], np.int32)
     topmost_words(heads, tops)
     above = np.zeros(heads.shape[0], np.int32)

@@ -1,10 +1,10 @@
-"""What the transitions of Covington's parser are worth, for any gold tree: a dynamic oracle and a static one.
+"""A dynamic and a static oracle of Covington's parser, for any gold tree.
 
-The loss of a configuration comes from Theorem 1 in linear time (`loss`). Along a computation it can be kept
-up to date instead (`incremental`), which is what training does.
+The loss of a configuration is computed in linear time by Theorem 1 (`loss`). Training keeps it up to date along a
+computation instead (`incremental`).
 
-`optimal_step` is for one configuration, `step_scores_batch` for many; `optimal_computation` builds the gold tree in
-the shortest way, the "static" oracle.
+`optimal_step` is for one configuration, `step_scores_batch` for many; `optimal_computation`, the "static" oracle, is
+the shortest computation that builds the gold tree.
 
 Source: Gómez-Rodríguez and Fernández-González (2015), "An efficient dynamic oracle for unrestricted non-projective
 parsing".
@@ -49,7 +49,7 @@ def _step_scores(heads, left, right, gold, scores):
 
 @njit(cache=True, nogil=True)
 def _step_scores_batch(heads, offsets, lefts, rights, sentences, golds, gold_offsets, scores):
-    """Fill scores, int32 (B, 4); the first row that is no configuration, or B."""
+    """Fill scores, int32 (B, 4); return the first row that is not a valid configuration, or B."""
     for row in range(lefts.shape[0]):
         s = sentences[row]
         of_row = heads[offsets[row] : offsets[row + 1]]
@@ -79,22 +79,22 @@ def step_scores_batch(
     sentences: np.ndarray,
     golds: Sequence[np.ndarray],
 ) -> np.ndarray:
-    """The most gold arcs of any tree that can be reached after each transition; O(n) a configuration.
+    """The most gold arcs of any tree that can be reached after each transition; O(n) per configuration.
 
     Parameters
     ----------
     heads : int (sum of n + 1,)
-        Heads by the arcs made so far, −1 where there is none, one configuration after the other.
+        Heads by the arcs made so far, −1 where there is none, of all configurations in a row.
     lefts, rights : int (B,)
-        Focus words: the last one of λ₁ (0 if there is none), the first one of the buffer (n + 1).
+        Focus words: the last one of λ₁ (0 if it is empty), the first one of the buffer (n + 1 if it is empty).
     sentences, golds
         See `mh4.oracles`.
 
     Returns
     -------
     int32 (B, 4)
-        For shift, no_arc, left_arc, right_arc: n less the loss of the configuration that follows. Arcs made before are
-        counted.
+        For shift, no_arc, left_arc, right_arc: n minus the loss of the configuration that follows. Gold arcs made
+        before are counted.
     """
     heads = np.array(heads, np.int32)
     lefts, rights = np.ascontiguousarray(lefts, np.int32), np.ascontiguousarray(rights, np.int32)
@@ -117,13 +117,13 @@ def step_scores_batch(
 
 
 def loss(configuration: Configuration, gold: np.ndarray) -> int:
-    """The least number of wrong heads in any tree that can be reached (Theorem 1)."""
+    """The smallest number of wrong heads in any tree that can be reached (Theorem 1)."""
     tree = _checked(configuration, gold)
     return int(loss_on_arrays(configuration.heads(), configuration.left, configuration.right, tree))
 
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
-    """The gold tree, if it is one of the configuration's length."""
+    """The gold tree as int32; ValueError if it or the configuration is invalid, or their lengths differ."""
     tree = np.ascontiguousarray(checked_tree(gold), np.int32)
     if configuration.n != len(tree) - 1:
         raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(tree) - 1}")
@@ -140,6 +140,6 @@ def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[
 
 
 def optimal_computation(gold: np.ndarray) -> tuple[str, ...]:
-    """Transitions from the initial configuration to the gold tree: the next word is read as soon as it can be."""
+    """Transitions from the initial configuration to the gold tree, reading each word as soon as possible."""
     heads = np.ascontiguousarray(checked_tree(gold), np.int32)
     return tuple(TRANSITIONS[transition] for transition in shortest_computation(heads))

@@ -8,7 +8,7 @@ from mh4.transitions.arrays.covington import LEFT_ARC, NO_ARC, RIGHT_ARC, SHIFT
 
 @njit(cache=True, nogil=True)
 def note_joined(gold, leftmost):
-    """Fill leftmost, int32 (n + 1,), with the first word that each has a gold arc with, or itself if that is less."""
+    """Fill leftmost, int32 (n + 1,): the first word before each word that shares a gold arc with it, or itself."""
     for word in range(gold.shape[0]):
         leftmost[word] = word
     for word in range(1, gold.shape[0]):
@@ -19,7 +19,7 @@ def note_joined(gold, leftmost):
 
 @njit(cache=True, nogil=True)
 def static_transition(left, right, gold, leftmost):
-    """The next transition to a tree; a word is read when that with ``leftmost`` and those between have been passed."""
+    """The next transition to a tree; the next word is read once all words from ``leftmost[right]`` on are passed."""
     if left < leftmost[right] or left == 0:
         return SHIFT
     if gold[left] == right:

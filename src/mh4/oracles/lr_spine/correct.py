@@ -1,16 +1,17 @@
 """Which transitions of LR-spine parsing lead on to the gold tree (Sartorio et al. 2013, section 4.2).
 
 A configuration is *correct* if the gold tree, a projective one, can be reached from it, and a transition is correct if
-the configuration after it is. Lemma 1 tells correct transitions from incorrect ones where the configuration is correct:
+the configuration after it is. By Lemma 1, in a correct configuration
 
-- an arc is correct if it is a gold arc, so there is one correct arc at most;
-- a shift is correct unless the topmost tree has to be attached to a node further left and is complete: no node of its
-  right spine lacks a gold child. Covered by another tree, it could only be attached after something is attached to it.
+- an arc is correct if it is a gold arc, so at most one arc is correct;
+- a shift is correct unless the topmost tree has its gold head further left and is complete: no node of its right spine
+  lacks a gold child. Once covered by another tree, it could be attached only after something is attached to it.
 
-Where both are correct the parser may choose: it can put the arc off until it has seen more.
+If both are correct, the parser may choose to postpone the arc until it has seen more.
 
-The elements below the topmost one are as they were when the next one was shifted, so the test for the shift also tells
-whether a configuration is correct: all its arcs are gold arcs, and so were all the shifts onto the trees of its stack.
+An element of the stack has not changed since the next one was shifted onto it, so the test for shifts also tells
+whether a configuration is correct: all its arcs must be gold, and all shifts onto trees of its stack must have been
+correct.
 """
 
 from numba import njit
@@ -20,10 +21,10 @@ from mh4.transitions.arrays.state import NONE
 
 @njit(cache=True, nogil=True)
 def shift_is_correct(root, front, gold, last_child, rightmost):
-    """Lemma 1 (ii): whether the tree of a root may be covered by ``front``, a position, in a correct configuration.
+    """Lemma 1 (ii): whether position ``front`` may be shifted onto the tree of ``root`` in a correct configuration.
 
-    ``last_child``, int32, is the last gold child of each position, or itself; ``rightmost``, int32, the rightmost right
-    child in the arcs built so far, −1 if there is none.
+    ``last_child``, int32, is the last of each position and its gold children; ``rightmost``, int32, the rightmost right
+    child by the arcs built so far, −1 if there is none.
     """
     if root == 0 or gold[root] >= front:
         return True
@@ -37,9 +38,9 @@ def shift_is_correct(root, front, gold, last_child, rightmost):
 
 @njit(cache=True, nogil=True)
 def depth_in_spine(root, position, children):
-    """At which depth, from 1, a position is in the spine that begins at a root; 0 if it is not.
+    """The depth of a position, from 1, in the spine that begins at ``root``; 0 if the spine does not contain it.
 
-    ``children``, int32, leads from each position of the spine to the next one, and to −1 at its end.
+    ``children``, int32, has the next position after each one of the spine, and −1 at its end.
     """
     k, at = 1, root
     while at != NONE and at != position:
@@ -50,7 +51,7 @@ def depth_in_spine(root, position, children):
 
 @njit(cache=True, nogil=True)
 def first_word(root, leftmost):
-    """The first position of the tree of a root: the end of its left spine."""
+    """The first position of the tree of ``root``: the end of its left spine."""
     while leftmost[root] != NONE:
         root = leftmost[root]
     return root
@@ -58,7 +59,7 @@ def first_word(root, leftmost):
 
 @njit(cache=True, nogil=True)
 def is_correct(stack, front, heads, gold, last_child, leftmost, rightmost):
-    """Whether the gold tree can be reached from the configuration with the given arcs, int32 (n + 1,) heads."""
+    """Whether the gold tree can be reached from the configuration with these ``heads``, int32 (n + 1,)."""
     for position in range(front):
         if heads[position] != NONE and heads[position] != gold[position]:
             return False
@@ -70,9 +71,9 @@ def is_correct(stack, front, heads, gold, last_child, leftmost, rightmost):
 
 @njit(cache=True, nogil=True)
 def correct_steps(stack, front, gold, last_child, leftmost, rightmost):
-    """Whether a shift is correct, and k of the correct left arc and right arc, 0 if there is none.
+    """Whether a shift is correct, and the k of the correct left arc and right arc, 0 if there is none.
 
-    The configuration is correct.
+    The configuration must be correct.
     """
     depth = stack.shape[0]
     shift = front < gold.shape[0]

@@ -1,11 +1,13 @@
-"""What the candidates of LR-spine parsing cost, for a projective gold tree with one word below the root.
+"""Costs of the candidate transitions in LR-spine parsing, for a projective gold tree with one word below the root.
 
-``static``: every arc as soon as possible, which is *arc-standard + spine* in Sartorio et al. (2013). ``dynamic``: all
-correct transitions, of which training follows the one with the best score (Algorithm 2 there, *easy-first*); where the
-gold tree is out of reach, which is beyond Lemma 1, those after which the best tree is in reach, in cubic time. That
-calculation lets the root take several words at any time. A gold tree with one word below the root loses no more arcs
-where it must wait, as the other words that a computation attaches to the root may as well be attached to the one that
-stays.
+- ``static``: each arc as soon as it is correct; *arc-standard + spine* in Sartorio et al. (2013).
+- ``dynamic``: all correct transitions cost 0; training follows the one with the best score (Algorithm 2 there,
+  *easy-first*). If the gold tree is out of reach, which Lemma 1 does not cover: the loss after each transition, in
+  cubic time.
+
+The cubic calculation lets the root take any number of words at any time. As the gold tree has one word below the root,
+making the root wait loses no more arcs: all other words that a computation attaches to the root may as well be attached
+to the one that stays.
 """
 
 from numba import njit
@@ -20,7 +22,7 @@ from .cubic import best_after
 
 @njit(cache=True, nogil=True)
 def costs(state, oracle, gold, candidates, count):
-    """Fill the costs of the candidates: where the gold tree is in reach, 0 for what is correct."""
+    """Fill the costs of the candidates: if the gold tree is in reach, 0 for correct ones and 1 for the others."""
     stack, front = state.stack[: state.counters[DEPTH]], state.counters[FRONT]
     leftmost, rightmost = state.dependents[LEFTMOST], state.dependents[RIGHTMOST]
     last_child = state.oracle[LAST_CHILD]

@@ -1,16 +1,17 @@
-"""The most gold arcs of any tree after each transition of LR-spine parsing, for any configuration and gold tree.
+"""Exact scores of LR-spine transitions in cubic time, for any configuration and gold tree.
 
-Lemma 1 of Sartorio et al. (2013) tells which trees can be reached: the projective ones that have the arcs built so far
-and in which no tree of the stack that is covered by another one has its head on the left and ends where it ends now.
-The best of them are found by the algorithm of Eisner (1996) in O(n³): the arcs built so far are the only ones to their
-dependents, and a covered tree may not be joined with a head on the left unless its right half is longer.
+The score of a transition is the largest number of gold arcs in any tree that can be reached after it. By Lemma 1 of
+Sartorio et al. (2013), these are the projective trees that contain the arcs built so far and in which each covered tree
+of the stack (one below another) that gets its head on the left ends further right than now. The algorithm of Eisner
+(1996) finds the best of them in O(n³): words that have a head allow no other, and a covered tree may be joined with a
+head on the left only if its right half has become longer.
 
-An arc between the two topmost trees excludes just the trees without this arc; so what it is worth is the score of the
-best tree that has it, which outside scores give for all such arcs at once. A shift covers the topmost tree.
+An arc between the two topmost trees excludes exactly the trees without this arc, so its score is that of the best tree
+with the arc; outside scores give it for all such arcs at once. A shift covers the topmost tree.
 
-Most positions make no difference and are left out first: of the trees in the stack all but their roots and the nodes of
-their spines that gold arcs may still come from, and of the remaining input, for a projective gold tree, the words that
-have nothing to do with the stack. In training, some ten positions are left, whatever the length of the sentence.
+Most positions make no difference and are left out first: nodes of trees in the stack, except roots and those nodes of
+spines that may still be the head of a gold arc; and, for a projective gold tree, words of the remaining input that no
+gold arc links to the stack (see `_linked`). In training, some ten positions are left, whatever the sentence length.
 """
 
 import numpy as np
@@ -20,14 +21,15 @@ from mh4.transitions.arrays.state import NONE
 
 from ..optimal_step import UNREACHABLE
 
-_OUT = -(2**20)  # less than any score; sums of two are cut off here, so nothing overflows
+_OUT = -(2**20)  # lower than any score; sums are clipped to it, so nothing overflows
 
 
 @njit(cache=True, nogil=True)
 def _fill(arcs, ends, right, left, right_arc, left_arc):
-    """Inside scores of spans (i, j), int32 (n + 1, n + 1): headed by i or j, and of an arc between them.
+    """Fill the inside scores of the spans (i, j), each int32 (m, m); return the score of the best tree.
 
-    ``ends`` has the last positions that right halves may not have, or −1. Returns the score of the best tree.
+    ``right`` is for spans headed by i, ``left`` by j; ``right_arc`` for spans with an arc i → j, ``left_arc`` j → i.
+    ``ends[d]`` is the position at which the right half of d must not end if its head is on the left, or −1.
     """
     size = arcs.shape[0]
     for width in range(1, size):
@@ -52,7 +54,7 @@ def _fill(arcs, ends, right, left, right_arc, left_arc):
 
 @njit(cache=True, nogil=True)
 def _fill_outside(arcs, ends, right, left, right_arc, left_arc, outer):
-    """Outside scores, int32 (4, n + 1, n + 1), of the spans in the order of the arguments."""
+    """Fill ``outer``, int32 (4, m, m), with the outside scores of right, left, right_arc and left_arc spans."""
     size = arcs.shape[0]
     outer[:] = _OUT
     outer[0, 0, size - 1] = 0
@@ -79,11 +81,11 @@ def _fill_outside(arcs, ends, right, left, right_arc, left_arc, outer):
 
 @njit(cache=True, nogil=True)
 def _linked(front, heads, gold):
-    """Words of the remaining input in whose gold subtrees there is a gold arc to the stack or the first word, bool.
+    """bool (n + 1,): words of the remaining input whose gold subtree has an arc with the stack or the first word in it.
 
-    Shape (n + 1,). Gold arcs of which the dependent has a head already do not count. If the gold tree is projective,
-    all other words can get their gold heads whatever happens: only to cover a complete tree, something may have to be
-    attached to it instead, and then the first word is as good as any.
+    Gold arcs whose dependent already has a head do not count. If the gold tree is projective, all other words can get
+    their gold heads whatever happens. At most, a word may have to be attached to a complete tree instead so that this
+    can be covered, and then the first word is as good as any.
     """
     linked = np.zeros(gold.shape[0], np.bool_)
     linked[0] = front == 0  # all words are below it
@@ -98,10 +100,10 @@ def _linked(front, heads, gold):
 
 @njit(cache=True, nogil=True)
 def _keep_spine(root, children, all_of_it, wanted, nodes, count, parents):
-    """Add the nodes of a spine that matter, below the root of a tree, with their parents; returns how many there are.
+    """Append the nodes of a spine below ``root`` that matter, and set their parents; return the new number of nodes.
 
-    Those that no word without a head has as its gold head can be left out: what is attached to them may as well be
-    attached to the next one that is kept, further down or else further up.
+    Unless ``all_of_it`` is set, nodes that are not ``wanted`` as gold head by any word without a head are left out: a
+    tree attached to such a node may as well be attached to the next node that is kept, further down or else further up.
     """
     parent, position = root, children[root]
     while position != NONE:
@@ -116,9 +118,9 @@ def _keep_spine(root, children, all_of_it, wanted, nodes, count, parents):
 
 @njit(cache=True, nogil=True)
 def _nodes_that_matter(stack, front, heads, gold, projective, leftmost, rightmost, parents):
-    """Positions, int32 (m,), in order; fills their parents, int32 (n + 1,), −1 where there is none yet.
+    """The positions that matter, int32 (m,), in order, and the index of the last one in each stack tree, int32 (k,).
 
-    And for the trees of the stack, int32 (k,): the index of their last node among them.
+    Fills ``parents``, int32 (n + 1,), with the next kept node above each kept one in its tree, −1 if there is none.
     """
     size, depth = gold.shape[0], stack.shape[0]
     nodes, last = np.empty(size, np.int32), np.empty(depth, np.int32)
@@ -146,16 +148,16 @@ def _nodes_that_matter(stack, front, heads, gold, projective, leftmost, rightmos
 
 @njit(cache=True, nogil=True)
 def best_after(stack, front, heads, gold, projective, leftmost, rightmost):
-    """What a shift is worth, and what arcs are worth, int32 (2, n + 1), by their heads; `UNREACHABLE` if not legal.
+    """The score of a shift, and the scores of arcs by their heads, int32 (2, n + 1); `UNREACHABLE` if not legal.
 
-    Row 0 is of arcs to the second topmost tree, row 1 of those to the topmost one. Gold arcs among those built so far,
-    int32 (n + 1,) heads, count. ``projective`` says whether the gold tree is.
+    Row 0 is for arcs to the root of the second topmost tree, row 1 for arcs to that of the topmost one. Scores include
+    the gold arcs built so far, given by ``heads``, int32 (n + 1,). ``projective``: whether the gold tree is projective.
     """
     parents = np.empty(gold.shape[0], np.int32)
     nodes, last = _nodes_that_matter(stack, front, heads, gold, projective, leftmost, rightmost, parents)
     size, depth = nodes.shape[0], stack.shape[0]
     arcs = np.zeros((size, size), np.int32)
-    given = 0  # gold arcs that are built, or those of words that were left out
+    given = 0  # gold arcs built already, plus one for each word of the remaining input that is left out
     for position in range(1, gold.shape[0]):
         given += heads[position] == gold[position] or (position >= front)
     for d in range(size):

@@ -1,7 +1,7 @@
-"""Which transitions of LR-spine parsing are correct, what all of them are worth, and an optimal computation.
+"""The correct transitions of LR-spine parsing, the scores of all transitions, and an optimal computation.
 
 `correct_transitions` is for projective gold trees that are still in reach (Sartorio et al. 2013, section 4.2) and takes
-O(n). `optimal_step` is for any gold tree and any configuration, in O(n³), which the paper leaves to future work.
+O(n). `optimal_step` handles any gold tree and configuration, in O(n³); the paper leaves this to future work.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ from .cubic import best_after
 
 @njit(cache=True, nogil=True)
 def _elements(heads, front):
-    """The roots in the stack, int32 (k,), and the next nodes of left and of right spines, int32 (n + 1,), or −1."""
+    """The roots in the stack, int32 (k,), and the leftmost left and rightmost right children, int32 (n + 1,), or −1."""
     size = heads.shape[0]
     leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
     stack = np.empty(front, np.int32)
@@ -40,7 +40,7 @@ def _elements(heads, front):
 
 @njit(cache=True, nogil=True)
 def _correct_steps(heads, front, gold):
-    """As `correct_steps` for the configuration with the given arcs; no transition is correct if it is not."""
+    """`correct_steps` for the configuration with these heads; no step is correct if the configuration is not."""
     last_child = children_of(gold)[LAST_CHILD]
     stack, leftmost, rightmost = _elements(heads, front)
     if not is_correct(stack, front, heads, gold, last_child, leftmost, rightmost):
@@ -49,7 +49,7 @@ def _correct_steps(heads, front, gold):
 
 
 def _are_trees_side_by_side(heads: np.ndarray, front: int) -> bool:
-    """Whether the arcs before ``front``, given as heads, −1 where there is none, make projective trees without gaps."""
+    """Whether the arcs in ``heads``, −1 where there is none, form projective trees side by side before ``front``."""
     roots, below_root = 1 + np.flatnonzero(heads[1:front] == NONE), np.flatnonzero(heads == 0)
     if len(roots) and len(below_root) and below_root[-1] > roots[0]:
         return False
@@ -59,7 +59,7 @@ def _are_trees_side_by_side(heads: np.ndarray, front: int) -> bool:
 
 
 def _heads(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
-    """The heads of the arcs built so far, int32 (n + 1,), if the configuration is one of the gold tree's words."""
+    """The heads by the arcs built so far, int32 (n + 1,); ValueError unless the configuration is one of n words."""
     if configuration.n != len(gold) - 1:
         raise ValueError(f"the configuration has {configuration.n} words, but the gold tree has {len(gold) - 1}")
     front, arcs = configuration.front, {dependent: head for head, dependent in configuration.arcs}
@@ -76,9 +76,9 @@ def _heads(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
 def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple[Transition, ...]:
     """The transitions after which the gold tree can still be reached (Lemma 1); O(n).
 
-    Two at most, a shift first; none if the configuration is final, or if the gold tree is out of reach already. Of the
-    configuration only its arcs and its front are looked at, which determine the stack. ValueError: see `mh4.oracles`;
-    the gold tree has to be projective.
+    At most two, a shift first; none if the configuration is final or the gold tree is already out of reach. Only the
+    arcs and the front of the configuration are used; they determine the stack. ValueError: see `mh4.oracles`; the gold
+    tree must be projective.
     """
     gold = np.ascontiguousarray(gold, np.int32)
     if not is_projective(gold):
@@ -91,14 +91,14 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple
 def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[Transition]:
     """The legal transitions with the score of the best tree that each can still lead to; O(n³).
 
-    Of the configuration only its arcs and its front are looked at, which determine the stack.
+    Only the arcs and the front of the configuration are used; they determine the stack.
     """
     tree = np.ascontiguousarray(checked_tree(gold), np.int32)
     heads = _heads(configuration, tree)
     stack, leftmost, rightmost = _elements(heads, configuration.front)
     projective = is_projective(tree)
     shift, worth = best_after(stack, configuration.front, heads, tree, projective, leftmost, rightmost)
-    scores: dict[Transition, int | None] = {}  # no configuration gets stuck, so there is none without a score
+    scores: dict[Transition, int | None] = {}  # no configuration gets stuck, so every transition has a score
     if configuration.front <= configuration.n:
         scores[Transition(KINDS[SHIFT])] = int(shift)
     if len(stack) > 1:
@@ -113,7 +113,7 @@ def optimal_step(configuration: Configuration, gold: np.ndarray) -> OptimalStep[
 
 @njit(cache=True, nogil=True)
 def _canonical_computation(gold):
-    """For each of the 2n + 1 transitions of the computation its kind and k, int32 (2n + 1, 2)."""
+    """The kind and k of each transition, int32 (2n + 1, 2), for a projective gold tree."""
     size = gold.shape[0]
     last_child = children_of(gold)[LAST_CHILD]
     leftmost, rightmost = np.full(size, NONE, np.int32), np.full(size, NONE, np.int32)
