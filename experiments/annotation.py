@@ -2,10 +2,10 @@
 
     python experiments/annotation.py --work runs/annotation UD/2.0/hu UD/2.2/{got,cu} --seeds 1 2 3
 
-Dev is parsed from its words alone: tags, features and lemmas are the model's own, too. One JSON file per run goes to
-``experiments/results/annotation``. What is done is not done again; what was interrupted continues from its last
-evaluation. ``--without`` trains the same preset without these columns, for trees to compare with; ``--list`` prints the
-table of what is there and trains nothing.
+Dev is parsed from its words alone: the model also predicts tags, features and lemmas. Each run leaves a JSON file in
+``experiments/results/annotation``. Finished runs are not repeated; interrupted ones continue from their last
+evaluation. ``--without`` trains the same preset without these columns, to compare the trees; ``--list`` prints the
+table of the existing results and trains nothing.
 """
 
 from __future__ import annotations
@@ -40,20 +40,20 @@ UDPIPE_2 = {
 
 
 def run_of(text: str, preset: str, seed: int, without: bool) -> Run:
-    """The run of a treebank, as it is given on the command line, with the published decoder."""
+    """The run of a treebank, named as on the command line, with the published decoder."""
     settings = (TREES_ALONE if without else PRESETS)[preset]
     return Run(find_treebank(text), "mh4-hybrid", f"{preset}.trees" if without else preset, settings, seed)
 
 
 def score_words(folder: Path, dev: Path) -> dict[str, Any]:
-    """Scores of a model on the words of a treebank, of which it sees nothing else."""
+    """Scores of a model on a treebank of which it sees only the words."""
     parsed = folder / "parsed.conllu"
     load(folder, device="cpu", threads=1).parse_file(dev, parsed, overwrite=True)
     return summarize(evaluate(dev, parsed))
 
 
 def complete(run: Run, work: Path, results: Path) -> dict[str, Any]:
-    """The result of a run: the one that is there, or a new one."""
+    """The result of a run: the existing one, or a new one."""
     path = results / f"{run.name}.json"
     settings = {"settings": settings_of(run)}
     result = read_kept(path, settings)
@@ -70,7 +70,7 @@ def complete(run: Run, work: Path, results: Path) -> dict[str, Any]:
 
 
 def table(results: Iterable[dict[str, Any]]) -> str:
-    """Markdown: means over seeds, and what is published. Without tags of its own, a model has trees alone."""
+    """A Markdown table: means over seeds, and published numbers. Models without tags have scores for trees only."""
     groups: dict[tuple[str, str], list[dict[str, float]]] = defaultdict(list)
     for result in results:
         groups[result["treebank"], result["preset"]].append(result["dev"]["f1"])
@@ -90,7 +90,7 @@ def table(results: Iterable[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Do the missing runs, and print the table."""
+    """Do the missing runs and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("treebanks", nargs="*", metavar="TREEBANK", help="folders, or NAME=TRAIN,DEV, as of grid.py")

@@ -2,8 +2,8 @@
 
     python experiments/benchmark.py -o experiments/results/performance [MODEL [TREEBANK]]
 
-Those of ``mh4 bench`` and, of reading, writing and memory, those of this file, each in a process of its own, so that
-none pays for another's memory. Takes minutes; needs the extra ``plots``.
+Runs those of ``mh4 bench`` and, for reading, writing and memory, those of this file, each in its own process, so that
+no benchmark is charged for another's memory. Takes minutes; needs the extra ``plots``.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _OWN = ("read", "memory")
 
 
 def machine(threads: int | None) -> dict[str, Any]:
-    """What the numbers depend on."""
+    """The machine and versions that the numbers depend on."""
     return {
         "processor": processor(),
         "register_bits": 32 * REGISTER,
@@ -59,7 +59,7 @@ def machine(threads: int | None) -> dict[str, Any]:
 
 
 def time_reading(treebank: str | Path | None, repeats: int) -> dict[str, Any]:
-    """Words per CPU second, medians over some runs.
+    """Words read and written per CPU second, medians over several runs.
 
     Returns
     -------
@@ -106,9 +106,9 @@ def measure_memory(
     device: str = "auto",
     threads: int | None = None,
 ) -> list[dict[str, Any]]:
-    """Parse a treebank written several times into one file, with growing numbers of copies; output is thrown away.
+    """Parse files with growing numbers of copies of a treebank; the output is discarded.
 
-    A peak is that of the process so far: memory that does not grow with the input shows as equal peaks.
+    A peak is the maximum of the process so far, so if memory does not grow with the input, all peaks are equal.
 
     Returns
     -------
@@ -154,9 +154,9 @@ def run_all(
 ) -> dict[str, Any]:
     """Run every benchmark and write the report.
 
-    ``folder`` is made if need be, and gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``. ``options`` are
-    arguments of the command line, for each benchmark to run; ``threads`` are noted in the report. ValueError:
-    matplotlib is missing, or a benchmark fails.
+    ``folder`` is created if needed, and gets ``benchmark.json``, ``decoders.svg`` and ``performance.md``. ``options``
+    has the command-line arguments of each benchmark to run; ``threads`` is noted in the report. ValueError if
+    matplotlib is missing or a benchmark fails.
     """
     require("matplotlib", "plots")
     folder = Path(folder)
@@ -202,7 +202,7 @@ def plot_decoders(results: dict[str, Any]) -> str:
 
 
 def performance_markdown(results: dict[str, Any]) -> str:
-    """The performance section of docs/results.md, from the results of `run_all`; nothing else goes into it."""
+    """The performance section of docs/results.md, from nothing but the results of `run_all`."""
     where = results["machine"]
     versions = ", ".join(f"{name} {version}" for name, version in where["packages"].items())
     lines = [
@@ -291,7 +291,7 @@ def _power(exponent: float | None) -> str:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     add = parser.add_argument
     add("model", type=Path, nargs="?", help="model folder; an untrained model of the published size by default")

@@ -2,7 +2,7 @@
 
     python experiments/boundaries.py MODEL DEV.conllu -o experiments/results/boundaries/NAME.json
 
-Both ways of finding boundaries parse the text by turns; processor time is the median of three runs on one thread.
+Both ways of finding boundaries parse the text in turn; processor time is the median of three runs on one thread.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RUNS = 3
 
 
 def main() -> None:
-    """Write the result, and print it."""
+    """Write the result and print it."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("model", type=Path, metavar="MODEL")
     parser.add_argument("dev", type=Path, metavar="DEV")

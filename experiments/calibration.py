@@ -78,7 +78,7 @@ def scores(predictions: Sequence[Any], golds: Sequence[Sentence]) -> dict[str, f
 
 
 def confidences(report: CalibrationReport) -> dict[str, Any]:
-    """Calibration errors, in percent, and shares of errors by shares of words looked at."""
+    """Calibration errors, in percent, and the shares of errors found in given shares of least certain words."""
     return {
         "words": report.heads.words,
         "ece_before": round(100 * report.heads_before.ece, 2),
@@ -90,7 +90,7 @@ def confidences(report: CalibrationReport) -> dict[str, Any]:
 
 
 def unique_relations(parser: ChartParser, golds: Sequence[Sentence]) -> dict[str, Any]:
-    """How often a head has a unique relation once too often, and scores: plain, limited, among several trees."""
+    """Violations of unique relations, and scores: plain, limited, and among several trees."""
     found = {}
     ways: dict[str, dict[str, Any]] = {
         "plain": {},
@@ -104,7 +104,7 @@ def unique_relations(parser: ChartParser, golds: Sequence[Sentence]) -> dict[str
 
 
 def violations(sentences: Iterable[Sentence]) -> int:
-    """How often a head has a relation once more than it should."""
+    """The number of superfluous dependents with a unique relation, over all heads."""
     total = 0
     for sentence in sentences:
         held = Counter((head, name.partition(":")[0]) for head, _, name in sentence.arcs() if head)
@@ -113,7 +113,7 @@ def violations(sentences: Iterable[Sentence]) -> int:
 
 
 def seconds(parser: ChartParser, sentences: Sequence[Sentence], runs: int = 5) -> dict[str, float]:
-    """Processor time of parsing into a file without and with confidence, the shortest of some runs in turn."""
+    """Processor time of parsing into a file without and with confidence, each the shortest of several alternating runs."""
     best = {"plain": np.inf, "confidence": np.inf}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(runs):
@@ -126,7 +126,7 @@ def seconds(parser: ChartParser, sentences: Sequence[Sentence], runs: int = 5) -
 
 
 def report(results: Sequence[dict[str, Any]]) -> str:
-    """CALIBRATION.md."""
+    """The text of CALIBRATION.md."""
     lines = [
         "# Confidence",
         "",
@@ -181,12 +181,12 @@ def report(results: Sequence[dict[str, Any]]) -> str:
 
 
 def name_of(result: dict[str, Any]) -> str:
-    """The language."""
+    """The name of a result's language."""
     return NAMES.get(result["treebank"], result["treebank"])
 
 
 def main() -> None:
-    """Measure what has no result yet, and write the report."""
+    """Measure the treebanks without a result and write the report."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("treebanks", nargs="+", type=Path)
     parser.add_argument("--models", type=Path, required=True)

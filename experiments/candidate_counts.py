@@ -18,7 +18,7 @@ from mh4.transitions.arrays.state import ARGUMENT, DEPENDENT, NONE, TRANSITION
 
 @njit(cache=True, nogil=True)
 def _count(system, weights, templates, actions, text, room):
-    """Parse; for each decision the sentence and the arcs among its candidates, int32 (D, 2)."""
+    """Parse; return the sentence and the number of candidate arcs of each decision, int32 (D, 2)."""
     counts = np.empty((2 * text.offsets[-1], 2), np.int32)
     rows = 0
     for s in range(text.offsets.shape[0] - 1):
@@ -45,23 +45,23 @@ def _count(system, weights, templates, actions, text, room):
 
 
 def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -> tuple[np.ndarray, np.ndarray]:
-    """The number of arcs, relations aside, that each decision is between: gamma in Sartorio et al. (2013), section 5.
+    """The number of unlabelled arcs to choose from in each decision: gamma in Sartorio et al. (2013), section 5.
 
-    For LR-spine parsing it is the length of the left spine of the topmost tree, unless the root is beside it, plus that
-    of the right spine of the tree beside it. Steps that are not decided on do not count.
+    For LR-spine parsing, this is the length of the left spine of the topmost tree, unless the tree below it is the
+    root's, plus the length of the right spine of the tree below. Automatic steps are not counted.
 
     Parameters
     ----------
     parser : PerceptronParser
     sentences : sequence of Sentence
-        To be parsed.
+        Sentences to parse.
 
     Returns
     -------
     lengths : int64 (D,)
-        Words of the sentence of each decision.
+        Number of words in the sentence of each decision.
     counts : int32 (D,)
-        Arcs among its candidates.
+        Number of arcs among the candidates of each decision.
     """
     if not sentences:
         return np.empty(0, np.int64), np.empty(0, np.int32)
@@ -76,7 +76,7 @@ def count_attachments(parser: PerceptronParser, sentences: Sequence[Sentence]) -
 
 @njit(cache=True, nogil=True)
 def _count_correct(system, weights, templates, actions, text, gold, room):
-    """Take correct transitions only, those with the best scores; how many decisions, and how many with two of them."""
+    """Follow the best-scored correct transitions; return the number of decisions, and of those with several correct."""
     decisions = ambiguous = 0
     for s in range(text.offsets.shape[0] - 1):
         base = text.offsets[s]
@@ -98,10 +98,10 @@ def _count_correct(system, weights, templates, actions, text, gold, room):
 
 
 def share_of_ambiguous(parser: PerceptronParser, sentences: Sequence[Sentence]) -> float:
-    """The share of decisions with two correct transitions, in computations of gold trees, which have to be projective.
+    """The share of decisions with two correct transitions, in computations of gold trees, which must be projective.
 
-    Sartorio et al. (2013), section 4.2. Of the correct transitions the parser takes the one that it likes best, as in
-    training. Steps that are not decided on do not count.
+    Sartorio et al. (2013), section 4.2. The parser takes the correct transition with the best score, as in training.
+    Automatic steps are not counted.
     """
     system = get_system(parser.config.system)
     templates = system.compiled_templates()

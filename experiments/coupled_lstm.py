@@ -1,4 +1,4 @@
-"""DyNet's coupled LSTM with peepholes, and a stack of such layers in both directions, in place of our own BiLSTM.
+"""DyNet's coupled LSTM with peepholes, and a bidirectional stack of such layers, to replace our own BiLSTM.
 
 After DyNet 2 (``CoupledLSTMBuilder`` and ``BiRNNBuilder``), with which Gómez-Rodríguez, Shi and Lee (2018) trained.
 """
@@ -20,14 +20,14 @@ from mh4.models.recurrence import COMPILED, Sequences, rows_of_step, sigmoid, ta
 
 @njit(cache=True, **COMPILED)
 def _run(back, sequences, weights, masks, gates, kept):
-    """One direction over all sequences.
+    """Run one direction over all sequences.
 
     Parameters
     ----------
-    weights : from the state, (H, 3H), and from the cell to the input and the output gate, (H, H)
-    masks : of states and of cells, (P, 2H)
-    gates : (P, 6H), what the input adds to input gate, output gate and candidate; turned into their activations
-    kept : cells, states, and both as masked, (P, 2H), filled
+    weights : from the state, (H, 3H), and from the cell to the input and the output gate, (H, H) each
+    masks : dropout masks of states and of cells, (P, 2H) each
+    gates : (P, 6H), contributions of the input to input gate, output gate and candidate; replaced by their activations
+    kept : cells, states, masked states and masked cells, (P, 2H) each, filled
     """
     lengths = sequences.lengths
     of_state, of_cell_in, of_cell_out = weights
@@ -62,15 +62,15 @@ def _run(back, sequences, weights, masks, gates, kept):
 
 @njit(cache=True, **COMPILED)
 def _run_gradient(back, sequences, weights, masks, gates, kept, state_gradient, gradient, before):
-    """Gradient of one direction.
+    """Compute the gradient of one direction.
 
     Parameters
     ----------
-    weights : those of `_run`, transposed
-    gates, kept : as `_run` leaves them
+    weights : the weights of `_run`, transposed
+    gates, kept : as filled by `_run`
     state_gradient : (P, 2H)
-    gradient : (P, 6H), filled: of what the input adds to the gates
-    before : masked states and cells, (P, 2H), of the steps before, filled
+    gradient : (P, 6H), filled with the gradient of the contributions of the input to the gates
+    before : masked states and cells of the previous step, (P, 2H) each, filled
     """
     lengths = sequences.lengths
     of_state, of_cell_in, of_cell_out = weights
@@ -115,7 +115,7 @@ class CoupledRecurrence(torch.autograd.Function):
     """Both directions of a layer over rows, float32, on the CPU.
 
     ``CoupledRecurrence.apply(gates, of_state, of_cell_in, of_cell_out, state_mask, cell_mask, sequences)``: gates
-    (P, 6H), weights (2, H, 3H), (2, H, H) and (2, H, H), masks (P, 2H), the direction ahead first; returns states
+    (P, 6H), weights (2, H, 3H), (2, H, H) and (2, H, H), masks (P, 2H), the forward direction first; returns states
     (P, 2H).
     """
 
@@ -179,7 +179,7 @@ class CoupledLayer(nn.Module):
             nn.init.xavier_uniform_(gate)
 
     def forward(self, x: Tensor, steps: Steps) -> Tensor:
-        """(P, input_size) → (P, 2 · hidden_size), the direction ahead first."""
+        """(P, input_size) → (P, 2 · hidden_size), the forward direction first."""
         hidden = self.state_weight.shape[1]
         ways = [
             affine(self._masked(x, steps), weight, bias)
@@ -195,7 +195,7 @@ class CoupledLayer(nn.Module):
 
 
 class CoupledBiLSTM(BiLSTM):
-    """`BiLSTM` of `CoupledLayer`, which drop their inputs themselves."""
+    """A `BiLSTM` of `CoupledLayer` layers, which apply dropout to their inputs themselves."""
 
     def __init__(self, input_size: int, hidden_size: int, layers: int, dropout: float) -> None:
         super().__init__(input_size, hidden_size, 0, 0.0)

@@ -3,16 +3,16 @@
     python experiments/covington_dynamic.py UD/2.0/{hu,el,cu,got} -o experiments/results/greedy
 
 Every folder holds one ``*-train.conllu`` and one ``*-test.conllu``, or else one ``*-dev.conllu``, which is scored.
-Nothing is chosen on it: the parser is that of the last epoch. Each run (treebank, oracle, seed) leaves a JSON file in
+Nothing is chosen on it: the parser of the last epoch is used. Each run (treebank, oracle, seed) leaves a JSON file in
 the output folder, and runs that have one are not repeated; give ``--table`` to print without running.
 
 The paper does not say whether its static oracle reads the next word as soon as it can (``static``) or after all pairs
 of words (``all-pairs``), nor how its dynamic one explores; ours follows wrong predictions with probability 0.9 from the
-second epoch on. There, words left without a head are attached to the root. Where all training trees have one word below
-the root, as in Universal Dependencies, the first such word is, and the others go below it.
+second epoch on. In the paper, words left without a head are attached to the root. If all training trees have one word
+below the root, as in Universal Dependencies, we attach only the first such word to the root, and the others to it.
 
-Scores include punctuation. p-values are of a paired randomisation test over sentences, on the number of right words in
-all runs; those of the last row are over the sentences of all treebanks.
+Scores include punctuation. p-values come from a paired randomisation test over sentences, on the number of correct
+words in all runs; in the last row, over the sentences of all treebanks.
 """
 
 import argparse
@@ -44,7 +44,7 @@ Runs = dict[str, list[dict[str, Any]]]  # results of each oracle, one per seed
 
 
 def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """Train a parser; count its right words, sentence by sentence."""
+    """Train a parser; count its correct words in each sentence."""
     errors: ErrorPolicy = "skip" if options.skip_bad else "raise"
     train, evaluation = (
         read_gold(part_path(folder, part), errors) for part in ("train", scored_part(folder)["scored"])
@@ -64,17 +64,17 @@ def run(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> di
 
 
 def settings(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> dict[str, Any]:
-    """What a result depends on, apart from the treebank's sentences."""
+    """The settings that a result depends on, apart from the treebank's sentences."""
     return {"oracle": oracle, "iterations": options.iterations, "seed": seed} | scored_part(folder)
 
 
 def result_path(folder: Path, oracle: str, seed: int, options: argparse.Namespace) -> Path:
-    """Where the result of one run is kept."""
+    """The file for the result of one run."""
     return options.output / f"covington-{folder.resolve().name}-{oracle}-seed{seed}.json"
 
 
 def read_results(options: argparse.Namespace) -> dict[str, Runs]:
-    """All results that there are, by treebank and oracle."""
+    """All existing results, by treebank and oracle."""
     results: dict[str, Runs] = {}
     for folder in options.treebanks:
         runs: Runs = defaultdict(list)
@@ -90,17 +90,17 @@ def read_results(options: argparse.Namespace) -> dict[str, Runs]:
 
 
 def scores(runs: Runs, oracle: str, metric: str) -> np.ndarray:
-    """Of each seed, in percent."""
+    """The score of each seed, in percent."""
     return np.array([100.0 * sum(result[metric]) / result["words"] for result in runs[oracle]])
 
 
 def right_words(runs: Runs, oracle: str, metric: str, seeds: int) -> np.ndarray:
-    """Of each sentence, in the first so many runs together."""
+    """The number of correct words in each sentence, summed over the first ``seeds`` runs."""
     return np.array([result[metric] for result in runs[oracle][:seeds]]).sum(axis=0)
 
 
 def p_value(one: np.ndarray, other: np.ndarray) -> float:
-    """Two-sided, that sums over sentences differ by so much if either parser may have either number of right words."""
+    """The two-sided p-value of a paired randomisation test for the difference of the sums over sentences."""
 
     def difference(x: np.ndarray, y: np.ndarray, axis: int) -> np.ndarray:
         return (y - x).sum(axis=axis)
@@ -112,7 +112,7 @@ def p_value(one: np.ndarray, other: np.ndarray) -> float:
 
 
 def gain(runs: Sequence[Runs], oracle: str, metric: str) -> str:
-    """Of the dynamic oracle against another, mean over treebanks, with its p-value over all their sentences."""
+    """The mean gain of the dynamic oracle over another one, with its p-value over the sentences of all treebanks."""
     differences, pairs = [], []
     for treebank in runs:
         seeds = min(len(treebank[oracle]), len(treebank[DYNAMIC]))
@@ -123,7 +123,7 @@ def gain(runs: Sequence[Runs], oracle: str, metric: str) -> str:
 
 
 def table_2(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Table:
-    """A row per treebank, averages over the treebanks that have all oracles, and the paper's."""
+    """A row per treebank, averages over treebanks with results of all oracles, and the paper's averages."""
     others = [oracle for oracle in oracles if oracle != DYNAMIC]
     table = Table(title=f"{metric}: mean of the seeds ± standard deviation", box=None)
     for column in ("", *oracles, *(f"{DYNAMIC} - {oracle} (p)" for oracle in others)):
@@ -151,7 +151,7 @@ def table_2(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Ta
 
 
 def main() -> None:
-    """Run what has not been run, print the tables."""
+    """Do the missing runs and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/covington"))
@@ -163,7 +163,7 @@ def main() -> None:
     options = parser.parse_args()
     options.oracles = [oracle for oracle in ORACLES if oracle in (*options.oracles, DYNAMIC)]
     options.output.mkdir(parents=True, exist_ok=True)
-    read_results(options)  # complains early
+    read_results(options)  # fail early on results with other settings
     for folder in options.treebanks:
         for seed in range(1, options.seeds + 1):
             for oracle in options.oracles:

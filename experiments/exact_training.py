@@ -9,7 +9,7 @@ promoted where several transitions are optimal (`PerceptronConfig.ties`). Gold p
 predictions followed with probability 0.9 from the second on; the last parser is scored, on the test set where there is
 one. Each run (treebank, oracle, rule, seed) leaves a JSON file, and runs that have one are not repeated.
 
-p-values are of a paired randomisation test over sentences, on the number of right words in all seeds.
+p-values come from a paired randomisation test over sentences, on the number of correct words in all seeds.
 """
 
 import argparse
@@ -33,17 +33,17 @@ from mh4.training.treebanks import read_gold
 
 TIES = get_args(Ties)
 PROJECTIVE = "dynamic"  # the oracle that others are compared with
-Runs = dict[str, list[dict[str, Any]]]  # of each way to train, one result per seed
+Runs = dict[str, list[dict[str, Any]]]  # results by way of training, one per seed
 
 
 def settings(folder: Path, system: str, oracle: str, ties: str, seed: int, iterations: int) -> dict[str, Any]:
-    """What a result depends on, apart from the treebank's sentences."""
+    """The settings that a result depends on, apart from the treebank's sentences."""
     own = {"system": system, "oracle": oracle, "ties": ties, "seed": seed, "iterations": iterations}
     return own | scored_part(folder)
 
 
 def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
-    """Train a parser; count its right words, sentence by sentence."""
+    """Train a parser; count its correct words in each sentence."""
     train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
     config = PerceptronConfig(**{name: value for name, value in own.items() if name != "scored"})
     parser = fit(config, train)
@@ -57,7 +57,7 @@ def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
 
 
 def cell(treebanks: Sequence[Runs], own: str, other: str, metric: str) -> str:
-    """The mean over treebanks of a way's score, with its gain over another way and the p-value of that."""
+    """The mean score of a way of training over treebanks, and its gain over another way with a p-value."""
     if not all(runs[own] for runs in treebanks):
         return "–"
     means = [scores(runs, own, metric).mean() for runs in treebanks]
@@ -90,7 +90,7 @@ def table(results: dict[str, Runs], oracles: Sequence[str], metric: str) -> Tabl
 
 
 def main() -> None:
-    """Run what has not been run, print the tables."""
+    """Do the missing runs and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/exact-training"))

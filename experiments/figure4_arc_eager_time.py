@@ -6,7 +6,7 @@
 Writes figure4.json, figure4.png and figure4.svg: for every total length k + m of stack and remaining input, the mean
 time (of the CPU, one thread) of the scores of all four transitions, exact and in linear time. The configurations are
 those that a parser trained on a treebank visits there (`visited_configurations.py`; some minutes each) or, with
-``--stray SHARE``, those of walks that take best steps except for a share of arbitrary ones that lead to a tree. The
+``--stray SHARE``, come from walks of best steps with a share of arbitrary ones that still lead to a tree. The
 paper shows a curve without numbers, measured in Java on a laptop (i7-7500U), with de GSD of UD 2.2.
 """
 
@@ -26,7 +26,7 @@ from mh4.oracles.arc_eager import ALGORITHMS, step_scores_batch
 
 
 def select(configurations: Sequence[np.ndarray], rows: np.ndarray) -> tuple[np.ndarray, ...]:
-    """Some of the configurations."""
+    """The configurations in the given rows."""
     stacks, labels, offsets, fronts, sentences = configurations
     elements = np.concatenate([np.arange(offsets[row], offsets[row + 1]) for row in rows])
     depths = np.diff(offsets)[rows]
@@ -36,7 +36,7 @@ def select(configurations: Sequence[np.ndarray], rows: np.ndarray) -> tuple[np.n
 def mean_times(
     configurations: Sequence[np.ndarray], golds: Sequence[np.ndarray], policy: str, count: int = 100
 ) -> list[dict[str, float]]:
-    """One record for each k + m that occurs: configurations and mean milliseconds of each algorithm.
+    """One record per k + m that occurs: number of configurations, and mean milliseconds of each algorithm.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def mean_times(
     golds : sequence of int (n + 1,)
     policy : str
     count : int
-        Calculations to be measured for each length; where there are fewer configurations, some are measured repeatedly.
+        Calculations to measure for each length; if there are fewer configurations, some are measured repeatedly.
     """
     _, _, offsets, fronts, sentences = configurations
     words = np.array([len(gold) - 1 for gold in golds])
@@ -59,7 +59,7 @@ def mean_times(
         arguments = (*chosen[:-1], chosen_sentences, [golds[s] for s in used])
         record = {"length": int(length), "configurations": len(np.unique(rows))}
         for algorithm in ALGORITHMS:
-            step_scores_batch(*arguments, policy, algorithm)  # compiled, and the memory touched
+            step_scores_batch(*arguments, policy, algorithm)  # compile, and touch the memory
             start = time.thread_time()
             step_scores_batch(*arguments, policy, algorithm)
             record[algorithm] = 1000 * (time.thread_time() - start) / count
@@ -70,7 +70,7 @@ def mean_times(
 def joined(
     walks: Sequence[tuple[Sequence[np.ndarray], list[np.ndarray]]],
 ) -> tuple[tuple[np.ndarray, ...], list[np.ndarray]]:
-    """The configurations and gold trees of several treebanks as those of one."""
+    """The configurations and gold trees of several treebanks, concatenated."""
     golds = [gold for _, some in walks for gold in some]
     first_sentence = np.cumsum([0, *(len(some) for _, some in walks)])
     first_element = np.cumsum([0, *(len(configurations[0]) for configurations, _ in walks)])
@@ -81,7 +81,7 @@ def joined(
 
 
 def main() -> None:
-    """Walk, measure, write the numbers, draw them."""
+    """Collect configurations, measure, write and plot the times."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure4"), help="name of the files, without ending")

@@ -5,9 +5,9 @@
 
 Writes figure8.json, figure8.png and figure8.svg: for each treebank the geometric mean, over the sentences of a length
 (or of a range of lengths, ``--width``), of the number of projective trees that keep as many arcs of the gold tree as
-any. As in the paper any number of words may be attached to the root; projective sentences are counted too, with their
-one tree (the paper does not say). It shows curves of roughly exponential growth, without numbers, for grc PROIEL,
-de GSD and ja BCCWJ of UD 2.2.
+possible. As in the paper, any number of words may be attached to the root; projective sentences count with one tree
+(the paper does not say). The paper shows curves of roughly exponential growth, without numbers, for grc PROIEL, de GSD
+and ja BCCWJ of UD 2.2.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from mh4.decoders.projectivization import count_optimal_trees
 
 
 def mean_counts(path: str, width: int) -> list[dict[str, float]]:
-    """One record for each range of sentence lengths that occurs: its bounds, sentences, geometric mean."""
+    """One record per range of sentence lengths that occurs: its bounds, number of sentences and geometric mean."""
     logarithms = defaultdict(list)
     for sentence in read_conllu(path, trees="required"):
         _, count = count_optimal_trees(sentence.padded_heads)
@@ -39,7 +39,7 @@ def mean_counts(path: str, width: int) -> list[dict[str, float]]:
 
 
 def main() -> None:
-    """Count, write the numbers, draw them."""
+    """Count trees, write and plot the numbers."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("figure8"), help="name of the files, without ending")

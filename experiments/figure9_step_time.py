@@ -10,7 +10,7 @@ where only critical words of the remaining input count. As in the paper, the sco
 trees are compared on the way.
 
 The configurations are those that a parser trained on a treebank visits there (`visited_configurations.py`; some minutes
-each) or, with ``--stray SHARE``, those of walks that take best steps except for a share of arbitrary ones. The paper
+each) or, with ``--stray SHARE``, come from walks of best steps with a share of arbitrary ones. The paper
 (Java, a laptop with an i7-7500U, de GSD of UD 2.2) prints no table; it says that at k + m = 80 the algorithm of section
 4, on critical words, takes about 65 times as long as that of section 6. How much the two differ depends on how many
 words are critical, so on how far the configurations are from the gold tree.
@@ -45,9 +45,9 @@ CURVES = {  # name in the records: (algorithm, whether on projectivised trees, l
 
 
 def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed: int = 0) -> Iterator[Visit]:
-    """Configurations of one computation a tree, the final ones left out, each with that tree.
+    """Configurations of one computation per tree, without the final one, each with its tree.
 
-    A step is one of the best for the projectivised tree or, with probability ``share``, any that applies.
+    Each step is a best one for the projectivised tree or, with probability ``share``, any that applies.
     """
     system, generator = ArcStandard(), random.Random(seed)
     for gold in golds:
@@ -61,7 +61,7 @@ def straying_walks(golds: Iterable[np.ndarray], policy: str, share: float, seed:
 
 
 def trained_visits(path: str, settings: Settings) -> Iterator[Visit]:
-    """Configurations that a parser trained on a treebank visits there, each with the gold tree."""
+    """Configurations that a parser trained on a treebank visits there, each with its gold tree."""
     (stacks, _, offsets, fronts, sentences), golds = visit(path, settings)
     for row, (front, sentence) in enumerate(zip(fronts.tolist(), sentences.tolist(), strict=True)):
         stack = tuple(stacks[offsets[row] : offsets[row + 1]].tolist())
@@ -76,7 +76,7 @@ def length(configuration: Configuration) -> int:
 def measure(
     visits: Iterable[Visit], policy: str, count: int = 100, seconds: float = 0.1, seed: int = 0
 ) -> list[dict[str, float]]:
-    """One record for each k + m that occurs: configurations, mean k + m', mean milliseconds of each of `CURVES`.
+    """One record per k + m that occurs: configurations, mean k + m', and mean milliseconds of each of `CURVES`.
 
     Parameters
     ----------
@@ -84,9 +84,9 @@ def measure(
         Configurations and gold heads, projective or not.
     policy : str
     count : int
-        At most so many configurations of each length are measured, drawn at random.
+        Most configurations to measure for each length, drawn at random.
     seconds : float
-        How long these are calculated over and over.
+        How long to repeat the calculation for them.
     """
     by_length = defaultdict(list)
     for configuration, gold in visits:
@@ -95,7 +95,7 @@ def measure(
     records = []
     for total, found in sorted(by_length.items()):
         chosen = generator.sample(found, min(count, len(found)))
-        # Long batches, so that the share of what is done once per batch is small.
+        # Long batches keep the share of the fixed costs per batch small.
         times = 1 + 1000 // len(chosen)
         batch = flat_configurations([(configuration, row) for row, (configuration, _) in enumerate(chosen)] * times)
         golds = [gold for _, gold in chosen]
@@ -108,7 +108,7 @@ def measure(
         scores = {}
         for name, (algorithm, projective, _) in CURVES.items():
             arguments = (*batch, trees[projective], policy, algorithm)
-            scores[name] = step_scores_batch(*arguments)  # compiled, and the memory touched
+            scores[name] = step_scores_batch(*arguments)  # compile, and touch the memory
             rounds, start = 0, time.thread_time()
             while rounds == 0 or time.thread_time() - start < seconds:
                 step_scores_batch(*arguments)
@@ -122,7 +122,7 @@ def measure(
 
 
 def draw(records: list[dict[str, float]], folder: Path) -> None:
-    """Figures 9 and 10."""
+    """Plot Figures 9 and 10."""
     lengths = [record["length"] for record in records]
     figure, axes = new_figure("k + m", "milliseconds for all three transitions (mean)")
     for name, (_, _, label) in CURVES.items():
@@ -135,7 +135,7 @@ def draw(records: list[dict[str, float]], folder: Path) -> None:
 
 
 def main() -> None:
-    """Walk, measure, write the numbers, draw them."""
+    """Collect configurations, measure, write and plot the times."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("."), help="folder of the files (default: this one)")

@@ -1,4 +1,4 @@
-"""What the figures share: axes drawn without a display, and the files that hold numbers and drawing."""
+"""Shared by the figure scripts: axes without a display, and the files for numbers and plots."""
 
 import argparse
 import datetime
@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 
 
 def new_figure(x: str, y: str, logarithmic: bool = True) -> tuple[Figure, Axes]:
-    """An empty figure with these labels; ``logarithmic`` says how the y axis is divided."""
+    """An empty figure with these labels; ``logarithmic``: whether the y axis is logarithmic."""
     figure, axes = plt.subplots(figsize=(7, 4.5), layout="constrained")
     if logarithmic:
         axes.set_yscale("log")
@@ -27,13 +27,13 @@ def new_figure(x: str, y: str, logarithmic: bool = True) -> tuple[Figure, Axes]:
 
 
 def settings_of(options: argparse.Namespace) -> dict[str, Any]:
-    """The options of a figure's script as they are kept: names of treebanks, not where they lay, and no output."""
+    """The options of a figure script to keep in its results: names of treebanks without folders, and no output path."""
     kept = {name: value for name, value in vars(options).items() if name != "output"}
     return kept | {"treebanks": [Path(path).name for path in options.treebanks]}
 
 
 def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:
-    """Write NAME.json, with what the numbers were made with beside them; returns its path."""
+    """Write NAME.json, the numbers with the settings and versions behind them; return its path."""
     path = name.with_name(f"{name.name}.json")
     made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
     write_result(path, made | {"machine": describe_hardware("cpu"), "settings": settings, "numbers": numbers})
@@ -41,7 +41,7 @@ def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:
 
 
 def write_figure(figure: Figure, name: Path) -> list[Path]:
-    """Write NAME.png and NAME.svg; returns their paths."""
+    """Write NAME.png and NAME.svg; return their paths."""
     paths = [name.with_name(f"{name.name}.{ending}") for ending in ("png", "svg")]
     for path in paths:
         figure.savefig(path, dpi=200)

@@ -4,9 +4,9 @@
     python experiments/gpu.py --report         # the results as the GPU section of docs/results.md
     python experiments/gpu.py --rehearse       # every stage at a hundredth of the size, on a pretended GPU
 
-Nothing is installed. Where mh4 is not, its sources are laid out as a package in ``--layout`` and put on the path;
-packages that the machine lacks can be brought along in a folder, ``--vendor``: without it, what is missing is said.
-Interrupted, or out of time, the next call goes on with what is left; a training goes on from its last evaluation.
+Nothing is installed. If mh4 is not installed, its sources are laid out as a package in ``--layout`` and put on the
+path. Packages that the machine lacks can be supplied in a folder, ``--vendor``; otherwise they are listed. After an
+interruption, or when time is over, the next call does the remaining stages; training resumes from its last evaluation.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results" / "gpu"
 SHARED = ROOT.parent / "shared" / "ud" / "2.0"
-TESTED_BY = ("hypothesis", "pytest")  # what the stage "parity" needs beside what mh4 needs
-ROOMS = {"mh4": "", "decoders": "decoders", "models": "models"}  # folders of src, and what they are in the package
+TESTED_BY = ("hypothesis", "pytest")  # requirements of the stage "parity" beyond those of mh4
+ROOMS = {"mh4": "", "decoders": "decoders", "models": "models"}  # folders of src, and their places in the package
 
 
 def lay_out(folder: Path) -> None:
-    """Copy the sources into ``folder`` as the package that an installation would make of them."""
+    """Copy the sources into ``folder`` as the package that an installation would create."""
     shutil.rmtree(folder, ignore_errors=True)
     for source, place in ROOMS.items():
         shutil.copytree(
@@ -46,7 +46,7 @@ def lay_out(folder: Path) -> None:
 
 
 def find_package(layout: Path, vendor: Path | None) -> None:
-    """Make mh4 importable, here and in the processes that this one starts."""
+    """Make mh4 importable in this process and those it starts."""
     added = [str(folder) for folder in (vendor,) if folder is not None]
     if importlib.util.find_spec("mh4") is None:
         lay_out(layout)
@@ -56,7 +56,7 @@ def find_package(layout: Path, vendor: Path | None) -> None:
 
 
 def missing_packages() -> list[str]:
-    """What mh4 or its tests require and this machine has not, or not in a version that is new enough."""
+    """The requirements of mh4 and its tests that are missing or too old on this machine."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     of_tests = [one for one in project["optional-dependencies"]["dev"] if one.partition(">=")[0] in TESTED_BY]
     missing = []
@@ -77,7 +77,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def check_packages() -> None:
-    """Say what is missing, and how to bring it along from a machine that has a network."""
+    """Exit with the list of missing packages, and how to fetch them on a machine with a network."""
     if missing := missing_packages():
         wanted = " ".join(f"'{requirement}'" for requirement in missing)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
@@ -90,7 +90,7 @@ def check_packages() -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--treebanks", nargs="*", metavar="NAME=FOLDER", help="of accuracy (default: hu and got)")
     parser.add_argument("--stages", nargs="*", metavar="STAGE", help="these only")
@@ -108,7 +108,7 @@ def main() -> None:
     parser.add_argument("--rehearse", action="store_true", help="try everything without a GPU")
     arguments = parser.parse_args()
     if arguments.rehearse:
-        os.environ.setdefault("OMP_NUM_THREADS", "1")  # small work; threads wait for busy cores
+        os.environ.setdefault("OMP_NUM_THREADS", "1")  # the work is small, and threads would wait for busy cores
     find_package(arguments.layout, arguments.vendor)
     check_packages()
     from gpu_stages import FULL, REHEARSAL, run_stages  # needs mh4

@@ -1,4 +1,4 @@
-"""The GPU section of docs/results.md, from the results of `gpu.py`; what has none is said to be not measured."""
+"""The GPU section of docs/results.md, from the results of `gpu.py`; stages without one are marked as not measured."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STAGES = {
 
 
 def gpu_markdown(results: Path) -> str:
-    """The section."""
+    """The text of the section."""
     found = {
         name: json.loads(path.read_text(encoding="utf-8"))
         for name in STAGES
@@ -92,7 +92,7 @@ _LINES = {
 
 
 def write_report(results: Path, page: Path) -> None:
-    """Put the section between its markers."""
+    """Write the section between its markers in ``page``."""
     text = replace_section(page.read_text(encoding="utf-8"), "gpu", gpu_markdown(results))
     with atomic_output(page) as stream:
         stream.write(text.encode())

@@ -1,4 +1,4 @@
-"""The stages of `gpu.py`, the most telling first; each returns what goes into its JSON."""
+"""The stages of `gpu.py`, the most informative first; each returns the content of its JSON file."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ TRANSFORMER_BATCH = 2_000  # words
 
 @dataclass(frozen=True)
 class Size:
-    """How much of everything; ``settings`` are those of networks, ``sentences`` those of the sample.
+    """The sizes of all stages.
 
-    ``steps`` are by preset, and precision if it is not fp32; ``transformer`` are sizes of a BERT.
+    ``steps`` is by preset, plus precision unless fp32; ``settings`` is for networks, ``sentences`` counts those taken
+    from the sample treebank, and ``transformer`` has the sizes of a BERT.
     """
 
     tests: tuple[str, ...]
@@ -90,7 +91,7 @@ REHEARSAL = Size(
 
 @dataclass(frozen=True)
 class Setting:
-    """What the stages share; ``treebanks`` are folders by name, the sample if there are none."""
+    """Arguments of all stages; ``treebanks`` are folders by name, or empty for the sample treebank."""
 
     size: Size
     treebanks: Mapping[str, Path]
@@ -98,7 +99,7 @@ class Setting:
     deadline: float
 
     def files(self) -> dict[str, tuple[Path, Path]]:
-        """Training and development file of each treebank."""
+        """The training and development file of each treebank."""
         found = {}
         for name, folder in self.treebanks.items():
             parts = [sorted(folder.glob(f"*{part}.conllu")) for part in ("train", "dev")]
@@ -113,11 +114,11 @@ class Setting:
 
 
 class OutOfTimeError(Exception):
-    """The time is over; what was trained so far is kept."""
+    """The time is over; the training so far is kept."""
 
 
 def parity(setting: Setting) -> dict[str, Any]:
-    """The tests that compare a GPU with the CPU, on several cores where pytest-xdist is installed."""
+    """Run the tests that compare a GPU with the CPU, on several cores if pytest-xdist is installed."""
     spread = ["-n", "auto"] if importlib.util.find_spec("xdist") else []
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *spread, *setting.size.tests]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
@@ -126,7 +127,7 @@ def parity(setting: Setting) -> dict[str, Any]:
 
 
 def training(setting: Setting) -> dict[str, Any]:
-    """Words per second, shares of a step and its operations, by preset."""
+    """Words per second, shares of a step, and operations per step, by preset."""
     treebank = next(iter(setting.files().values()))[0]
     measured = {}
     for name, steps in setting.size.steps.items():
@@ -140,7 +141,7 @@ def training(setting: Setting) -> dict[str, Any]:
 
 
 def parsing(setting: Setting) -> dict[str, Any]:
-    """Words per second of an untrained model of the published size, by threads that decode."""
+    """Words per second of an untrained model of the published size, by number of decoding threads."""
     treebank = next(iter(setting.files().values()))[0]
     measured = {}
     for threads in setting.size.threads:
@@ -151,7 +152,7 @@ def parsing(setting: Setting) -> dict[str, Any]:
 
 
 def accuracy(setting: Setting) -> dict[str, Any]:
-    """Training to the end: dev UAS and LAS, to compare with those of the CPU; names what there was no time for."""
+    """Train to the end: dev UAS and LAS, to compare with the CPU, and the names of trainings not finished in time."""
 
     def on_step(*_: object) -> None:
         if time.time() > setting.deadline:
@@ -190,7 +191,7 @@ print(json.dumps(time_training(sys.argv[2], sys.argv[3], int(sys.argv[4]), "cuda
 
 
 def jobs(setting: Setting) -> dict[str, Any]:
-    """Several trainings on one GPU at once: words per second of one alone, and of all together."""
+    """Words per second of one training alone on a GPU, and of each of several at once."""
     size, preset = setting.size, "balanced"
     treebank = next(iter(setting.files().values()))[0]
     pretended = str(ROOT / "tests" / "support") if size is REHEARSAL else ""
@@ -206,7 +207,7 @@ def jobs(setting: Setting) -> dict[str, Any]:
 
 
 def transformer(setting: Setting) -> dict[str, Any]:
-    """Fine-tuning a transformer with random weights, frozen states, and parsing, in words per second."""
+    """Words per second with a transformer of random weights: fine-tuned, frozen, and in parsing."""
     sys.path.insert(0, str(ROOT / "tests" / "support"))
     from tiny_bert import make_bert
 
@@ -239,7 +240,7 @@ STAGES: dict[str, Callable[[Setting], dict[str, Any]]] = {
 
 
 class Utilisation:
-    """Mean utilisation of the GPU in percent while it is entered, by nvidia-smi; None where that is not there."""
+    """Context that measures the mean utilisation of the GPU, in percent, by nvidia-smi; None without that."""
 
     mean: float | None = None
 
@@ -263,7 +264,7 @@ class Utilisation:
 
 
 def _is_finished(path: Path) -> bool:
-    """Whether there is a result to which nothing is to be added; tests that failed are run again."""
+    """Whether there is a complete result; failed tests do not count, so that they are run again."""
     if not path.exists():
         return False
     found = json.loads(path.read_text(encoding="utf-8"))
@@ -273,7 +274,7 @@ def _is_finished(path: Path) -> bool:
 def run_stages(
     size: Size, treebanks: Mapping[str, Path], results: Path, work: Path, minutes: float, names: Sequence[str] | None
 ) -> list[str]:
-    """Run what has no result yet; returns the stages that failed or were not reached."""
+    """Run the stages without a complete result; return those that failed, or were not reached or not finished."""
     if not torch.cuda.is_available():
         raise SystemExit("no CUDA device here (--rehearse tries everything without one)")
     unknown = set(names or ()) - STAGES.keys()
@@ -294,7 +295,7 @@ def run_stages(
         start = time.time()
         try:
             found = STAGES[name](setting)
-        except Exception:  # one stage that fails keeps no other from being measured
+        except Exception:  # a failing stage must not stop the others
             traceback.print_exc()
             missed.append(name)
             continue

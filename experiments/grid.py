@@ -3,16 +3,16 @@
     python experiments/grid.py --work runs/grid --treebanks UD/2.0/{hu,got} --systems mst mh4-hybrid \
         --seeds 1 2 3 --workers 2
 
-What is done is not done again; what was interrupted continues from its last evaluation, to the same result as without
+Finished runs are not repeated; interrupted ones continue from their last evaluation, with the same result as without
 the interruption. Any number of workers and machines may work on one grid, as long as they see the same two folders:
 ``--work`` (models and locks) and ``--results`` (JSON, to be committed). A run that fails is tried again, later, up to
-``--attempts`` times, and its errors are kept in its result. ``--list`` shows where every run stands. ``--score`` trains
-nothing: done runs whose models are still in ``--work`` are scored on the test files that are given, as when a segmented
-one has come since.
+``--attempts`` times, and its errors are kept in its result. ``--list`` shows the state of every run. ``--score`` trains
+nothing: finished runs whose models are still in ``--work`` are scored on the given test files, for instance on a
+segmented one added later.
 
-A treebank is a folder with files ``*train.conllu``, ``*dev.conllu`` and perhaps ``*test.conllu``, called by what stands
-before ``-ud-`` in their names, or ``NAME=FOLDER``, or ``NAME=TRAIN,DEV[,TEST[,SEGMENTED]]``; the last is the test file
-as a segmenter cut it, to be parsed and scored against TEST, or a model of UDPipe, ``*.udpipe``, that cuts it (see
+A treebank is a folder with files ``*train.conllu``, ``*dev.conllu`` and perhaps ``*test.conllu``, named by the part of
+their names before ``-ud-``; or ``NAME=FOLDER``; or ``NAME=TRAIN,DEV[,TEST[,SEGMENTED]]``. SEGMENTED is the test file as
+cut by a segmenter, to be parsed and scored against TEST, or a UDPipe model, ``*.udpipe``, that cuts it (see
 `segmentation.py`). ``ensemble`` combines ``mst``, ``mh4-hybrid`` and ``1ec`` of one seed. A preset is a known one, or a
 new name with its settings: ``--presets tiny --set hidden=24``.
 """
@@ -45,41 +45,41 @@ from mh4.parsers.base import Parser
 from mh4.parsers.model_files import LOG, WEIGHTS
 from mh4.parsers.registry import load
 
-SAME_UAS = 1e-3  # points, beyond which a model cannot be the one of a result
+SAME_UAS = 1e-3  # largest difference, in points, between a result and its model scored again
 
 
 class OutOfTimeError(Exception):
-    """The time that ``--minutes`` gave is over."""
+    """The time limit, ``--minutes``, has passed."""
 
 
 @dataclass(frozen=True)
 class Options:
-    """How to work on a grid."""
+    """Options of the work on a grid."""
 
     work: Path
     results: Path
     device: str
     attempts: int
-    deadline: float  # as time.time gives it
+    deadline: float  # seconds, as by time.time
     poll: float
     stale_seconds: float
     commit: str | None
 
     def result_path(self, run: Run) -> Path:
-        """Its JSON file."""
+        """The JSON file of a run."""
         return self.results / f"{run.name}.json"
 
     def lock_path(self, run: Run) -> Path:
-        """Its lock."""
+        """The lock file of a run."""
         return self.work / "locks" / f"{run.name}.lock"
 
     def model_folder(self, run: Run) -> Path:
-        """Its model."""
+        """The model folder of a run."""
         return self.work / "models" / run.name
 
 
 def complete_run(run: Run, options: Options, lock: RunLock) -> dict[str, Any]:
-    """The content of a run's result: training, scores."""
+    """Train and score a run; return the entries of its result."""
 
     def on_step(*_: object) -> None:
         lock.check()
@@ -97,7 +97,7 @@ def complete_run(run: Run, options: Options, lock: RunLock) -> dict[str, Any]:
 
 
 def load_run(run: Run, options: Options) -> Parser:
-    """The parser that a run has trained, or combines."""
+    """The parser that a run has trained; for an ensemble, the combined one."""
     folders = [options.model_folder(member) for member in run.members()]
     if folders:
         return load(*folders, device=options.device, threads=1)
@@ -105,7 +105,7 @@ def load_run(run: Run, options: Options) -> Parser:
 
 
 def score_again(runs: Sequence[Run], options: Options) -> None:
-    """Put the scores on the present test files into the results of done runs whose models are there."""
+    """Update the results of finished runs whose models exist with scores on the present test files."""
     for run in runs:
         path = options.result_path(run)
         result = read_result(path)
@@ -125,7 +125,7 @@ def score_again(runs: Sequence[Run], options: Options) -> None:
 
 
 def attempt(run: Run, options: Options, lock: RunLock) -> None:
-    """Work on a run that this worker holds the lock of, and write its result, be it a failure."""
+    """Work on a run whose lock this worker holds, and write its result, even if it fails."""
     path = options.result_path(run)
     before = read_result(path)
     entry: Result = {
@@ -205,39 +205,39 @@ def is_over(run: Run, options: Options) -> bool:
 
 
 def is_done(run: Run, options: Options) -> bool:
-    """Whether a run has a result."""
+    """Whether a run is done."""
     result = read_result(options.result_path(run))
     return result is not None and result["status"] == DONE
 
 
 def work_on(runs: Sequence[Run], options: Options) -> None:
-    """One worker: take whatever is open until nothing is."""
+    """The loop of one worker: attempt open runs until none is left or time is over."""
     torch.set_num_threads(1)
     signal.signal(signal.SIGTERM, _interrupt)
     while time.time() < options.deadline:
         taken = attempt_next(runs, options)
         if taken is None:
             return
-        if not taken:  # others are at it; if one of them dies, its run is ours
+        if not taken:  # others hold all open runs; if one of them dies, this worker can take over
             _stop_without_parent()
             time.sleep(options.poll)
 
 
 def attempt_next(runs: Sequence[Run], options: Options) -> bool | None:
-    """Attempt the first run that is open and free; those that failed come after those that did not.
+    """Attempt the first open run that no worker holds, runs with fewer failed attempts first.
 
     Returns whether there was one; None if nothing is left to wait for.
     """
     left = [run for run in runs if not is_over(run, options)]
     ready = [run for run in left if all(is_done(member, options) for member in run.members())]
-    if not ready:  # what is left waits for runs that are given up, or in no grid
+    if not ready:  # all runs left wait for runs that are given up or not in the grid
         return None
     for run in sorted(ready, key=lambda run: attempts(read_result(options.result_path(run)))):
         lock = RunLock.acquire(options.lock_path(run), options.stale_seconds, _stop_without_parent)
         if lock is None:
             continue
         with lock:
-            if not is_over(run, options):  # another worker may have done it since we looked
+            if not is_over(run, options):  # another worker may have finished it in the meantime
                 try:
                     attempt(run, options, lock)
                 except LockLostError:
@@ -266,7 +266,7 @@ def _worker(runs: Sequence[Run], options: Options) -> None:
 
 
 def run_workers(runs: Sequence[Run], options: Options, workers: int) -> None:
-    """Spawn workers and replace those that die, until all have left by themselves."""
+    """Spawn workers and replace those that crash, until all have finished."""
     os.environ["OMP_NUM_THREADS"] = "1"  # read by the workers' libraries as they start
     context = multiprocessing.get_context("spawn")
 
@@ -296,7 +296,7 @@ def run_workers(runs: Sequence[Run], options: Options, workers: int) -> None:
 
 
 def list_runs(runs: Sequence[Run], options: Options) -> int:
-    """Print where every run stands; returns how many are not done."""
+    """Print the state of every run; return the number of runs that are not done."""
     states: dict[str, list[str]] = {DONE: [], "running": [], OPEN: [], FAILED: []}
     for run in runs:
         result = read_result(options.result_path(run))
@@ -342,7 +342,7 @@ def main() -> None:
         raise SystemExit("two runs have the same name: a treebank, system, preset or seed is given twice")
     if min(arguments.workers, arguments.attempts) < 1:
         raise SystemExit("--workers and --attempts must be 1 or more")
-    try:  # what no worker could do is told before any work
+    try:  # report impossible runs before any work
         choose_device(arguments.device)
         for run in runs:
             settings_of(run)
@@ -361,7 +361,7 @@ def main() -> None:
         arguments.commit or describe_commit(),
     )
     for run in runs:
-        is_over(run, options)  # results of other settings are told before any work
+        is_over(run, options)  # report results with other settings before any work
     if arguments.score:
         torch.set_num_threads(1)
         score_again(runs, options)

@@ -1,7 +1,7 @@
-"""Results of the runs of `grid.py`: one JSON file per run, and what tables do with them.
+"""Results of the runs of `grid.py`, one JSON file per run, and helpers for tables of them.
 
-A file is made for every run that was begun. ``"status"`` is ``done``, ``failed`` or ``open`` (interrupted so far); the
-errors and interruptions stay in the file of a run that got done in the end.
+Every run that was begun has a file. ``"status"`` is ``done``, ``failed`` or ``open`` (not finished so far); errors and
+interruptions stay in the file of a run that succeeded in the end.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ RESULTS = Path(__file__).parent / "results" / "ud"
 DONE, FAILED, OPEN = "done", "failed", "open"
 FORMAT = 1
 
-# What the report is to hold, for each preset: treebanks, systems, seeds.
+# The runs that the report should have, for each preset: treebanks, systems, seeds.
 _ALL = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec", "greedy-mh3", "greedy-mh4")
 PLAN: dict[str, tuple[tuple[tuple[str, ...], tuple[str, ...], tuple[int, ...]], ...]] = {
     "paper": (
         (("hu", "got", "cu", "el"), _ALL, (1, 2, 3)),
         (("hu", "got", "cu", "el"), ("greedy-mh4-two", "greedy-mh4-three"), (1,)),
-        (("hu", "cu"), ("ensemble",), (1,)),  # their test files are at hand
+        (("hu", "cu"), ("ensemble",), (1,)),  # their test files are available
         (("lv", "vi"), ("mh3", "mst", "mh4-hybrid", "1ec", "ensemble"), (1,)),  # Table 6
     ),
     "fast": (
@@ -50,7 +50,7 @@ Result = dict[str, Any]
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write one result atomically, an entry a line, into a folder that is made if need be."""
+    """Write one result atomically, one entry per line; create its folder if needed."""
     lines = ",\n".join(f" {json.dumps(key)}: {json.dumps(value, ensure_ascii=False)}" for key, value in result.items())
     path.parent.mkdir(parents=True, exist_ok=True)
     with atomic_output(path) as stream:
@@ -73,7 +73,7 @@ def read_result(path: Path) -> Result | None:
 
 
 def attempts(result: Result | None) -> int:
-    """How often a run was in vain: failures, or interruptions that left it at the same step, whichever is more."""
+    """The number of vain attempts: failures, or interruptions at one and the same step, whichever is larger."""
     if result is None:
         return 0
     steps = Counter(entry["step"] for entry in result["interruptions"])
@@ -81,14 +81,14 @@ def attempts(result: Result | None) -> int:
 
 
 def read_results(folder: Path = RESULTS) -> list[Result]:
-    """Results of all runs that are done, sorted by treebank, system, preset and seed."""
+    """The results of all finished runs, sorted by treebank, system, preset and seed."""
     results = [read_result(path) for path in sorted(folder.glob("*.json"))]
     done = [result for result in results if result is not None and result["status"] == DONE]
     return sorted(done, key=lambda result: [result[key] for key in ("treebank", "system", "preset", "seed")])
 
 
 def read_unfinished(folder: Path = RESULTS) -> dict[str, str]:
-    """Runs that were begun and are not done, with their last error."""
+    """Runs that were begun but are not done, with their last error."""
     results = {path.stem: read_result(path) for path in sorted(folder.glob("*.json"))}
     return {
         name: result["failures"][-1]["error"] if result["failures"] else "interrupted"
@@ -125,13 +125,13 @@ def mean_deviation(values: Sequence[float]) -> Cell:
 
 
 def in_order(names: Iterable[str], order: Sequence[str]) -> list[str]:
-    """Names in a given order; those that it does not have follow by the alphabet."""
+    """The names, sorted by ``order``; names not in it follow alphabetically."""
     places = {name: place for place, name in enumerate(order)}
     return sorted(set(names), key=lambda name: (places.get(name, len(order)), name))
 
 
 def compare(ours: Cell, theirs: Cell | None) -> tuple[str, str, str]:
-    """Published value, our difference in points, and the difference in published standard deviations."""
+    """The published value, and our difference to it in points and in published standard deviations."""
     if theirs is None:
         return "", "", ""
     difference = ours.mean - theirs.mean
@@ -141,18 +141,18 @@ def compare(ours: Cell, theirs: Cell | None) -> tuple[str, str, str]:
 
 @dataclass
 class ReportTable:
-    """A table for the terminal, for Markdown and for HTML; what is not a number stands in the first columns.
+    """A table for the terminal, for Markdown and for HTML; columns of text come first.
 
     Attributes
     ----------
     title, columns, rows
-        Text; every row has a cell per column.
+        Strings; every row has a cell per column.
     notes : list of str
         Sentences below the table.
     command : str
-        What prints it.
+        The command that prints the table.
     left : int
-        Columns aligned to the left.
+        Number of left-aligned columns.
     """
 
     title: str
@@ -163,7 +163,7 @@ class ReportTable:
     left: int = 2
 
     def render(self) -> None:
-        """Print to the terminal."""
+        """Print the table to the terminal."""
         table = Table(title=self.title, box=None, pad_edge=False)
         for number, column in enumerate(self.columns):
             table.add_column(column, justify="left" if number < self.left else "right", no_wrap=number < self.left)
@@ -175,14 +175,14 @@ class ReportTable:
             console.print(note, highlight=False, markup=False)
 
     def markdown(self) -> str:
-        """As Markdown, under a heading."""
+        """The table as Markdown, under a heading."""
         rule = [":--" if number < self.left else "--:" for number in range(len(self.columns))]
         lines = ["| " + " | ".join(cells) + " |" for cells in (self.columns, rule, *self.rows)]
         return "\n".join([f"### {self.title}", "", f"`{self.command}`", "", *lines, "", *self.notes, ""])
 
 
 def run_table(make: Callable[[list[Result], str], ReportTable | list[ReportTable]], description: str) -> None:
-    """The command line of a table script: options ``--results`` and ``--preset``; only reads results."""
+    """Run the command line of a table script, which only reads results: options ``--results`` and ``--preset``."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--results", type=Path, default=RESULTS, help="folder of results (default: %(default)s)")
     parser.add_argument("--preset", default="paper", help="settings of the runs (default: %(default)s)")

@@ -1,4 +1,4 @@
-"""The runs of `grid.py`: what can be trained, how it is trained and scored, and how it is named on the command line."""
+"""The runs of `grid.py`: systems and treebanks, their names on the command line, and how runs are trained and scored."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from mh4.training.presets import PRESETS as ANNOTATING
 from mh4.training.running import run_training
 from mh4.trees.evaluation import Evaluation, Score, evaluate
 
-# The grid compares trees alone. Results before format 4 had morphological features as an auxiliary task, too.
+# The grid compares only trees. Before format 4, runs also had morphological features as an auxiliary task.
 TREES_ALONE = {"tagger_weight": 0.2, "analysis_weight": 0.0, "lemma_weight": 0.0}
 PRESETS = {name: settings | TREES_ALONE if settings else settings for name, settings in ANNOTATING.items()}
 CHART_SYSTEMS = ("mst", "mh3", "mh4-two", "mh4-hybrid", "1ec")
 # Transition system, the tokens whose vectors it reads (Tables 1 and 4 of Gómez-Rodríguez, Shi and Lee 2018), and how
-# these are scored (their toolkit). The paper names no oracle; MH4 has a static one only, so all have it.
+# these are scored (as in their toolkit). The paper names no oracle; all have a static one, the only kind for MH4.
 GREEDY_SYSTEMS = {
     "greedy-mh3": ("arc-hybrid", "s0,b0", "biaffine"),
     "greedy-mh4": ("mh4", "s2,s1,s0,b0", "concatenated"),
@@ -49,7 +49,7 @@ SYSTEMS = (*CHART_SYSTEMS, *GREEDY_SYSTEMS, "ensemble")
 
 @dataclass(frozen=True)
 class Treebank:
-    """Files of one treebank; ``segmented`` is the test file cut by a segmenter, or a model of UDPipe that cuts it."""
+    """Files of one treebank; ``segmented`` is the test file cut by a segmenter, or a UDPipe model that cuts it."""
 
     name: str
     train: Path
@@ -60,7 +60,7 @@ class Treebank:
 
 @dataclass(frozen=True)
 class Run:
-    """One model to train and to score."""
+    """One model to train and score."""
 
     treebank: Treebank
     system: str
@@ -70,18 +70,18 @@ class Run:
 
     @property
     def name(self) -> str:
-        """As in the names of its files."""
+        """The name of the run in file names."""
         return f"{self.treebank.name}-{self.system}-{self.preset}-{self.seed}"
 
     def members(self) -> list[Run]:
-        """The runs that an ensemble waits for."""
+        """The runs that an ensemble combines, so it waits for them."""
         if self.system != "ensemble":
             return []
         return [Run(self.treebank, system, self.preset, self.settings, self.seed) for system in ENSEMBLE]
 
 
 def config_of(system: str, settings: Mapping[str, Any], seed: int) -> NetworkParserConfig:
-    """Configuration of a system that is trained."""
+    """The configuration for training a system."""
     if system in GREEDY_SYSTEMS:
         name, positions, form = GREEDY_SYSTEMS[system]
         fixed = {"system": name, "oracle": "static", "positions": positions, "form": form, "seed": seed}
@@ -90,14 +90,14 @@ def config_of(system: str, settings: Mapping[str, Any], seed: int) -> NetworkPar
 
 
 def settings_of(run: Run) -> dict[str, Any]:
-    """What a result must have been made with to count as that of a run."""
+    """The settings that a result must have to count as the result of a run."""
     if run.system == "ensemble":
         return {"members": [member.name for member in run.members()], "combine": "votes", "decoder": "mst"}
     return as_dict(config_of(run.system, run.settings, run.seed))
 
 
 def same_settings(run: Run, saved: dict[str, Any]) -> bool:
-    """Whether a run's settings are those in a result; settings newer than the result had their default."""
+    """Whether a run has the settings of a result; settings newer than the result count as default there."""
     if run.system == "ensemble":
         return saved == settings_of(run)
     config = config_of(run.system, run.settings, run.seed)
@@ -110,7 +110,7 @@ def same_settings(run: Run, saved: dict[str, Any]) -> bool:
 
 
 def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None]) -> dict[str, Any]:
-    """Train, or continue; returns what training says of itself.
+    """Train, or resume; return the entries of the result about training.
 
     ``curve`` has a row per evaluation: step, seconds, dev UAS, dev LAS, loss per word.
     """
@@ -135,7 +135,7 @@ def train_run(run: Run, folder: Path, device: str, on_step: Callable[..., None])
 
 
 def score_run(parser: Parser, treebank: Treebank, folder: Path) -> dict[str, Any]:
-    """Scores on the development file and, where there are such, on the test files; words per second of parsing."""
+    """Scores on the development file and, if given, on the test files; words per second of parsing."""
 
     def parse_and_score(gold: Path, source: Path, name: str) -> dict[str, Any]:
         parsed = folder / f"{name}.conllu"
@@ -176,7 +176,7 @@ def summarize(evaluation: Evaluation) -> dict[str, Any]:
 
 
 def find_treebank(text: str) -> Treebank:
-    """A treebank as it is given on the command line; SystemExit if something is missing."""
+    """The treebank named by an argument of the command line; SystemExit if a file is missing."""
     name, equals, where = text.rpartition("=")
     if "," in where:
         paths = [Path(path) for path in where.split(",")]
@@ -211,7 +211,7 @@ def make_grid(
     settings: Sequence[str],
     seeds: Sequence[int],
 ) -> list[Run]:
-    """All runs, seeds outermost, so that every cell has its first before any has its second."""
+    """All runs, ordered by seed first, so that every cell gets one run before any gets a second."""
     for system in systems:
         if system not in SYSTEMS:
             raise SystemExit(f"unknown system {system!r}; known: {', '.join(SYSTEMS)}")
