@@ -104,7 +104,7 @@ def unique_relations(parser: ChartParser, golds: Sequence[Sentence]) -> dict[str
 
 
 def violations(sentences: Iterable[Sentence]) -> int:
-    """The number of superfluous dependents with a unique relation, over all heads."""
+    """The number of dependents that repeat a unique relation of their head."""
     total = 0
     for sentence in sentences:
         held = Counter((head, name.partition(":")[0]) for head, _, name in sentence.arcs() if head)
@@ -113,7 +113,7 @@ def violations(sentences: Iterable[Sentence]) -> int:
 
 
 def seconds(parser: ChartParser, sentences: Sequence[Sentence], runs: int = 5) -> dict[str, float]:
-    """Processor time of parsing into a file without and with confidence, each the shortest of several alternating runs."""
+    """Processor time of parsing into a file without and with confidence, each the shortest of several runs."""
     best = {"plain": np.inf, "confidence": np.inf}
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(runs):

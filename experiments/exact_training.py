@@ -3,11 +3,11 @@
     python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps
     python experiments/exact_training.py UD/2.0/{hu,got,cu} -o experiments/results/optimal-steps --system arc-standard
 
-A perceptron is trained on the closest projective trees (``dynamic``), on trees as they are by linear-time optimal steps
-that take them for projective (``approximate``), or by exact ones (``exact``); and with each of three rules for what is
-promoted where several transitions are optimal (`PerceptronConfig.ties`). Gold parts of speech, 15 epochs, wrong
-predictions followed with probability 0.9 from the second on; the last parser is scored, on the test set where there is
-one. Each run (treebank, oracle, rule, seed) leaves a JSON file, and runs that have one are not repeated.
+A perceptron is trained on the closest projective trees (``dynamic``), or on the original trees with optimal steps that
+are calculated in linear time as if the trees were projective (``approximate``) or exactly (``exact``); each with three
+rules for the update when several transitions are optimal (`PerceptronConfig.ties`). Gold parts of speech, 15 epochs;
+wrong predictions are followed with probability 0.9 from the second epoch on; the last parser is scored, on the test set
+if there is one. Each run (treebank, oracle, rule, seed) leaves a JSON file, and runs that have one are not repeated.
 
 p-values come from a paired randomisation test over sentences, on the number of correct words in all seeds.
 """

@@ -33,7 +33,7 @@ def settings_of(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def write_numbers(numbers: Any, name: Path, **settings: Any) -> Path:
-    """Write NAME.json, the numbers with the settings and versions behind them; return its path."""
+    """Write NAME.json: the numbers with date, commit, machine and settings; return its path."""
     path = name.with_name(f"{name.name}.json")
     made = {"date": datetime.date.today().isoformat(), "commit": describe_commit()}
     write_result(path, made | {"machine": describe_hardware("cpu"), "settings": settings, "numbers": numbers})

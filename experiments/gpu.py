@@ -77,7 +77,7 @@ def _numbers(version: str) -> list[int]:
 
 
 def check_packages() -> None:
-    """Exit with the list of missing packages, and how to fetch them on a machine with a network."""
+    """Exit if packages are missing, and tell how to fetch them on a machine with a network."""
     if missing := missing_packages():
         wanted = " ".join(f"'{requirement}'" for requirement in missing)
         python = f"{sys.version_info.major}.{sys.version_info.minor}"

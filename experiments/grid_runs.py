@@ -1,4 +1,4 @@
-"""The runs of `grid.py`: systems and treebanks, their names on the command line, and how runs are trained and scored."""
+"""The runs of `grid.py`: systems and treebanks as named on the command line, and how runs are trained and scored."""
 
 from __future__ import annotations
 

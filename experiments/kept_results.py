@@ -1,4 +1,4 @@
-"""Results of earlier runs: used again only where all that they depend on is the same."""
+"""Results of earlier runs, used again only if everything they depend on is the same."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def read_kept(path: Path, settings: Mapping[str, Any]) -> dict[str, Any] | None:
 
 
 def part_path(folder: Path, part: str) -> Path:
-    """The one file of a treebank's folder for ``train``, ``dev`` or ``test``; SystemExit if there is not just one."""
+    """The file for ``train``, ``dev`` or ``test`` in a treebank's folder; SystemExit unless there is exactly one."""
     paths = sorted(folder.glob(f"*-{part}.conllu"))
     if len(paths) != 1:
         raise SystemExit(f"{folder}: {len(paths)} files *-{part}.conllu, need one")
@@ -28,14 +28,14 @@ def part_path(folder: Path, part: str) -> Path:
 
 
 def scored_part(folder: Path) -> dict[str, str]:
-    """A setting: the part that is scored, ``test`` or else ``dev``; none where the treebank is not at hand."""
+    """The setting ``scored``: the part to score, ``test`` or else ``dev``; empty if the treebank is missing."""
     if not folder.is_dir():
         return {}
     return {"scored": "test" if any(folder.glob("*-test.conllu")) else "dev"}
 
 
 def shown(values: list[float], digits: int = 2) -> str:
-    """Mean and standard deviation."""
+    """The mean and standard deviation as text."""
     deviation = f" ± {stdev(values):.{digits}f}" if len(values) > 1 else ""
     return f"{mean(values):.{digits}f}{deviation}"
 

@@ -3,10 +3,9 @@
     python experiments/label_bonus.py UD/2.0/hu --model models/hu --name hu-fast-zoo-1
     python experiments/label_bonus.py --report        # writes the tables of LABELS.md
 
-Nothing is trained: `label_bonus` of the model is set before it parses the dev set. Weights that a result has already
-are not measured again; results are in ``experiments/results/labels``. The report reads those named
-``TREEBANK-fast-zoo-SEED``, of a model trained without a bonus, and ``TREEBANK-fast-trained-0.25-SEED``, of one trained
-with it.
+Nothing is trained: `label_bonus` of the model is set before it parses the dev set. Weights already in a result are not
+measured again; results are in ``experiments/results/labels``. The report reads those named ``TREEBANK-fast-zoo-SEED``,
+for a model trained without a bonus, and ``TREEBANK-fast-trained-0.25-SEED``, for one trained with it.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ WEIGHTS = (0.0, 0.25, 0.5, 1.0, 2.0)
 WITHOUT, WITH = "zoo", "trained-0.25"  # how the models were trained, in the names of results
 TREEBANKS = ("hu", "vi", "lv", "el", "cu", "got")
 
-# By training, treebank and seed: UAS and LAS with each weight in parsing.
+# UAS and LAS with each weight in parsing, by training, treebank and seed.
 Scores = Mapping[str, Mapping[str, Mapping[int, Mapping[float, tuple[float, float]]]]]
 
 
 def measure(parser: ChartParser, dev: list[Sentence], weight: float) -> list[float]:
-    """UAS, LAS, CPU seconds of this process."""
+    """UAS, LAS, and CPU seconds of this process, with one weight."""
     parser.label_bonus = weight
     start = time.process_time()
     found = parser.predict(dev, predict=HEADS)
@@ -50,7 +49,7 @@ def measure(parser: ChartParser, dev: list[Sentence], weight: float) -> list[flo
 
 
 def read_scores(folder: Path) -> Scores:
-    """The results that the report is about."""
+    """The results for the report."""
     scores: dict[str, dict[str, dict[int, dict[float, tuple[float, float]]]]] = {WITHOUT: {}, WITH: {}}
     for training, treebanks in scores.items():
         for treebank in TREEBANKS:
@@ -64,7 +63,7 @@ def read_scores(folder: Path) -> Scores:
 def weights_table(scores: Scores, training: str) -> list[str]:
     """Lines of Markdown: seed 1 of every treebank with each weight in parsing, and the means over treebanks.
 
-    Models that were trained with a bonus are compared with those trained and used without one.
+    Models trained with a bonus are compared with models trained and used without one.
     """
     trained = training == WITH
     header = ["", *(f"{weight:g}" for weight in WEIGHTS), *(["0.25, compared with none"] if trained else [])]
@@ -83,7 +82,7 @@ def weights_table(scores: Scores, training: str) -> list[str]:
 
 
 def seeds_table(scores: Scores) -> list[str]:
-    """Lines of Markdown: means and standard deviations of treebanks with several seeds of both trainings."""
+    """Lines of Markdown: means and standard deviations for treebanks with several seeds of both trainings."""
     header = ["", "trained without", "0.25 in parsing alone", "0.25 in both"]
     header += ["gain of training and parsing with it", "gain of parsing with it"]
     lines = [header, ["---"] * len(header)]
@@ -120,7 +119,7 @@ def make_tables(folder: Path) -> dict[str, list[str]]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", type=Path, nargs="?", help="folder with a dev file")
     parser.add_argument("--model", type=Path)
@@ -146,7 +145,7 @@ def main() -> None:
     path = arguments.results / f"{arguments.name}.json"
     result: dict[str, Any] = read_kept(path, settings) or {**settings, "uas, las, cpu seconds": {}}
     measured = result["uas, las, cpu seconds"]
-    model.predict(dev[:20], predict=HEADS)  # compiles
+    model.predict(dev[:20], predict=HEADS)  # compile
     for weight in arguments.weights:
         if str(weight) not in measured:
             measured[str(weight)] = measure(model, dev, weight)

@@ -5,19 +5,19 @@
     python experiments/losses.py UD/2.0/hu --known uncertain quarter quarter-sentences --losses hinge
     python experiments/losses.py --report
 
-What is done is not done again; what was interrupted continues. ``--known`` says which heads of the training treebank
-are left; relations go with them.
+Finished runs are not repeated; interrupted ones continue. ``--known`` selects the heads of the training treebank that
+are kept, together with their relations.
 
-- ``half``, ``quarter``: of all heads, drawn at random.
-- ``sentences``, ``quarter-sentences``: those of whole sentences, drawn at random, as many as the half or the quarter.
-- ``uncertain``: the quarter of which a model is least certain, by the margins of its trees: what it would have asked
-  people for. The model is that of the same decoder and seed, trained with hinge on the heads that ``--chooser`` names
-  (by default ``quarter-sentences``; with ``all`` it has seen the answers). It is trained if ``--work`` does not hold
-  it.
+- ``half``, ``quarter``: this share of all heads, drawn at random.
+- ``sentences``, ``quarter-sentences``: all heads of sentences drawn at random, as many as the half or the quarter.
+- ``uncertain``: the quarter of which a model is least certain, by the margins of its trees, and for which it would have
+  asked annotators. The model has the same decoder and seed, and is trained with hinge on the heads that ``--chooser``
+  names (by default ``quarter-sentences``; with ``all`` it has seen the answers), unless ``--work`` contains it already.
 
-``--trees-alone`` trains without the columns that presets predict beside the tree: less time, and a loss that nothing
-else shares the encoder with. ``--report`` writes ``LOSSES.md`` from the results, with a table of what columns cost
-trees; where it lacks a seed of `balanced` with every column, it takes the run of ``patience.py``, which is the same.
+``--trees-alone`` trains without the columns that presets predict beside the tree, which takes less time and leaves the
+encoder to the loss of trees alone. ``--report`` writes ``LOSSES.md`` from the results, with a table of the cost of
+other columns for trees; a missing seed of `balanced` with every column is taken from ``patience.py``, where it is the
+same.
 """
 
 from __future__ import annotations
@@ -60,10 +60,10 @@ def hide(sentence: Sentence, hidden: np.ndarray) -> Sentence:
 
 
 def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[Sentence]:
-    """The sentences with that share of their heads, those of whose words the model's margins are smallest."""
+    """The sentences with only a share of their heads: those with the smallest margins by the model."""
     parsed = load(model, device="cpu", threads=1).parse(sentences, confidence=True)
     margins = np.concatenate([one.confidence.margins for one in parsed if one.confidence is not None])
-    order = np.argsort(margins, kind="stable")  # NaN, of words that the model says nothing about, comes last
+    order = np.argsort(margins, kind="stable")  # NaN, for words without a margin, comes last
     hidden = np.ones(len(order), np.bool_)
     hidden[order[: round(share * len(order))]] = False
     ends = np.cumsum([len(sentence) for sentence in sentences])[:-1]
@@ -71,7 +71,7 @@ def least_certain(sentences: list[Sentence], model: Path, share: float) -> list[
 
 
 def training_file(treebank: Path, known: str, seed: int, path: Path, model: Path | None = None) -> Path:
-    """The training treebank, or what is left of it, written to ``path``; ``model`` chooses what is uncertain."""
+    """The training file, or a copy at ``path`` with only the known heads; ``model`` decides what is uncertain."""
     whole = part_path(treebank, "train")
     if known == "all":
         return whole
@@ -95,10 +95,10 @@ def training_file(treebank: Path, known: str, seed: int, path: Path, model: Path
 
 
 def choosing_model(treebank: Path, decoder: str, chooser: str, seed: int, work: Path) -> Path:
-    """The folder of the model that says which heads are uncertain, trained if need be."""
+    """The folder of the model that decides which heads are uncertain; trains it if needed."""
     name = f"{treebank.name}-{decoder}-hinge-{chooser}-{seed}"
     folder = work / name
-    if not (folder / CALIBRATION).exists():  # which is written when training is over
+    if not (folder / CALIBRATION).exists():  # written at the end of training
         run(treebank, decoder, "hinge", chooser, seed, work)
     if not (folder / CALIBRATION).exists():
         raise SystemExit(f"{folder}: no model is there, only its result (remove {RESULTS / name}.json to train again)")
@@ -116,7 +116,7 @@ def run(
     chooser: str = "",
     alone: bool = False,
 ) -> None:
-    """Train, unless there is a result already, and write one."""
+    """Train and write the result, unless there is one already."""
     name = f"{treebank.name}-{decoder}-{loss}-{known}{'-trees' if alone else ''}-{seed}"
     settings: dict[str, Any] = {
         "treebank": treebank.name,
@@ -157,7 +157,7 @@ def run(
 
 
 def columns_table(results: list[dict[str, Any]], long_runs: list[dict[str, Any]]) -> list[str]:
-    """Lines of Markdown: what it costs the trees of `mh4-hybrid` that every column is learnt beside them.
+    """Lines of Markdown: the accuracy of `mh4-hybrid` trees with and without learning all other columns.
 
     ``long_runs`` are results of `patience`.
     """
@@ -183,7 +183,7 @@ def columns_table(results: list[dict[str, Any]], long_runs: list[dict[str, Any]]
 
 
 def report() -> str:
-    """Markdown: a row a cell, with the mean over its seeds."""
+    """The report in Markdown: a row per combination of settings, with means over its seeds."""
     cells = defaultdict(list)
     results = read_folder(RESULTS)
     for result in results:
@@ -225,7 +225,7 @@ def report() -> str:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument(
         "treebanks", type=Path, nargs="*", metavar="TREEBANK", help="folders with *train and *dev.conllu"

@@ -2,28 +2,29 @@
 
     python experiments/lr_spine_table2.py UD/2.0/{hu,el,cu} -o experiments/results/greedy
 
-Every folder holds one ``*-train.conllu``, one ``*-dev.conllu`` and perhaps one ``*-test.conllu``, which is scored; else
-dev is. Each run (treebank, parser, seed) leaves a JSON file in the output folder, and runs that have one are not
-repeated; give ``--table`` to print without running.
+Every folder holds one ``*-train.conllu``, one ``*-dev.conllu`` and perhaps one ``*-test.conllu``, which is then scored
+instead of dev. Each run (treebank, parser, seed) leaves a JSON file in the output folder, and runs that have one are
+not repeated; give ``--table`` to print without running.
 
-The first five rows are three systems and their oracles. *Easy-first only* is arc-standard parsing trained with all
-correct transitions, of which the one with the best score is followed; *spine only* is LR-spine parsing trained with
-every arc as soon as possible, *this work* the same with all correct transitions. None explores wrong predictions.
+The first five rows are the paper's: three systems and their oracles. *arc-standard + easy-first* is trained with all
+correct transitions and follows the best-scored one; *arc-standard + spine* is LR-spine parsing trained to build every
+arc as soon as possible, *this work* LR-spine parsing trained with all correct transitions. None explores wrong
+predictions.
 
-Three more rows are not in the paper: *this work* with exploration, which it leaves to future work; without the
-templates of s3, whose place among them is our reading; and arc-eager parsing with the merged templates instead of those
-of Zhang and Nivre (2011), as far as it has their tokens.
+Three more rows are not in the paper: *this work* with exploration, which the paper leaves to future work; *this work*
+without the templates of s3, whose definition is our interpretation; and arc-eager parsing with the merged templates,
+where it has their tokens, instead of those of Zhang and Nivre (2011).
 
 As in the paper: labelled parsers, the iteration that is best on dev (here by LAS), no punctuation in UAS, LAS and UEM
 (exactly right sentences); all parsers attach the root at the end. Not as in the paper: treebanks of Universal
 Dependencies, all of their parts projectivised, with gold parts of speech, instead of the Penn Treebank, whose files can
 be given as well once they are CoNLL-U.
 
-The analysis counts gamma, the attachments that a decision is between, in each decision of the trained LR-spine parser;
+The analysis counts gamma, the number of attachments to choose from, in each decision of the trained LR-spine parser;
 the paper has 2.98 (variance 2.15) on training sentences and 2.95 (1.96) on dev, 22 at most, growing with the length of
-the sentence up to 40 words. On training sentences, it also counts the decisions with two correct transitions, 42 %
-there. Slow-downs are of parsing, whole sentences to trees, features included: 2.8 there against
-arc-eager and 2.2 against arc-standard.
+the sentence up to 40 words. On training sentences, it also counts the decisions with two correct transitions (42 % in
+the paper). Slow-downs are for parsing sentences into trees, features included: in the paper, 2.8 against arc-eager and
+2.2 against arc-standard.
 """
 
 import argparse
@@ -58,13 +59,13 @@ OURS = "this work"
 
 
 class Row(NamedTuple):
-    """A parser: its system and oracle, the published UAS, LAS and UEM, and what differs from the paper's parsers."""
+    """A parser: system and oracle, published UAS, LAS and UEM, and differences from the paper's parsers."""
 
     system: str
     oracle: str
     published: tuple[float, float, float] | None = None
     exploration: float = 0.0
-    templates: tuple[str, ...] = ()  # empty: those of the system
+    templates: tuple[str, ...] = ()  # empty: the templates of the system
 
 
 _EAGER_NAMES = {"s3": "s1", "s2": "s0", "s1": "n0", "q1": "n1", "q2": "n2", "gp": "s0h", "gg": "s0h2"}
@@ -84,7 +85,7 @@ ROWS = {
 }
 METRICS = ("uas", "las", "uem")
 PUNCTUATION = "PUNCT"
-BINS = (10, 20, 30, 40, 1000)  # longest sentence of each
+BINS = (10, 20, 30, 40, 1000)  # longest sentence in each
 
 
 def read_part(folder: Path, part: str) -> list[Sentence]:
@@ -111,7 +112,7 @@ def scores(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict[str,
 
 
 def training_speed(config: PerceptronConfig, sentences: Sequence[Sentence]) -> float:
-    """Words per second of CPU time, in the second epoch, which runs in a thread of its own."""
+    """Words per second of CPU time in the second epoch, which runs in its own thread."""
     trainer = PerceptronTrainer(config, sentences)
     trainer.train_epoch()
     began = time.process_time()
@@ -120,7 +121,7 @@ def training_speed(config: PerceptronConfig, sentences: Sequence[Sentence]) -> f
 
 
 def parsing_speed(parser: PerceptronParser, sentences: Sequence[Sentence], times: int = 5) -> float:
-    """Words per second of the calculating thread, the best of several passes."""
+    """Words per second of CPU time of the parsing thread, the best of several passes."""
     seconds = []
     for _ in range(times + 1):  # the first one compiles and fills caches
         began = time.thread_time()
@@ -130,7 +131,7 @@ def parsing_speed(parser: PerceptronParser, sentences: Sequence[Sentence], times
 
 
 def gamma(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict:
-    """Mean, variance and maximum of gamma, and the maximum for each length of a sentence."""
+    """Mean, variance and maximum of gamma, and its maximum for each sentence length."""
     lengths, counts = count_attachments(parser, sentences)
     worst = {int(length): int(counts[lengths == length].max()) for length in np.unique(lengths)}
     return {
@@ -144,7 +145,7 @@ def gamma(parser: PerceptronParser, sentences: Sequence[Sentence]) -> dict:
 
 @contextmanager
 def using(row: Row) -> Iterator[None]:
-    """The system with the templates of a row."""
+    """Context in which the system of a row has the templates of the row."""
     own = GREEDY_SYSTEMS[row.system]
     GREEDY_SYSTEMS[row.system] = replace(own, templates=row.templates or own.templates)
     try:
@@ -161,7 +162,7 @@ def run(folder: Path, name: str, options: argparse.Namespace, seed: int) -> dict
 
 
 def measure(folder: Path, name: str, row: Row, options: argparse.Namespace, seed: int) -> dict:
-    """Train and measure a parser with the templates that its system has now."""
+    """Train and measure a parser with the present templates of its system."""
     train, dev = read_part(folder, "train"), read_part(folder, "dev")
     test = read_part(folder, scored_part(folder)["scored"])
     config = PerceptronConfig(
@@ -187,18 +188,18 @@ def measure(folder: Path, name: str, row: Row, options: argparse.Namespace, seed
 
 
 def settings(folder: Path, row: str, options: argparse.Namespace, seed: int) -> dict:
-    """What a result depends on, apart from the treebank's sentences."""
+    """The settings that a result depends on, apart from the treebank's sentences."""
     given = {"parser": row, "iterations": options.iterations, "tags": options.tags, "seed": seed}
     return given | scored_part(folder)
 
 
 def result_path(folder: Path, row: str, options: argparse.Namespace, seed: int) -> Path:
-    """Where the result of one run is kept."""
+    """The file for the result of one run."""
     return options.output / f"lr-spine-{folder.resolve().name}-{row.replace(' ', '')}-seed{seed}.json"
 
 
 def read_results(options: argparse.Namespace) -> dict[str, dict[str, list[dict]]]:
-    """All results that there are, by treebank and row."""
+    """All existing results, by treebank and row."""
     results: dict[str, dict[str, list[dict]]] = defaultdict(lambda: defaultdict(list))
     for folder in options.treebanks:
         for row in ROWS:
@@ -211,9 +212,9 @@ def read_results(options: argparse.Namespace) -> dict[str, dict[str, list[dict]]
 
 
 def table_2(results: dict[str, dict[str, list[dict]]]) -> Table:
-    """Means over seeds for each treebank, the mean over treebanks that have all of these rows, and the paper's numbers.
+    """Means over seeds for each treebank, the mean over treebanks with results in all rows, and the paper's numbers.
 
-    Below them, what the parser is better by than others.
+    Below them, the gains of *this work* over the other parsers.
     """
     table = Table(title="UAS, LAS, UEM without punctuation", box=None)
     table.add_column("parser")
@@ -311,7 +312,7 @@ def analysis(results: dict[str, dict[str, list[dict]]]) -> Table:
 
 
 def main() -> None:
-    """Run what has not been run, print the tables."""
+    """Do the missing runs and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/lr-spine"))
@@ -322,7 +323,7 @@ def main() -> None:
     parser.add_argument("--table", action="store_true", help="only print")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
-    read_results(options)  # complains early
+    read_results(options)  # fail early on results with other settings
     for seed in range(1, options.seeds + 1):
         for folder in options.treebanks:
             for row in options.rows:

@@ -3,8 +3,8 @@
     python experiments/members.py UD/2.0/hu --members 1 3 --work runs/members
     python experiments/members.py --report        # writes the table of SEVERAL.md
 
-UAS and LAS on dev; CPU milliseconds of a training step, evaluations included, and CPU seconds of parsing dev. Members
-that a result has already are not trained again; results are in ``experiments/results/members``.
+Measures UAS and LAS on dev, CPU milliseconds per training step, evaluations included, and CPU seconds of parsing dev.
+Numbers of members already in a result are not trained again; results are in ``experiments/results/members``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ PAGE = Path(__file__).parent / "SEVERAL.md"
 
 
 def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """Train and parse."""
+    """Train a parser and parse dev; return scores and times."""
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
     start = time.process_time()
     config = make_config(ChartConfig, settings)
@@ -42,7 +42,7 @@ def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str,
     training = time.process_time() - start
     parser = load(folder, device="cpu", threads=1)
     gold = list(read_conllu(dev, trees="required"))
-    parser.predict(gold[:20], predict=HEADS)  # compiles
+    parser.predict(gold[:20], predict=HEADS)  # compile
     start = time.process_time()
     found = parser.predict(gold, predict=HEADS)
     parsing = time.process_time() - start
@@ -56,7 +56,7 @@ def measure(treebank: Path, folder: Path, settings: dict[str, Any]) -> dict[str,
 
 
 def report(results: list[dict[str, Any]]) -> list[str]:
-    """Lines of Markdown: a row for each preset and number of members, over seeds."""
+    """Lines of Markdown: a row per treebank, preset and number of members, with means over seeds."""
     groups: dict[tuple[str, str, int], list[dict[str, Any]]] = {}
     for result in results:
         for members, numbers in result["members"].items():
@@ -76,7 +76,7 @@ def report(results: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebank", type=Path, nargs="?", help="folder with train and dev files")
     parser.add_argument("--members", nargs="+", type=int, default=[1, 3])

@@ -19,7 +19,7 @@ LONGEST = 25
 
 
 def shares(path: Path, policy: str) -> dict[str, float]:
-    """Per cent of each reduction."""
+    """The share of each reduction, in per cent."""
     counts = Counter(
         transition
         for sentence in read_gold(path)
@@ -31,7 +31,7 @@ def shares(path: Path, policy: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Count and print, and keep the result."""
+    """Count, print and write the result."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("treebank", type=Path)
     parser.add_argument("-o", "--output", type=Path)

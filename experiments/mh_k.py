@@ -18,21 +18,21 @@ from numba import njit
 from mh4.decoders import InfeasibleError
 from mh4.decoders.trees import checked_tree
 
-LEAST = 3  # heads: with two, no word could ever be attached
+LEAST = 3  # smallest k: with two heads, no word could be attached
 Item = tuple[int, ...]
 
 
 @dataclass(frozen=True)
 class Best:
-    """What a full chart found.
+    """The result of filling a chart.
 
     Attributes
     ----------
     heads : int (n + 1,)
-        A tree of the highest score, with any number of words below the root.
+        A tree with the highest score, with any number of words below the root.
     score : float
     items, steps : int
-        Items of the chart, and instances of COMBINE and LINK that were looked at.
+        Numbers of items of the chart, and of instances of COMBINE and LINK considered.
     """
 
     heads: np.ndarray
@@ -42,7 +42,7 @@ class Best:
 
 
 def items_of(n: int, k: int) -> Iterator[Item]:
-    """Every item (h1, …, hp) over n words with 2 ≤ p ≤ k, each after all those that it can be derived from."""
+    """Every item (h1, …, hp) over n words with 2 ≤ p ≤ k, each after the items it can be derived from."""
     for length in range(1, n + 2):
         for left in range(n + 2 - length):
             for heads in range(min(k, length + 1), 1, -1):
@@ -51,7 +51,7 @@ def items_of(n: int, k: int) -> Iterator[Item]:
 
 
 def antecedents(item: Item, n: int, k: int) -> Iterator[tuple[tuple[Item, ...], tuple[int, int] | None]]:
-    """Every step to an item: the items that it starts from, and the arc (head, dependent) if it is a LINK."""
+    """Every step to an item: its antecedent items, and the arc (head, dependent) if it is a LINK."""
     for cut in range(1, len(item) - 1):
         yield (item[: cut + 1], item[cut:]), None
     if len(item) < k:
@@ -59,19 +59,19 @@ def antecedents(item: Item, n: int, k: int) -> Iterator[tuple[tuple[Item, ...], 
             if word not in item:
                 before = tuple(sorted((*item, word)))
                 for head in item:
-                    if head <= n:  # the end of the sentence is no head
+                    if head <= n:  # the end of the sentence cannot be a head
                         yield (before,), (head, word)
 
 
 def best_tree(arcs: np.ndarray, k: int) -> Best:
-    """The best tree of MH_k for scores of arcs, by the deduction system as printed: O(n^k), in plain Python.
+    """The best tree of MH_k by arc scores, with the deduction system as printed: O(n^k), in plain Python.
 
     Parameters
     ----------
     arcs : float (n + 1, n + 1)
         [head, dependent]; −inf forbids an arc.
     k : int
-        Heads of an item, 3 or more.
+        Largest number of heads in an item, 3 or more.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def best_tree(arcs: np.ndarray, k: int) -> Best:
 
 
 def chart_size(n: int, k: int) -> tuple[int, int]:
-    """Items and steps of `best_tree` for n words."""
+    """The numbers of items and steps of `best_tree` for n words."""
     sizes = range(2, k + 1)
     items = sum(comb(n + 2, p) for p in sizes)
     combine = sum((p - 2) * comb(n + 2, p) for p in sizes)
@@ -116,13 +116,13 @@ def chart_size(n: int, k: int) -> tuple[int, int]:
 
 @njit(cache=True, nogil=True)
 def head_counts(heads):
-    """At [i, j] how many heads an item from i to j has at the least, for a tree, int (n + 1,): int32 (n + 2, n + 2).
+    """int32 (n + 2, n + 2): at [i, j], the fewest heads of an item from i to j for a tree, int (n + 1,).
 
-    These are the two ends and the open words between them: those whose head lies outside, or that have a descendant
+    These are the two ends and the open words between them: words whose head lies outside, or that have a descendant
     outside or at an end.
     """
     n = heads.shape[0] - 1
-    first, last = np.arange(n + 1), np.arange(n + 1)  # of the words at or below each word
+    first, last = np.arange(n + 1), np.arange(n + 1)  # first and last descendant of each word, or itself
     for d in range(1, n + 1):
         above = d
         while above > 0:
@@ -141,7 +141,7 @@ def head_counts(heads):
 
 @njit(cache=True, nogil=True)
 def least_heads(heads):
-    """`heads_needed`, unchecked."""
+    """`heads_needed` without the check that ``heads`` is a tree."""
     counts = head_counts(heads)
     size = counts.shape[0]
     needed = np.full((size, size), 2, np.int32)

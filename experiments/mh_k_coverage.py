@@ -2,9 +2,10 @@
 
     python experiments/mh_k_coverage.py UD/2.0/*/*-ud-train.conllu UD/2.0/*/*-ud-dev.conllu
 
-Writes results/mh4-class/coverage.json and prints the tables of MH4_CLASS.md: how many trees of each treebank need how
-many heads, which ones k = 4 leaves out and k = 5 takes in, and what a chart costs. A tree may have any number of words
-below the root, as in Table 3 of Gómez-Rodríguez, Shi and Lee (2018), and arcs from the root can be crossed.
+Writes results/mh4-class/coverage.json and prints the tables of MH4_CLASS.md: the number of trees in each treebank by
+the number of heads they need, trees that k = 5 covers and k = 4 does not, and the cost of a chart. A tree may have any
+number of words below the root, as in Table 3 of Gómez-Rodríguez, Shi and Lee (2018), and arcs from the root can be
+crossed.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ from mh4.oracles.mh4 import is_derivable
 
 OUTPUT = Path(__file__).parent / "results" / "mh4-class" / "coverage.json"
 COMPARED = (3, 4, 5)  # heads
-LENGTHS = (10, 20, 40)  # words that chart sizes are given for
+LENGTHS = (10, 20, 40)  # words, for chart sizes
 TIMED_PLAIN, TIMED_COMPILED = 12, 40  # words
 DECODERS = {3: "mh3", 4: "mh4-two", "1EC": "1ec-first-order"}
 
 
 def coverage(path: str) -> dict[str, Any]:
-    """Counts of one treebank, and the names of the sentences that tell two classes apart."""
+    """Counts for one treebank, and the names of sentences that are in one class but not in another."""
     needed: Counter[int] = Counter()
     words = one_endpoint = derivable = 0
     names: dict[str, list[str]] = {"needs 5": [], "needs more": [], "transitions only": [], "chart only": []}
@@ -64,7 +65,7 @@ def coverage(path: str) -> dict[str, Any]:
 
 
 def fastest(run: Any, repeats: int = 5) -> float:
-    """Milliseconds of the fastest of several calls, after one that compiles."""
+    """Milliseconds of the fastest of several calls, after a first one for compilation."""
     run()
     times = []
     for _ in range(repeats):
@@ -75,7 +76,7 @@ def fastest(run: Any, repeats: int = 5) -> float:
 
 
 def costs() -> dict[str, Any]:
-    """Sizes of charts and times: of the plain chart for each k, and of the compiled decoders."""
+    """Chart sizes, and times of the plain chart for each k and of the compiled decoders."""
     arcs = np.random.default_rng(0).normal(size=(TIMED_COMPILED + 2, TIMED_COMPILED + 2))
     plain = arcs[: TIMED_PLAIN + 1, : TIMED_PLAIN + 1]
     found: dict[str, Any] = {}
@@ -131,7 +132,7 @@ _JOINT = [f"{a} MH{k}, {b} 1EC" for k in (4, 5) for a in ("in", "out of") for b 
 
 
 def main() -> None:
-    """Count, time, write the result, print the tables."""
+    """Count, time, write the result and print the tables."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     parser.add_argument("-o", "--output", type=Path, default=OUTPUT, help="default: %(default)s")

@@ -20,21 +20,21 @@ from torch.utils._pytree import tree_leaves
 from mh4.cli.bench.stages import trainer_to_measure
 from mh4.training.presets import PRESETS
 
-RECURRENT = "rnn", "lstm"  # cuDNN starts as many kernels for one as it sees fit
+RECURRENT = "rnn", "lstm"  # counted apart: cuDNN may start many kernels for one
 FREQUENT = 10
 COUNTED = 5  # steps
 
 
 class OperationCounter(TorchDispatchMode):
-    """Counts what runs inside, forwards and backwards, on one device.
+    """Counts the operations on one device in its context, forward and backward.
 
-    Views, which compute nothing, are left out; an operation may start more than one kernel, and most start one. On the
-    CPU compiled loops are not seen.
+    Views, which compute nothing, are not counted. Most operations start one kernel, some more. Compiled loops on the
+    CPU are not seen.
 
     Attributes
     ----------
     counts : Counter
-        By the name of the operation.
+        Number of calls by name of the operation.
     """
 
     def __init__(self, device: torch.device) -> None:
@@ -50,7 +50,7 @@ class OperationCounter(TorchDispatchMode):
         return result
 
     def per_step(self, steps: int) -> dict[str, Any]:
-        """Operations a step, those of LSTMs apart, and the ten most frequent of the others."""
+        """Operations per step, those of LSTMs separately, and the ten most frequent of the others."""
         recurrent = {name: count for name, count in self.counts.items() if any(part in name for part in RECURRENT)}
         others = Counter({name: count for name, count in self.counts.items() if name not in recurrent})
         return {
@@ -61,7 +61,7 @@ class OperationCounter(TorchDispatchMode):
 
 
 def _is_view(func: Any) -> bool:
-    """Whether what an operator returns is part of what it was given, unchanged."""
+    """Whether an operator only returns views of its arguments."""
     aliases = [part.alias_info for part in func._schema.returns]
     return bool(aliases) and all(alias is not None and not alias.is_write for alias in aliases)
 
@@ -82,7 +82,7 @@ def count_operations(treebank: str | Path, decoder: str, device: str, settings: 
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebank", type=Path)
     parser.add_argument("--decoder", default="mh4-hybrid")

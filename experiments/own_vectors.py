@@ -2,9 +2,9 @@
 
     python experiments/own_vectors.py UD/2.0/hu --work runs/own-vectors --seeds 1 2
 
-The vectors are those of positive pointwise mutual information, reduced by a singular value decomposition (Levy,
-Goldberg and Dagan 2015). They know no word that the parser does not learn by itself, so accuracy should neither rise
-nor fall; vectors of far more text are what pays.
+The vectors are positive pointwise mutual information, reduced by a singular value decomposition (Levy, Goldberg and
+Dagan 2015). They cover no word that the parser does not learn anyway, so accuracy should neither rise nor fall; only
+vectors from far more text are worthwhile.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ SMOOTHING = 0.75  # exponent of the counts of contexts
 
 
 def vectors_of(sentences: Sequence[Sequence[str]], size: int) -> tuple[list[str], np.ndarray]:
-    """Words, the most frequent first, and their vectors (N, size)."""
+    """The words, the most frequent first, and their vectors, (N, size)."""
     words = [word for word, _ in Counter(word for sentence in sentences for word in sentence).most_common()]
     index = {word: i for i, word in enumerate(words)}
     pairs: Counter[tuple[int, int]] = Counter()
@@ -53,7 +53,7 @@ def vectors_of(sentences: Sequence[Sequence[str]], size: int) -> tuple[list[str]
 
 
 def write_vectors(path: Path, treebank: Path, size: int) -> None:
-    """A file of vectors of the words of a treebank, in lower case."""
+    """Write a file of vectors for the lower-cased words of a treebank."""
     sentences = [[form.lower() for form in sentence.forms] for sentence in read_conllu(treebank)]
     words, vectors = vectors_of(sentences, size)
     with path.open("w", encoding="utf-8") as stream:
@@ -63,7 +63,7 @@ def write_vectors(path: Path, treebank: Path, size: int) -> None:
 
 
 def run(treebank: Path, work: Path, preset: str, seed: int, steps: int, vectors: Path | None) -> dict[str, Any]:
-    """Train, or continue; the best dev scores, and UAS and LAS at each evaluation."""
+    """Train, or resume; return the best dev scores, and UAS and LAS at each evaluation."""
     config = configure(preset=preset, seed=seed, vectors=vectors, settings={"max_steps": steps})
     folder = work / f"{treebank.name}-{preset}-{seed}-{'without' if vectors is None else 'with'}"
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
@@ -78,7 +78,7 @@ def run(treebank: Path, work: Path, preset: str, seed: int, steps: int, vectors:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="TREEBANK", help="folders with train and dev files")
     parser.add_argument("--work", type=Path, default=Path("runs/own-vectors"), help="models, outside the repository")

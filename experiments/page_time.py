@@ -3,9 +3,9 @@
     pip install -e '.[dev]'
     python experiments/page_time.py models/hu hu-ud-dev.conllu --words 30
 
-The first sentence of so many words is parsed; then words are made the root in turn, and each time the page parses the
-sentence anew around that choice. Prints the median and the largest time in milliseconds, up to the frame in which the
-new tree is painted.
+The page parses the first sentence of the given length; then words are made the root in turn, and each time the page
+parses the sentence again with this constraint. Prints the median and the largest time in milliseconds, up to the frame
+in which the new tree is painted.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ TIMES = r"""() => {
 
 
 def measure(model: Path, forms: tuple[str, ...], presses: int) -> list[float]:
-    """Milliseconds of each press."""
+    """Milliseconds from each key press to the new tree."""
     with serving(model, "cpu", None) as port, sync_playwright() as started:
         browser = started.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         page = browser.new_page(viewport={"width": 1200, "height": 800})
@@ -50,14 +50,14 @@ def measure(model: Path, forms: tuple[str, ...], presses: int) -> list[float]:
             page.evaluate("document.querySelector('#status').textContent = ''")
             page.keyboard.press("r")
             while page.evaluate("window.times.length") <= i:
-                time.sleep(0.2)  # asking more often would keep the page busy
+                time.sleep(0.2)  # more frequent polling would keep the page busy
         times: list[float] = page.evaluate("window.times")
         browser.close()
     return times
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("model", type=Path)
     parser.add_argument("treebank", type=Path)
@@ -67,7 +67,7 @@ def main() -> None:
     forms = next((one.forms for one in read_conllu(arguments.treebank) if len(one) == arguments.words), None)
     if forms is None:
         raise SystemExit(f"{arguments.treebank}: no sentence has {arguments.words} words")
-    times = measure(arguments.model, forms, arguments.presses)[5:]  # what is compiled first is not counted
+    times = measure(arguments.model, forms, arguments.presses)[5:]  # the first presses include compilation
     print(f"median {statistics.median(times):.1f} ms, largest {max(times):.1f} ms of {len(times)}")
 
 

@@ -32,17 +32,17 @@ from mh4.training.schedule import Progress, Schedule
 FOLDER = Path(__file__).parent / "results" / "patience"
 PAGE = Path(__file__).parent / "PRESETS.md"
 RULES = ((6, 0.4), (12, 0.0), (16, 0.4), (20, 0.4), (24, 0.4))  # patience, growth; 12 without growth was the former
-ENDLESS = 1000  # evaluations, and more than any run has
+ENDLESS = 1000  # evaluations, more than in any run
 MOST_STEPS = 100_000
 
 
 def config_of(seed: int, steps: int) -> ChartConfig:
-    """`balanced`, every column, for so many steps."""
+    """The configuration of `balanced`, with every column, for ``steps`` steps."""
     return make_config(ChartConfig, {**PRESETS["balanced"], "patience": ENDLESS, "max_steps": steps, "seed": seed})
 
 
 def run(treebank: Path, work: Path, seed: int, steps: int) -> dict[str, Any]:
-    """Train, or continue; the dev scores of all evaluations: step, seconds, UAS, LAS."""
+    """Train, or resume; return the dev scores of all evaluations: step, seconds, UAS, LAS."""
     config = config_of(seed, steps)
     folder = work / f"{treebank.name}-{seed}"
     train, dev = (part_path(treebank, part) for part in ("train", "dev"))
@@ -60,7 +60,7 @@ def run(treebank: Path, work: Path, seed: int, steps: int) -> dict[str, Any]:
 
 
 def replay(result: dict[str, Any], patience: int, growth: float) -> tuple[Progress, bool]:
-    """Where training would have ended, and whether it would have before the run did."""
+    """The progress at which this patience would have ended training, and whether that is before the run's end."""
     training = replace(config_of(result["seed"], MOST_STEPS).training, patience=patience, patience_growth=growth)
     schedule, progress = Schedule(training, result["epoch_steps"]), Progress(learning_rate=training.learning_rate)
     for step, seconds, uas, las in result["curve"]:
@@ -73,7 +73,7 @@ def replay(result: dict[str, Any], patience: int, growth: float) -> tuple[Progre
 
 
 def report(results: list[dict[str, Any]], rules: Sequence[tuple[int, float]] = RULES) -> list[str]:
-    """Lines of Markdown: by rule and treebank, UAS and LAS of the best model, its step, and the last step."""
+    """Lines of Markdown: for each rule and treebank, UAS and LAS of the best model, its step, and the last step."""
     lines = [f"| patience, growth | {' | '.join(result['treebank'] for result in results)} |"]
     lines.append("|---" * (len(results) + 1) + "|")
     for patience, growth in rules:
@@ -92,7 +92,7 @@ def _rule(text: str) -> tuple[int, float]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebanks", nargs="*", type=Path, metavar="TREEBANK", help="folders with train and dev files")
     parser.add_argument("--work", type=Path, default=Path("runs/patience"), help="models, outside the repository")

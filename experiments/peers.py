@@ -4,14 +4,14 @@
     python experiments/peers.py UD/2.0/hu --peers mh4 udpipe spacy --work runs/peers
     python experiments/peers.py UD/2.0/hu --peers supar --minutes 60 --work runs/peers
 
-Every parser predicts all columns for gold words, but SuPar trees alone. ``mh4`` has its default preset, ``udpipe`` is
-UDPipe 1 with its default options, ``spacy`` its default configuration for the language on a CPU, ``supar`` the biaffine
-parser of words and characters with its repository's configuration, ``stanza`` a tagger, a lemmatizer and a parser with
-their default options; all of them without vectors. Each trains and parses in a process of its own on one thread; what
-has a result is not measured again. ``--minutes`` stops each training program of spaCy, SuPar and Stanza after that much
-CPU time; its best model so far is measured. Results are in ``experiments/results/peers``: F1 on dev, which is also the
-file by which training stops, CPU seconds of training, words per CPU second of parsing without loading, and the largest
-memory of both processes in MiB.
+Every parser predicts all columns for gold words, except SuPar, which predicts only trees. ``mh4`` has its default
+preset, ``udpipe`` is UDPipe 1 with its default options, ``spacy`` its default configuration for the language on a CPU,
+``supar`` the biaffine parser of words and characters with its repository's configuration, ``stanza`` a tagger, a
+lemmatizer and a parser with their default options; all without pretrained vectors. Each trains and parses in its own
+process on one thread; existing results are not measured again. ``--minutes`` stops each training program of spaCy,
+SuPar and Stanza after that much CPU time; its best model so far is measured. Results are in
+``experiments/results/peers``: F1 on dev, which also decides when training stops, CPU seconds of training, words per CPU
+second of parsing without loading, and the peak memory of both processes in MiB.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from mh4.trees.evaluation import evaluate
 
 FOLDER = Path(__file__).parent / "results" / "peers"
 COLUMNS = ("UPOS", "XPOS", "UFeats", "Lemmas", "UAS", "LAS")
-WARM = 20  # sentences parsed before time is taken
+WARM = 20  # sentences parsed before timing starts
 STOPPED = "stopped"  # a file in the folder of a model whose training reached its time limit
 SUPAR_SETTINGS = (
     "[Optimizer]\nlr = 2e-3\nmu = .9\nnu = .9\neps = 1e-12\nweight_decay = 0\ndecay = .75\ndecay_steps = 5000\n"
@@ -56,7 +56,7 @@ Parse = Callable[[Sequence[Sentence]], Sequence[Sentence]]
 
 
 def _run(*command: str | Path) -> bool:
-    """Whether a module that was run was stopped at its limit of CPU time."""
+    """Run a module; return whether it was stopped at its limit of CPU time."""
     code = subprocess.run([sys.executable, "-m", *map(str, command)], check=False, stdout=sys.stderr).returncode
     if code not in (0, -signal.SIGXCPU):
         raise SystemExit(f"{command[0]} failed with exit status {code}")
@@ -64,7 +64,7 @@ def _run(*command: str | Path) -> bool:
 
 
 def _gold_words(train: Path, dev: Path, folder: Path) -> tuple[Path, Path]:
-    """Copies without multiword tokens and empty nodes, which other parsers merge with words, or fail at."""
+    """Copies without multiword tokens and empty nodes, which other parsers merge with words or fail on."""
     targets = folder / "train.conllu", folder / "dev.conllu"
     for path, target in zip((train, dev), targets, strict=True):
         lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
@@ -109,7 +109,7 @@ def train_spacy(train: Path, dev: Path, folder: Path, options: str) -> bool:
 
 
 def _spacy_language(train: Path) -> str:
-    """The language that a treebank's file begins with, if spaCy has it; else that of any language."""
+    """The language code at the start of the treebank's file name, if spaCy has it; else ``xx``, any language."""
     language = train.name.split("_")[0].split("-")[0]
     try:
         require("spacy", "spacy").util.get_lang_class(language)
@@ -147,7 +147,7 @@ def _whole(doc: Any) -> Sentence:
 def _with_one_root(
     forms: Sequence[str], heads: Sequence[int], relations: Sequence[str], **columns: Sequence[str | None]
 ) -> Sentence:
-    """A sentence in which further roots are below the first one's word, as all words must be scored."""
+    """A sentence with one root, as scoring requires: words below the root other than the first are attached to it."""
     first = heads.index(0) + 1
     return Sentence(
         forms,
@@ -162,7 +162,7 @@ def train_supar(train: Path, dev: Path, folder: Path, options: str) -> bool:
     settings, first = folder / "supar.ini", folder / "first.conllu"
     settings.write_text(SUPAR_SETTINGS)
     paths = _gold_words(train, dev, folder)
-    # It scores its test file in every epoch, too.
+    # SuPar also scores its test file in every epoch.
     first.write_text(paths[1].read_text(encoding="utf-8").split("\n\n")[0] + "\n\n", encoding="utf-8")
     files = zip(("--train", "--dev", "--test"), (*paths, first), strict=True)
     words = ("--feat", "char", "--embed", "", "--punct")
@@ -182,7 +182,7 @@ def parse_supar(folder: Path) -> Parse:
     return parse
 
 
-STANZA = {"pos": "tagger", "lemma": "lemmatizer", "depparse": "parser"}  # processors, and what trains them
+STANZA = {"pos": "tagger", "lemma": "lemmatizer", "depparse": "parser"}  # processors, and the modules that train them
 
 
 def train_stanza(train: Path, dev: Path, folder: Path, options: str) -> bool:
@@ -199,7 +199,7 @@ def train_stanza(train: Path, dev: Path, folder: Path, options: str) -> bool:
 
 def parse_stanza(folder: Path) -> Parse:
     models = {f"{processor}_model_path": str(folder / f"{processor}.pt") for processor in STANZA}
-    (folder / "resources.json").write_text('{"xx": {}}')  # a catalogue of what can be downloaded, which it insists on
+    (folder / "resources.json").write_text('{"xx": {}}')  # Stanza requires a catalogue of downloads
     pipeline = require("stanza", "stanza").Pipeline(
         "xx",
         dir=str(folder),
@@ -218,7 +218,7 @@ def parse_stanza(folder: Path) -> Parse:
 
 
 class Peer(NamedTuple):
-    """How a parser is trained (returns whether time was over) and loaded, its package, and the columns it predicts."""
+    """How to train (returns whether time ran out) and load a parser, its package, and the columns it predicts."""
 
     train: Callable[[Path, Path, Path, str], bool]
     load: Callable[[Path], Parse]
@@ -247,8 +247,8 @@ def parse_file(peer: str, folder: Path, words: Path, output: Path) -> None:
 
 
 def _measured(*arguments: str | Path) -> tuple[float, float]:
-    """CPU seconds and the largest memory, in MiB, of this script as a worker, with the processes that it waits for."""
-    # SuPar's model, which was trained here, is a pickle.
+    """Run this script as a worker; return its CPU seconds and peak memory in MiB, child processes included."""
+    # SuPar's model is a pickle, which is safe to load as it was trained here.
     one = dict.fromkeys(
         ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "TORCH_FORCE_NO_WEIGHTS_ONLY_LOAD"), "1"
     )
@@ -261,7 +261,7 @@ def _measured(*arguments: str | Path) -> tuple[float, float]:
 
 
 def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes: float | None) -> dict[str, Any]:
-    """Train in a folder of its own, anew if an earlier training was interrupted; parse dev, and score it."""
+    """Train in a separate folder, from scratch if an earlier training was interrupted; parse and score dev."""
     folder, words, found = work / peer, work / "words.conllu", work / f"{peer}.conllu"
     work.mkdir(parents=True, exist_ok=True)
     kept, settings = work / f"{peer}-training.json", {"options": options, "minutes": minutes}
@@ -288,12 +288,12 @@ def measure(peer: str, train: Path, dev: Path, work: Path, options: str, minutes
 
 
 def work_as(peer: str, task: str, *arguments: str) -> None:
-    """What a process of `_measured` does."""
+    """The work of a process started by `_measured`."""
     if task == "train":
         train, dev, folder, options, minutes = arguments
         if minutes:
             seconds = round(60 * float(minutes))
-            resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))  # of each program it starts
+            resource.setrlimit(resource.RLIMIT_CPU, (seconds, resource.RLIM_INFINITY))  # for each program it starts
         if PEERS[peer].train(Path(train), Path(dev), Path(folder), options):
             (Path(folder) / STOPPED).touch()
     else:
@@ -301,7 +301,7 @@ def work_as(peer: str, task: str, *arguments: str) -> None:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     if sys.argv[1:2] == ["--worker"]:
         work_as(*sys.argv[2:])
         return

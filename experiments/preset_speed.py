@@ -2,7 +2,7 @@
 
     python experiments/preset_speed.py UD/2.0/{hu,got}
 
-One thread, as the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``.
+On one thread, like the runs of `grid.py`; medians go to ``experiments/results/performance/presets.json``.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ StepSeconds = dict[str, dict[str, float]]  # by treebank and preset
 
 
 def read_step_seconds(folder: Path) -> StepSeconds:
-    """Seconds per step; none of a folder where they have not been measured."""
+    """The seconds per step measured in a folder; empty if there are none."""
     path = folder / NAME
     return json.loads(path.read_text(encoding="utf-8"))["seconds_per_step"] if path.exists() else {}
 
@@ -42,7 +42,7 @@ def measure(treebank: Path, presets: list[str], rounds: int, steps: int) -> dict
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", type=Path, nargs="+", metavar="TREEBANK", help="folders with a *-ud-train.conllu")
     parser.add_argument("--presets", nargs="+", choices=list(PRESETS), default=list(PRESETS))
@@ -58,7 +58,7 @@ def main() -> None:
         for folder in arguments.treebanks
     }
     measured = read_step_seconds(arguments.output.parent) if arguments.output.name == NAME else {}
-    for treebank, seconds in found.items():  # beside what was measured before
+    for treebank, seconds in found.items():  # keep earlier measurements of other treebanks and presets
         measured[treebank] = measured.get(treebank, {}) | seconds
     made_with = {"commit": describe_commit(), "versions": describe_versions(), "hardware": describe_hardware("cpu")}
     with atomic_output(arguments.output) as stream:

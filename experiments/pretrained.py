@@ -5,7 +5,7 @@
     python experiments/pretrained.py UD/2.0/{hu,el,lv,got,cu} --encoder runs/e5 --work runs/pretrained
     python experiments/pretrained.py --report
 
-Preset `pretrained` with multilingual-e5-small, frozen and fine-tuned, with three decoders; every column is learnt. Runs
+Trains preset `pretrained` with multilingual-e5-small, frozen and fine-tuned, with three decoders and all columns. Runs
 resume; each leaves its dev scores in ``experiments/results/pretrained``.
 """
 
@@ -34,7 +34,7 @@ METRICS = ("UAS", "LAS", "UPOS", "UFeats", "Lemmas")
 
 
 def name_of(treebank: str, decoder: str, frozen: bool, precision: str, epochs: int, seed: int) -> str:
-    """What a run is called."""
+    """The name of a run."""
     way = ("frozen" if frozen else "tuned") + ("" if precision == "fp32" else f"-{precision}")
     return f"{treebank}-{decoder}-{way}-{epochs}-{seed}"
 
@@ -50,9 +50,9 @@ def run(
     seed: int,
     threads: int,
 ) -> dict[str, Any]:
-    """Train, or continue; scores of the best model on dev and, where there is one, on the test set.
+    """Train, or resume; return the scores of the best model on dev and, if there is one, on the test set.
 
-    All evaluations are listed, too: step, seconds, UAS, LAS.
+    All evaluations are listed as well: step, seconds, UAS, LAS.
     """
     settings = {"encoder_freeze": frozen, "precision": precision, "max_epochs": epochs}
     config = configure(decoder=decoder, encoder=encoder, seed=seed, settings=settings)
@@ -85,7 +85,7 @@ def run(
 
 
 def report(results: list[dict[str, Any]]) -> str:
-    """A table in Markdown, a line for each run."""
+    """A table in Markdown, one line per run."""
     columns = ["treebank", "decoder", "encoder", "precision", "epochs", "seed", *METRICS]
     lines = [f"| {' | '.join(columns)} |", "|---" * len(columns) + "|"]
     order = ("treebank", "frozen", "precision", "decoder", "epochs", "seed")
@@ -98,7 +98,7 @@ def report(results: list[dict[str, Any]]) -> str:
 
 
 def main() -> None:
-    """Run what is asked for, or report what there is."""
+    """Do the requested runs, or report the existing results."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     add = parser.add_argument
     add("treebanks", nargs="*", type=Path, help="folders of UD treebanks")

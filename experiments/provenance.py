@@ -1,4 +1,4 @@
-"""What a result was made with: code, versions, machine."""
+"""The provenance of a result: code, versions, machine."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from mh4.models.devices import choose_device
 
 
 def describe_commit() -> str | None:
-    """The commit of this repository, ``+`` behind it if tracked files differ; None outside git."""
+    """The commit of this repository, followed by ``+`` if tracked files differ; None outside git."""
     try:
         commit, changes = (
             subprocess.run(["git", *arguments], cwd=Path(__file__).parent, capture_output=True, text=True, check=True)
@@ -29,11 +29,11 @@ def describe_commit() -> str | None:
 
 
 def describe_versions() -> dict[str, str]:
-    """Versions of Python and of the packages that numbers depend on."""
+    """Versions of Python and of the packages that results depend on."""
     return {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
 
 
 def describe_hardware(device: str) -> dict[str, Any]:
-    """Processor, its cores, and the GPU if ``device`` is one."""
+    """The processor, the number of its cores, and the GPU if ``device`` is one."""
     gpu = torch.cuda.get_device_name() if choose_device(device).type == "cuda" else None
     return {"cpu": processor(), "cores": os.cpu_count(), "gpu": gpu}

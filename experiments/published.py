@@ -1,7 +1,7 @@
 """Published numbers of Gómez-Rodríguez, Shi and Lee (2018), Global Transition-based Non-projective Dependency Parsing.
 
-Tables 1, 2, 4, 5 and 6; Table 3 (coverage) is in table3_coverage.py. Treebanks go by their language codes in UD 2.0,
-systems by their names in grid.py. Means and standard deviations are over five seeds.
+Tables 1, 2, 4, 5 and 6; Table 3 (coverage) is in table3_coverage.py. Treebanks are named by their language
+codes in UD 2.0, systems as in grid.py. Means and standard deviations are over five seeds.
 """
 
 from typing import NamedTuple

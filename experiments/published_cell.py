@@ -31,13 +31,13 @@ FOLDER = Path(__file__).parent / "results" / "published-cell"
 
 
 def use_published_cell() -> None:
-    """In every model made from now on."""
+    """Replace our BiLSTM in every model made afterwards."""
     for module in (bilstm_encoder, word_encoder):
         module.BiLSTM = CoupledBiLSTM  # type: ignore[attr-defined]
 
 
 def train(treebank: Path, decoder: str, seed: int, folder: Path) -> dict[str, Any]:
-    """One run of ``paper``, which continues where it was stopped."""
+    """Do one run of ``paper``, resuming it if it was stopped."""
     config = configure(decoder=decoder, preset="paper", seed=seed)
     parts = (part_path(treebank, part) for part in ("train", "dev"))
     progress = run_training(TrainingJob(*parts, folder, config, device="cpu", threads=1, resume=True))
@@ -51,7 +51,7 @@ def train(treebank: Path, decoder: str, seed: int, folder: Path) -> dict[str, An
 
 
 def report(results: Path) -> str:
-    """Markdown: a row for each treebank and decoder."""
+    """The table in Markdown, a row for each treebank and decoder."""
     runs = defaultdict(list)
     for run in read_folder(results):
         runs[run["treebank"], run["decoder"]].append(run)
@@ -64,7 +64,7 @@ def report(results: Path) -> str:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebanks", type=Path, nargs="*", help="folders with train and dev files")
     parser.add_argument("--decoders", nargs="+", default=["mst"])

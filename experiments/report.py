@@ -3,9 +3,9 @@
     python experiments/report.py
 
 Reads ``experiments/results/ud`` and, for decoding times, ``experiments/results/performance``; writes
-``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot stands beside the
-command that prints it; what `grid_results.PLAN` asks for and no run has given yet is listed as missing. Plots need
-matplotlib (``pip install 'mh4[plots]'``).
+``experiments/RESULTS.md``, ``experiments/plots/*.svg`` and ``runs/report.html``. Every table and plot comes with the
+command that prints it; runs in `grid_results.PLAN` without a result are listed as missing. Plots need matplotlib
+(``pip install 'mh4[plots]'``).
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ code { font-size: 13px; background: #f4f4f4; padding: .1rem .3rem; } figcaption 
 
 @dataclass(frozen=True)
 class Plot:
-    """A plot; ``name`` is that of its file."""
+    """A plot; ``name`` is its file name without suffix."""
 
     name: str
     caption: str
@@ -68,7 +68,7 @@ class Plot:
 
 @dataclass
 class Section:
-    """Heading, sentences, items of a list, tables, plots."""
+    """A section: heading, sentences, list items, tables and plots."""
 
     title: str
     text: list[str] = field(default_factory=list)
@@ -78,7 +78,7 @@ class Section:
 
 
 def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTable:
-    """What the project promises of its numbers, and whether the results bear it out."""
+    """The project's claims about its accuracy and speed, and whether the results support them."""
     rows = [row for preset in PLAN for row in _published_level(results, preset)]
     rows += [
         [f"{row[0]}, on average", f"{row[2]} UAS", row[1]] for row in table4_systems.order_table(results, "paper").rows
@@ -107,7 +107,7 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
 
 
 def _published_level(results: list[Result], preset: str) -> list[list[str]]:
-    """The claim, for one preset, that the means of all treebanks and systems are as high as the paper's; or nothing."""
+    """The row for the claim that a preset reaches the paper's mean UAS everywhere; none without comparable runs."""
     short, cells = [], 0
     for (treebank, system), runs in sorted(group_runs(results, preset).items()):
         theirs = DEV_UAS.get(treebank, {}).get(system)
@@ -122,7 +122,7 @@ def _published_level(results: list[Result], preset: str) -> list[list[str]]:
 
 
 def _time_claims(results: list[Result], step_seconds: StepSeconds) -> list[list[str]]:
-    """The claims that compare the presets for short training with ``paper``, a row per treebank."""
+    """The claims comparing the presets for short training with ``paper``, a row per treebank."""
     slow_groups = group_runs(results, "paper")
     fast = "within 0.2 UAS of paper, and as good as paper in a third of its time"
     balanced = "above paper, in less than its time"
@@ -147,7 +147,7 @@ def _time_claims(results: list[Result], step_seconds: StepSeconds) -> list[list[
 
 
 def steps_to(run: Result, uas: float) -> int:
-    """Steps of training until dev UAS was ``uas`` or the model was the run's best one, whatever came first."""
+    """Training steps until dev UAS reached ``uas`` or the model was the run's best, whichever came first."""
     return next(row[0] for row in run["curve"] if row[2] >= uas or row[0] >= run["best_step"])
 
 
@@ -194,12 +194,12 @@ def _mean_of(runs: list[Result], key: str, digits: int) -> str:
 
 
 def describe_machine(hardware: dict[str, Any]) -> str:
-    """In a few words."""
+    """A short description of a machine."""
     return f"{hardware['gpu']}, " * bool(hardware["gpu"]) + f"{hardware['cpu']}, {hardware['cores']} cores"
 
 
 def grid_commands(results: list[Result], preset: str) -> list[str]:
-    """Commands that make the runs of a preset: one a set of seeds and systems that some treebanks share."""
+    """The commands for the runs of a preset, one per combination of systems and seeds that treebanks share."""
     wanted: dict[tuple[tuple[str, ...], tuple[int, ...]], list[str]] = {}
     groups = group_runs(results, preset)
     for treebank in treebanks_of(groups, ()):
@@ -218,7 +218,7 @@ def grid_commands(results: list[Result], preset: str) -> list[str]:
 
 
 def preset_section(results: list[Result], preset: str) -> Section:
-    """Everything about one preset."""
+    """The section about one preset."""
     section = Section(f"Preset {preset}")
     settings = _changed_settings(results, preset)
     differing = f"Settings that differ from the published ones: {settings}."
@@ -248,8 +248,8 @@ def preset_section(results: list[Result], preset: str) -> Section:
 
 
 def _changed_settings(results: list[Result], preset: str) -> str:
-    """Settings of networks and of training that the runs of a preset have and that are not the defaults."""
-    defaults = _by_name(as_dict(ChartConfig())) | {"feature_weight": 0.0}  # of earlier versions
+    """The network and training settings in the runs of a preset that differ from the defaults."""
+    defaults = _by_name(as_dict(ChartConfig())) | {"feature_weight": 0.0}  # a setting of earlier versions
     changed = {
         f"{name}={value}"
         for result in results
@@ -261,12 +261,12 @@ def _changed_settings(results: list[Result], preset: str) -> str:
 
 
 def _by_name(settings: dict[str, Any]) -> dict[str, Any]:
-    """Settings by their names alone: the parts that they stand in differ from format to format."""
+    """Settings by name, without their parts, which differ between formats."""
     return {name: value for part in settings.values() if isinstance(part, dict) for name, value in part.items()}
 
 
 def owed_section(results: list[Result], unfinished: dict[str, str]) -> Section:
-    """What the plan asks for and is not there, and what failed."""
+    """The section about planned runs without a result, and failed runs."""
     section = Section("Not yet run")
     for preset in PLAN:
         for treebank, system, seeds in owed_runs(results, preset):
@@ -280,7 +280,7 @@ def owed_section(results: list[Result], unfinished: dict[str, str]) -> Section:
 
 
 def decoding_section(path: Path) -> Section:
-    """Decoding times by length, if they were measured."""
+    """The section about decoding times by sentence length, if measured."""
     section = Section("Decoding time", [f"`{BENCH_COMMAND}`"])
     if not path.exists():
         section.text.append("Not measured yet.")
@@ -300,7 +300,7 @@ def decoding_section(path: Path) -> Section:
 
 
 def make_report(results: list[Result], unfinished: dict[str, str], performance: Path) -> list[Section]:
-    """All sections; ``performance`` is the file of decoding times, beside which lie those of steps."""
+    """All sections; ``performance`` is the file of decoding times, and step times are in the same folder."""
     presets = sorted({result["preset"] for result in results}, key=lambda name: (name != "paper", name))
     overview = Section(
         "Published results, reproduced",
@@ -317,7 +317,7 @@ def make_report(results: list[Result], unfinished: dict[str, str], performance: 
 
 
 def to_markdown(sections: Iterable[Section], plots: str) -> str:
-    """Markdown; plots are linked in the folder ``plots``."""
+    """The report as Markdown, with links to plots in the folder ``plots``."""
     lines: list[str] = []
     for level, section in enumerate(sections):
         lines += [f"{'#' * (2 if level else 1)} {section.title}", ""]
@@ -332,7 +332,7 @@ def to_markdown(sections: Iterable[Section], plots: str) -> str:
 
 
 def to_html(sections: Iterable[Section]) -> str:
-    """One self-contained page."""
+    """The report as one self-contained HTML page."""
     parts = [f"<!doctype html><html lang='en'><meta charset='utf-8'><title>mh4: results</title><style>{STYLE}</style>"]
     parts.append("<meta name='viewport' content='width=device-width'>")
     for level, section in enumerate(sections):
@@ -362,7 +362,7 @@ def _html_table(table: ReportTable) -> str:
 
 
 def _inline(text: str) -> str:
-    """Escaped, with `code` marked as such."""
+    """HTML for a text with `code` in backticks."""
     pieces = html.escape(text, quote=False).split("`")
     return "".join(f"<code>{piece}</code>" if number % 2 else piece for number, piece in enumerate(pieces))
 

@@ -11,7 +11,7 @@ from grid_results import Result, group_runs, mean_deviation
 from published import DEV_UAS
 from table4_systems import ORDER, systems_of, treebanks_of
 
-# Okabe and Ito's colours, which people with any colour vision tell apart; one per system, the same in every plot.
+# Okabe and Ito's colour-blind-safe palette; one colour per system, the same in every plot.
 _COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#8C6D31", "#000000")
 COLOUR = dict(zip(ORDER, _COLOURS, strict=True))
 OTHER_COLOUR = "#777777"
@@ -58,7 +58,7 @@ def _shared_legend(figure: Any, panels: Sequence[Any]) -> None:
 
 
 def plot_uas(results: list[Result], preset: str) -> str | None:
-    """Dev UAS by treebank and system: ours with a standard deviation, the paper's beside it with its own."""
+    """Dev UAS by treebank and system, ours and the paper's, each with its standard deviation."""
     groups = group_runs(results, preset)
     names = treebanks_of(groups, ())
     if not names:
@@ -82,7 +82,7 @@ def plot_uas(results: list[Result], preset: str) -> str | None:
 
 
 def plot_curves(results: list[Result], preset: str) -> str | None:
-    """Dev UAS by step, a line per run; the legend has the systems."""
+    """Dev UAS by step, a line per run, with a legend of systems."""
     groups = {key: runs for key, runs in group_runs(results, preset).items() if "curve" in runs[0]}
     names = treebanks_of(groups, ())
     if not names:

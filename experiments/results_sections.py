@@ -3,7 +3,7 @@
     python experiments/results_sections.py            # writes each section between its two markers
     python experiments/results_sections.py --check    # exit status 1 if docs/results.md has others
 
-Performance is what `benchmark.py` measured, accuracy what `grid.py` did.
+Performance comes from `benchmark.py`, accuracy from `grid.py`.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ OTHER_PRESETS = ("fast", "balanced", "best")
 
 
 def accuracy_markdown(results: list[Result]) -> str:
-    """Dev UAS by system and treebank, ours and the paper's, then that of the other presets."""
+    """Dev UAS by system and treebank, ours and the paper's, then dev UAS of the other presets."""
     published = group_runs(results, "paper")
     treebanks = treebanks_of(published, ())
     systems = [name for name in systems_of(published) if any(name in DEV_UAS.get(key, {}) for key in treebanks)]
@@ -65,7 +65,7 @@ def replace_section(text: str, name: str, section: str) -> str:
     Raises
     ------
     DataError
-        The markers are not there once each, in their order.
+        A marker is missing or repeated, or they are in the wrong order.
     """
     first, last = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     before, begin, rest = text.partition(first + "\n")
@@ -81,7 +81,7 @@ def markdown_rows(rows: Iterable[Sequence[str]]) -> list[str]:
 
 
 def signed(gains: Iterable[float]) -> str:
-    """Gains of UAS and LAS, with their signs."""
+    """Gains of UAS and LAS as text, with their signs."""
     return " / ".join(f"{gain:+.2f}" for gain in gains).replace("-", "\N{MINUS SIGN}")
 
 
@@ -93,21 +93,21 @@ def with_tables(text: str, tables: Mapping[str, Sequence[str]]) -> str:
 
 
 def write_tables(page: Path, tables: Mapping[str, Sequence[str]]) -> None:
-    """Put tables between their markers in a page, and leave the rest of it as it is."""
+    """Write tables between their markers in a page, leaving the rest unchanged."""
     text = with_tables(page.read_text(encoding="utf-8"), tables)
     with atomic_output(page) as stream:
         stream.write(text.encode())
 
 
 def with_sections(text: str, performance: Path, results: Path) -> str:
-    """The page's text with both sections as the results have them."""
+    """The page's text with both sections updated from the results."""
     measured = json.loads(performance.read_text(encoding="utf-8"))
     text = replace_section(text, "performance", performance_markdown(measured))
     return replace_section(text, "accuracy", accuracy_markdown(read_results(results)))
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--performance", type=Path, default=ROOT / "experiments/results/performance" / PERFORMANCE)
     parser.add_argument("--results", type=Path, default=RESULTS)

@@ -1,9 +1,9 @@
 """Locks of runs: several workers, on one or more machines that share a folder, never do the same run at once.
 
-The file of a lock names its holder, who touches it every few seconds. A lock is *stale*, and taken over by the next who
-asks for it, when its holder is a process of this machine that is gone, or when it was not touched for long. Looking at
-a lock file and changing it happens under a short `flock` on a guard file in the same folder, so two workers never take
-over the same lock; "long" is measured by the clock of the file system, so the machines' clocks need not agree.
+A lock file names its holder, which touches it every few seconds. A lock is *stale*, and the next worker that asks for
+it takes it over, if its holder is a process of this machine that no longer exists, or if it was not touched for long.
+Reading and changing a lock file happens under a short `flock` on a guard file in the same folder, so two workers never
+take over the same lock; "long" is measured by the clock of the file system, so the machines' clocks need not agree.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ _GUARD = ".guard"
 
 
 class LockLostError(RuntimeError):
-    """Another worker took this lock over, because its holder seemed to be dead."""
+    """Another worker has taken this lock over, because its holder seemed dead."""
 
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds a lock: the machine (or container) by name, the process, its start in clock ticks, a secret."""
+    """The holder of a lock: name of the machine or container, process id, its start in clock ticks, random token."""
 
     host: str
     pid: int
@@ -44,25 +44,25 @@ class Holder:
         return cls(_host(), os.getpid(), _start_of(os.getpid()), secrets.token_hex(8))
 
     def is_gone(self) -> bool:
-        """Whether it is known to be dead; of another machine's processes nothing is known."""
+        """Whether the holder is known to be dead; always False for processes of other machines."""
         if self.host != _host():
             return False
         try:
             os.kill(self.pid, 0)
         except ProcessLookupError:
             return True
-        except PermissionError:  # somebody else's process
+        except PermissionError:  # a process of another user
             pass
-        return _start_of(self.pid) != self.started  # the number was given to another process
+        return _start_of(self.pid) != self.started  # the process id was reused
 
 
 def _host() -> str:
-    namespace = Path("/proc/self/ns/pid")  # containers may share a name, but process ids mean nothing across them
+    namespace = Path("/proc/self/ns/pid")  # containers may share a host name, but not process ids
     return f"{socket.gethostname()} {os.readlink(namespace)}" if namespace.is_symlink() else socket.gethostname()
 
 
 def _start_of(pid: int) -> str:
-    """Start time of a process as the kernel gives it; empty where it cannot be read, or of a zombie."""
+    """The kernel's start time of a process; empty if it cannot be read or the process is a zombie."""
     try:
         fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -79,12 +79,12 @@ def _guard(folder: Path) -> Iterator[Path]:
 
 
 class RunLock:
-    """A lock that is held; a context manager that keeps it fresh and gives it back.
+    """A lock held by this process; as a context manager, it keeps the lock fresh and releases it at the end.
 
     Attributes
     ----------
     taken_over : Holder or None
-        The dead holder before; None if there was none, or an unknown one.
+        The dead previous holder; None if there was none or it is unknown.
     """
 
     def __init__(self, path: Path, holder: Holder, taken_over: Holder | None, on_beat: Callable[[], None]) -> None:
@@ -100,16 +100,16 @@ class RunLock:
     def acquire(
         cls, path: Path, stale_seconds: float = STALE_SECONDS, on_beat: Callable[[], None] = lambda: None
     ) -> RunLock | None:
-        """Take a lock, unless a living worker holds it.
+        """Take a lock; None if a living worker holds it.
 
         Parameters
         ----------
         path
-            The lock's file, in a folder that exists.
+            The lock file; its folder must exist.
         stale_seconds : float
-            A lock that was not touched for so long is free.
+            Time without a touch after which a lock is free.
         on_beat
-            Called every few seconds while the lock is held, in another thread.
+            Called in another thread every few seconds while the lock is held.
         """
         with _guard(path.parent) as guard:
             before = _read(path)
@@ -122,13 +122,13 @@ class RunLock:
         return cls(path, holder, before, on_beat)
 
     def check(self) -> None:
-        """LockLostError if another worker is known to have taken the lock over."""
+        """Raise LockLostError if another worker is known to have taken the lock over."""
         if self._lost:
             raise LockLostError(f"{self.path} was taken over")
 
     @contextmanager
     def still_held(self) -> Iterator[None]:
-        """A block that nobody can take the lock over within; LockLostError if somebody already has."""
+        """Context in which no other worker can take the lock over; LockLostError if one already has."""
         with _guard(self.path.parent):
             self._lost |= _read(self.path) != self.holder
             self.check()
@@ -156,7 +156,7 @@ class RunLock:
 
 
 def _read(path: Path) -> Holder | None:
-    """The holder in a lock file; None without one, or where a worker died while writing it."""
+    """The holder named in a lock file; None without a file, or if a worker died while writing it."""
     try:
         return Holder(**json.loads(path.read_text(encoding="utf-8")))
     except (FileNotFoundError, json.JSONDecodeError):
@@ -164,6 +164,6 @@ def _read(path: Path) -> Holder | None:
 
 
 def holder_of(path: Path) -> Holder | None:
-    """Who holds a lock now, living or dead."""
+    """The present holder of a lock, living or dead; None if there is none."""
     with _guard(path.parent):
         return _read(path)

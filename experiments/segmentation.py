@@ -4,10 +4,10 @@
     python experiments/segmentation.py segment MODEL.udpipe TEST.conllu -o SEGMENTED.conllu
     python experiments/segmentation.py score TRAIN.conllu DEV.conllu --seed 1 --udpipe MODEL.udpipe -o RESULT.json
 
-The first trains a segmenter of UDPipe's own default settings, for treebanks whose model from the shared task is not at
-hand. The second cuts the text of a gold file into sentences and words; `grid.py` does so by itself where it gets a
-model in place of a segmented file. The third trains our own segmenter and scores both on the text of DEV, unless the
-result is there. UDPipe needs the extra ``text``: ``pip install -e '.[text]'``.
+The first trains a segmenter with UDPipe's default settings, for treebanks whose model from the shared task is not
+available. The second cuts the text of a gold file into sentences and words; `grid.py` does this itself when given a
+model instead of a segmented file. The third trains our own segmenter and scores both on the text of DEV, unless the
+result exists. UDPipe needs the extra ``text``: ``pip install -e '.[text]'``.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def segment_file(model: Path, gold: Path, output: Path) -> Path:
     Raises
     ------
     DataError
-        The gold file is no CoNLL-U, or the model is none of UDPipe with a segmenter.
+        The gold file is not CoNLL-U, or the model is not a UDPipe model with a segmenter.
     """
     segmenter, text = UDPipeSegmenter(model, model.read_bytes()), "".join(text_of(read_conllu(gold)))
     with atomic_output(output) as stream:
@@ -44,7 +44,7 @@ def segment_file(model: Path, gold: Path, output: Path) -> Path:
 
 
 def score(train: Path, dev: Path, seed: int, peer: Path, output: Path) -> None:
-    """Write F1 of both segmenters on gold text, and the seconds of processor time that ours took to train."""
+    """Write the F1 of both segmenters on gold text, and the processor seconds for training ours."""
     if output.exists():
         return
     gold = list(read_conllu(dev))

@@ -2,9 +2,9 @@
 
     python experiments/segmenter_pieces.py UD/2.0/vi --encoder runs/e5 -o experiments/results/segmentation/pieces
 
-Each atom also gets the vector of the piece that holds its last character, frozen, through a learnt projection: none,
-from the encoder's table of pieces, or the mean of its last four layers. F1 of tokens and sentences on the development
-set, as training measures them.
+Each atom also gets a frozen vector of the piece with its last character, through a learnt projection: no vector, the
+piece's embedding in the encoder, or the mean of the encoder's last four layers. Reports F1 of tokens and sentences on
+the development set, as training measures them.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ LAYERS, LONGEST = 4, 500
 
 
 class Pieces:
-    """Vectors of atoms, float32 (A, E + 1): that of the piece, and whether it ends there."""
+    """Vectors of atoms, float32 (A, E + 1): the piece's vector, and whether the piece ends with the atom."""
 
     def __init__(self, folder: Path, way: str) -> None:
         self._tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
@@ -65,14 +65,14 @@ class Pieces:
 
 
 class Network(SegmenterNetwork):
-    """The segmenter's, that also reads vectors; the last of an atom's ids is its row, F its number of features."""
+    """The segmenter's network, which also reads a vector per atom; the last id of an atom is the vector's row."""
 
     def __init__(self, width: int, *sizes: object) -> None:
         super().__init__(*sizes)  # type: ignore[arg-type]
         self.project, self.vectors = Linear(width, self.table.shape[1]), torch.zeros(0)
 
     def show(self, vectors: Tensor, ids: np.ndarray) -> np.ndarray:
-        """``ids`` with rows; an id that training takes for unknown stands for a vector of zeros."""
+        """Set the vectors; return ``ids`` with their rows. Ids that training makes unknown mean a vector of zeros."""
         features = ids.shape[1]
         self.vectors = torch.cat([vectors.new_zeros(features + 1, vectors.shape[1]), vectors])
         rows = np.arange(len(ids), dtype=np.int32)[:, None] + features + 1
@@ -86,7 +86,7 @@ class Network(SegmenterNetwork):
 
 
 def measure(train: Path, dev: Path, encoder: Path, way: str, seed: int) -> dict[str, float]:
-    """Train a segmenter, and score it."""
+    """Train a segmenter and score it."""
     gold, held_out = (gold_text(list(read_conllu(path))) for path in (train, dev))
     reader, _, _ = make_reader(gold, RECIPE)
     examples, dev_examples = Examples.of(reader, gold), Examples.of(reader, held_out)
@@ -111,7 +111,7 @@ def measure(train: Path, dev: Path, encoder: Path, way: str, seed: int) -> dict[
 
 
 def main() -> None:
-    """Measure what is not measured yet."""
+    """Do the missing measurements."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path)
     parser.add_argument("--encoder", type=Path, required=True)

@@ -3,8 +3,8 @@
     python experiments/several_treebanks.py UD/2.0/got UD/2.0/cu --work runs/several
     python experiments/several_treebanks.py --report        # writes the table of SEVERAL.md
 
-The joint model also parses as an even mixture of its treebanks. What is compared is the best model after as many steps
-for each treebank; logs of longer runs are read up to there, shorter runs resume. Results are in
+The joint model also parses as an even mixture of its treebanks. The comparison is between the best models within the
+same number of steps per treebank; logs of longer runs are read up to there, shorter runs resume. Results are in
 ``experiments/results/several``.
 """
 
@@ -37,13 +37,13 @@ PAGE = Path(__file__).parent / "SEVERAL.md"
 
 
 def score(parser: Parser, treebank: Path, name: str | None) -> list[float]:
-    """UAS and LAS on dev, parsed as the treebank of a name."""
+    """UAS and LAS on dev, parsed as the treebank called ``name``."""
     dev = list(read_conllu(part_path(treebank, "dev"), trees="required"))
     return [round(own, 2) for own in attachment_scores(dev, parser.predict(dev, predict=HEADS, treebank=name))]
 
 
 def best_line(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> dict[str, Any]:
-    """The best evaluation of a training up to ``max_steps``; of a mixture of treebanks, by the mean of their LAS."""
+    """The best evaluation of a training up to ``max_steps``; for several treebanks, by their mean LAS."""
     log, most = folder / LOG, settings["max_steps"]
 
     def lines() -> list[dict[str, Any]]:
@@ -55,7 +55,7 @@ def best_line(train: Any, dev: Any, folder: Path, settings: dict[str, Any]) -> d
 
 
 def report(results: list[dict[str, Any]]) -> list[str]:
-    """Lines of Markdown: a row for each treebank, means and standard deviations over seeds."""
+    """Lines of Markdown: a row per treebank, with means and standard deviations over seeds."""
     columns = ["dev set, UAS / LAS", "seeds", "alone", "together, as itself", "together, as a mixture", "gain"]
     lines = [columns, ["---", *["---:"] * (len(columns) - 1)]]
     groups: dict[str, list[dict[str, list[float]]]] = {}
@@ -74,7 +74,7 @@ def report(results: list[dict[str, Any]]) -> list[str]:
 
 
 def main() -> None:
-    """Command line."""
+    """Run the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("treebanks", nargs="*", type=Path, help="folders with train and dev files")
     parser.add_argument("--work", type=Path, default=Path("runs/several"), help="models, outside the repository")

@@ -1,4 +1,4 @@
-"""Arc-eager configurations as an imperfect parser visits them, without the parser; for the experiments beside."""
+"""Arc-eager configurations like those of an imperfect parser, but without a parser; for the other experiments."""
 
 import random
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from mh4.transitions.arc_eager import ArcEager, Configuration
 
 
 def straying_walk(gold: np.ndarray, policy: str, share: float, generator: random.Random) -> list[Configuration]:
-    """Configurations of a computation that takes best steps, and with probability ``share`` any that leads to a tree.
+    """Configurations of a computation of best steps or, with probability ``share``, any steps that lead to a tree.
 
-    Among several best steps one is drawn. The final configuration is left out.
+    Among several best steps, one is drawn at random. The final configuration is left out.
     """
     system = ArcEager()
     configuration = system.initial(len(gold) - 1)
@@ -30,7 +30,7 @@ def straying_walk(gold: np.ndarray, policy: str, share: float, generator: random
 def straying_configurations(
     golds: Sequence[np.ndarray], policy: str, share: float, seed: int = 0
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Configurations of one walk a gold tree, as `mh4.oracles.arc_eager.step_scores_batch` takes them."""
+    """Configurations of one walk per gold tree, as arguments of `mh4.oracles.arc_eager.step_scores_batch`."""
     generator = random.Random(seed)
     return flat_configurations(
         (configuration, sentence)

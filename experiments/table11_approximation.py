@@ -5,8 +5,8 @@
 Prints and writes to table11.json, for both policies: the share of configurations where some score differs between the
 exact calculation and the approximation, the share where the sets of best transitions differ, the commonest confusions,
 and how often the approximate set is contained in the true one. The configurations are those that a parser trained on a
-treebank visits there (`visited_configurations.py`; some minutes each) or, with ``--stray SHARE``, those of walks that
-take best steps except for a share of arbitrary ones that lead to a tree. The paper has de GSD of UD 2.2.
+treebank visits there (`visited_configurations.py`; some minutes each) or, with ``--stray SHARE``, come from walks of
+best steps with a share of arbitrary ones that still lead to a tree. The paper has de GSD of UD 2.2.
 """
 
 import argparse
@@ -28,12 +28,12 @@ from mh4.decoders.trees import is_projective
 from mh4.oracles.arc_eager import step_scores_batch
 from mh4.oracles.optimal_step import best_transitions
 
-# Transitions in the order of their scores, as the paper writes and as it orders them.
+# Abbreviations of transitions: in the order of our scores, and in the order of the paper.
 ABBREVIATIONS = ("SH", "LA", "RA", "RE")
 WRITTEN = ("SH", "RA", "LA", "RE")
 
-# Percentages: of configurations where a score differs, where the best transitions differ; of the latter, those where
-# the approximate set is contained in the true one, and the commonest confusions (true set, approximate set).
+# Percentages: of all configurations, those where a score differs and those where the best transitions differ; of the
+# latter, those whose approximate set is contained in the true one, and the commonest confusions (true, approximate).
 PUBLISHED: dict[str, dict[str, Any]] = {
     "shift-before-reduce": {
         "scores differ": 8.0,
@@ -67,12 +67,12 @@ PUBLISHED: dict[str, dict[str, Any]] = {
 
 
 def set_name(best: np.ndarray) -> str:
-    """Of bool (4,), the abbreviations in the paper's order."""
+    """The abbreviations of a set of transitions, bool (4,), in the paper's order."""
     return " ".join(name for name in WRITTEN if best[ABBREVIATIONS.index(name)])
 
 
 def compare(configurations: Sequence[np.ndarray], golds: Sequence[np.ndarray], policy: str) -> dict[str, Any]:
-    """The approximation against the exact calculation, on some configurations.
+    """Compare the approximation with the exact calculation.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ def compare(configurations: Sequence[np.ndarray], golds: Sequence[np.ndarray], p
     Returns
     -------
     dict
-        As `PUBLISHED`, all confusions, the commonest first; and the number of configurations.
+        The entries of `PUBLISHED`, with all confusions, the commonest first, and the number of configurations.
     """
     exact, linear = (step_scores_batch(*configurations, golds, policy, algorithm) for algorithm in ("exact", "linear"))
     true, approximate = best_transitions(exact), best_transitions(linear)
@@ -101,12 +101,12 @@ def compare(configurations: Sequence[np.ndarray], golds: Sequence[np.ndarray], p
 
 
 def percent(value: float | None) -> str:
-    """With one digit, as in the paper."""
+    """A percentage with one decimal, as in the paper."""
     return "–" if value is None else f"{value:.1f}"
 
 
 def show(results: dict[str, dict[str, dict[str, Any]]], console: Console) -> None:
-    """Print ours, for each treebank, beside the paper's."""
+    """Print our numbers for each treebank beside the paper's."""
     for policy, published in PUBLISHED.items():
         table = Table(title=f"{policy} (%)", box=None)
         table.add_column("")
@@ -116,7 +116,7 @@ def show(results: dict[str, dict[str, dict[str, Any]]], console: Console) -> Non
         columns = [results[name][policy] for name in results]
         for key in ("scores differ", "best differ", "contained"):
             table.add_row(key, *(percent(column[key]) for column in columns), percent(published[key]))
-        # The paper's seven, then what is common here.
+        # The paper's seven confusions, then our common ones.
         pairs = dict.fromkeys(published["confusions"])
         for column in columns:
             pairs |= dict.fromkeys(list(column["confusions"])[:7])
@@ -128,7 +128,7 @@ def show(results: dict[str, dict[str, dict[str, Any]]], console: Console) -> Non
 
 
 def main() -> None:
-    """Walk, compare, print and write."""
+    """Collect configurations, compare, print and write."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK")
     parser.add_argument("-o", "--output", type=Path, default=Path("table11"), help="name of the file, without ending")

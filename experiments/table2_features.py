@@ -2,8 +2,8 @@
 
     python experiments/table2_features.py
 
-Reads results of `grid.py` only: average development UAS over the treebanks where we have every column. Where Table 4
-has the column, the published average over the same treebanks stands below that over ten.
+Reads results of `grid.py` only: average development UAS over the treebanks for which we have every column. For columns
+also in Table 4, the published average over the same treebanks is given below the average over ten.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from table4_systems import mean_uas, treebanks_of
 def features_table(
     results: list[Result], preset: str, title: str, columns: dict[str, tuple[str, Cell]], command: str
 ) -> ReportTable:
-    """Averages of the systems that stand for feature sets, over the treebanks that have all of them."""
+    """The averages of the systems for each feature set, over treebanks with results for all of them."""
     groups = group_runs(results, preset)
     systems = [system for system, _ in columns.values()]
     names = treebanks_of(groups, systems)

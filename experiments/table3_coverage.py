@@ -30,7 +30,7 @@ PUBLISHED = {
 
 
 def cells(coverage: Coverage) -> list[str]:
-    """A row as the paper prints it."""
+    """The cells of a row, as printed in the paper."""
     percents = [share(name) for share in (coverage.sentence_percent, coverage.arc_percent) for name in coverage.kept]
     return [str(coverage.sentences), str(coverage.words), *(f"{percent:.2f}" for percent in percents)]
 

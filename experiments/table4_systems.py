@@ -2,9 +2,9 @@
 
     python experiments/table4_systems.py
 
-Reads results of `grid.py` only. UAS on the UD 2.0 development files with gold segmentation, of the model that was best
-there by LAS; mean and standard deviation over seeds. Differences are also given in published standard deviations. Two
-more tables check what the paper says of its results: the order of the systems, and which arcs each finds.
+Reads results of `grid.py` only. Shows UAS on the UD 2.0 development files with gold segmentation, for the model that is
+best there by LAS; mean and standard deviation over seeds. Differences are also given in published standard deviations.
+Two more tables check the paper's observations: the order of the systems, and which arcs each finds.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ Groups = dict[tuple[str, str], list[Result]]
 
 
 def treebanks_of(groups: Groups, systems: Sequence[str]) -> list[str]:
-    """Treebanks that have runs of all these systems, in the paper's order."""
+    """The treebanks with runs of all these systems, in the paper's order."""
     names = {treebank for treebank, _ in groups}
     return in_order((name for name in names if all((name, system) in groups for system in systems)), TREEBANKS)
 
 
 def systems_of(groups: Groups) -> list[str]:
-    """Systems that have runs, in the paper's order."""
+    """The systems with runs, in the paper's order."""
     return in_order((system for _, system in groups), ORDER)
 
 
 def mean_uas(groups: Groups, treebank: str, system: str) -> float:
-    """Over seeds."""
+    """The mean dev UAS over seeds."""
     return mean(result["dev_uas"] for result in groups[treebank, system])
 
 
 def uas_table(results: list[Result], preset: str) -> ReportTable:
-    """A row per treebank and system; then, a system, the average over the treebanks that the paper and we have."""
+    """A row per treebank and system; then, per system, the average over treebanks with our and published results."""
     groups = group_runs(results, preset)
     rows = []
     for treebank in treebanks_of(groups, ()):
@@ -65,7 +65,7 @@ def uas_table(results: list[Result], preset: str) -> ReportTable:
 
 
 def order_table(results: list[Result], preset: str) -> ReportTable:
-    """Whether MH4-hybrid and 1EC are above MST and MH3, on average and treebank by treebank."""
+    """Whether MH4-hybrid and 1EC are better than MST and MH3, on average and on each treebank."""
     groups = group_runs(results, preset)
     rows = []
     for better, worse in EXPECTED:
@@ -84,11 +84,11 @@ def order_table(results: list[Result], preset: str) -> ReportTable:
 
 
 def recall_table(results: list[Result], preset: str) -> ReportTable:
-    """Recall by length and on crossed arcs, averaged over the treebanks that all systems have."""
+    """Recall by length and on crossed arcs, averaged over treebanks with runs of all systems."""
     groups = group_runs(results, preset)
     systems = systems_of(groups)
     names = treebanks_of(groups, systems)
-    if not names:  # no treebank has them all: the systems of the published comparison alone
+    if not names:  # no treebank has all systems: use only those of the published comparison
         systems = [system for system in ("mst", "mh4-hybrid", "1ec") if system in systems]
         names = treebanks_of(groups, systems)
 
@@ -116,7 +116,7 @@ def recall_table(results: list[Result], preset: str) -> ReportTable:
 
 
 def pooled_recall(run: Result, bins: Sequence[str]) -> float:
-    """Recall on dev over all gold arcs of some lengths."""
+    """Recall on dev over all gold arcs in some length bins."""
     arcs = [run["dev"]["by_length"][name] for name in bins]
     total = sum(gold for _, _, gold, _ in arcs)
     return sum(recall * gold for recall, _, gold, _ in arcs) / total if total else 0.0
@@ -136,7 +136,7 @@ def _command(preset: str) -> str:
 
 
 def make_tables(results: list[Result], preset: str) -> list[ReportTable]:
-    """All three."""
+    """All three tables."""
     return [uas_table(results, preset), order_table(results, preset), recall_table(results, preset)]
 
 

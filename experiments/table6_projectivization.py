@@ -2,11 +2,11 @@
 
     python experiments/table6_projectivization.py grc_proiel-ud-train.conllu de_gsd-ud-train.conllu ... -o table6.json
 
-The accuracy is the share of arcs that a projective tree keeps: an optimal one, and the one that Nivre and Nilsson
-(2005) make by lifting. Files are known by their names in UD; cells that differ from the published ones in a printed
-digit are marked. The paper has pseudo-projectivisation by MaltParser 1.9.0, whose choice among arcs of one length is
-its own. The paper gives a mean time of 0.342 ms per tree over all UD 2.2 training sets, in Java on a laptop; ours is
-that of one thread for the optimal trees, reading apart.
+The accuracy is the share of arcs kept by a projective tree: an optimal one, and the one that Nivre and Nilsson (2005)
+make by lifting. Files are recognised by their names in UD; cells that differ from the published ones in a printed digit
+are marked. The paper used the pseudo-projectivisation of MaltParser 1.9.0, which may choose differently among arcs of
+the same length. The paper gives a mean time of 0.342 ms per tree over all UD 2.2 training sets, in Java on a laptop;
+our time is for the optimal trees on one thread, without reading.
 """
 
 import argparse
@@ -34,17 +34,17 @@ COLUMNS = ("sent.", "words", "non-proj. sent. %", "optimal", "paper", "pseudo", 
 
 
 def dominates(heads: np.ndarray, above: int, word: int) -> bool:
-    """Whether a word is another one or below it."""
+    """Whether ``word`` is ``above`` or one of its descendants."""
     while word > 0 and word != above:
         word = heads[word]
     return word == above
 
 
 def lifted(heads: np.ndarray) -> np.ndarray:
-    """Pseudo-projectivisation (Nivre and Nilsson 2005): the shortest non-projective arc is lifted, until there is none.
+    """Pseudo-projectivisation (Nivre and Nilsson 2005): lift the shortest non-projective arc until there is none.
 
-    An arc h → d is non-projective if a word between h and d is not below h; lifted, it comes from the head of h. Of
-    several shortest ones the leftmost is lifted.
+    An arc h → d is non-projective if a word between h and d is not a descendant of h; lifting it makes the head of h
+    the head of d. Of several shortest arcs, the leftmost is lifted.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def lifted(heads: np.ndarray) -> np.ndarray:
 
 
 def measure(path: str) -> dict[str, Any]:
-    """One treebank: sizes, arcs that the optimal and the lifted trees keep, and the time of the optimal ones."""
+    """Measure one treebank: sizes, arcs kept by optimal and by lifted trees, and the time for optimal ones."""
     trees = [sentence.padded_heads for sentence in read_conllu(path, trees="required")]
     start = time.perf_counter()
     closest = [closest_tree(heads, "projective", single_root=False) for heads in trees]
@@ -83,7 +83,7 @@ def measure(path: str) -> dict[str, Any]:
 
 
 def cells(name: str, found: dict[str, Any]) -> list[str]:
-    """A row of the table."""
+    """The cells of a row."""
     row = [str(found["sentences"]), str(found["words"]), f"{100 * found['not projective'] / found['sentences']:.2f}"]
     pseudo, optimal = PUBLISHED.get(name, ("", ""))
     for kept, published in ((found["kept"]["optimal"], optimal), (found["kept"]["pseudo"], pseudo)):
@@ -93,7 +93,7 @@ def cells(name: str, found: dict[str, Any]) -> list[str]:
 
 
 def main() -> None:
-    """Print one row per treebank, and write them if asked to."""
+    """Print one row per treebank, and write the numbers if ``-o`` is given."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("treebanks", nargs="+", metavar="TREEBANK", help="CoNLL-U files with gold trees")
     parser.add_argument("-o", "--output", type=Path, help="JSON file for the numbers")

@@ -49,12 +49,12 @@ PUBLISHED = {  # LAS and UAS of conditions 1 to 5
 
 
 def treebank_code(folder: Path) -> str:
-    """The language code, by the name of the training file."""
+    """The language code at the start of the training file's name."""
     return re.split(r"[-_]", part_path(folder, "train").name)[0]
 
 
 def result_path(output: Path, code: str, condition: int, settings: Settings) -> Path:
-    """Where the result of one run is kept."""
+    """The file for the result of one run."""
     return output / f"{settings.system}-{code}-{condition}-seed{settings.seed}.json"
 
 
@@ -64,7 +64,7 @@ def kept(output: Path, code: str, condition: int, settings: Settings) -> dict | 
 
 
 def save_visited(path: Path, parser: DeterministicParser, sentences: list[Sentence]) -> None:
-    """The visited configurations and the original gold trees, as numpy arrays (``golds`` one after the other)."""
+    """Write the visited configurations and the original gold trees as numpy arrays (``golds`` concatenated)."""
     configurations = visited_configurations(parser, sentences)
     golds = [sentence.padded_heads for sentence in sentences]
     lengths = np.array([len(gold) for gold in golds])
@@ -73,7 +73,7 @@ def save_visited(path: Path, parser: DeterministicParser, sentences: list[Senten
 
 
 def run_treebank(folder: Path, conditions: list[int], settings: Settings, output: Path, visited: bool) -> None:
-    """All runs of one treebank and seed that are not done yet; parsers of the first pass are shared."""
+    """Do the missing runs of one treebank and seed, sharing the parsers of the first pass."""
     code = treebank_code(folder)
     dump = output / f"{settings.system}-{code}-visited-seed{settings.seed}.npz"
     missing = [number for number in conditions if kept(output, code, number, settings) is None]
@@ -118,7 +118,7 @@ def run_treebank(folder: Path, conditions: list[int], settings: Settings, output
 
 
 def results_table(folders: list[Path], runs: list[Settings], output: Path) -> Table:
-    """Means over the seeds that are done, ours above the paper's."""
+    """Means over the finished seeds, with the paper's results below."""
     system = runs[0].system
     table = Table(title=f"LAS and UAS of {system}, % (mean over seeds)", box=None, pad_edge=False)
     for column in ("treebank", "", "score"):
@@ -141,7 +141,7 @@ def results_table(folders: list[Path], runs: list[Settings], output: Path) -> Ta
 
 
 def main() -> None:
-    """Run what is missing, then print the table."""
+    """Do the missing runs, then print the table."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("folders", nargs="+", type=Path, metavar="TREEBANK_FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/table7"))
@@ -152,7 +152,7 @@ def main() -> None:
     parser.add_argument("--visited", action="store_true", help="save the configurations that condition 2 visits")
     parser.add_argument("--table", action="store_true", help="run nothing")
     arguments = parser.parse_args()
-    torch.set_num_threads(1)  # the matrices are small; run several of these side by side instead
+    torch.set_num_threads(1)  # the matrices are small; run several processes instead
     runs = [Settings(system=arguments.system, seed=seed, epochs=arguments.epochs) for seed in arguments.seeds]
     if not arguments.table:
         arguments.output.mkdir(parents=True, exist_ok=True)

@@ -2,14 +2,14 @@
 
     python experiments/tables56_test_las.py
 
-Reads results of `grid.py` only. LAS is that of the CoNLL shared task's evaluation (`mh4 eval`). The published numbers
-are for files segmented by the task's baseline UDPipe: they compare with the column "segmented", for which `grid.py`
-needs such a file, or a model of UDPipe; LAS with gold segmentation is higher and compares with nothing in the paper.
-Where not all seeds have been scored so, a number in brackets says how many have. The paper's ensemble (MST, MH4-hybrid
-and 1EC; how many models of each it does not say) has one number; ours combines one model of each, a seed at a time.
+Reads results of `grid.py` only. LAS is computed as in the CoNLL shared task (`mh4 eval`). The published numbers are for
+files segmented by the task's baseline UDPipe. They are comparable to the column "segmented", for which `grid.py` needs
+such a file or a UDPipe model; LAS with gold segmentation is higher and has no counterpart in the paper. If only some
+seeds have been scored, their number is given in brackets. The paper's ensemble (MST, MH4-hybrid and 1EC, an unstated
+number of models of each) has one number; ours combines one model of each for every seed.
 
-For treebanks of Table 6 whose test files are not at hand, a third table has LAS on the development files and how far
-each system is above MST there, beside how far it is in the paper on the test files.
+For treebanks of Table 6 without test files here, a third table has LAS on the development files and each system's gain
+over MST there, beside its gain on the test files in the paper.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from segmentation import MODEL_SUFFIX
 def las_table(
     results: list[Result], preset: str, title: str, theirs: dict[str, dict[str, Cell]], others: bool
 ) -> ReportTable:
-    """A row per treebank of ``theirs`` and system; with ``others`` also treebanks that neither table has."""
+    """A row per system and treebank in ``theirs``; with ``others``, also treebanks in neither published table."""
     groups = {key: runs for key, runs in group_runs(results, preset).items() if any(run["test"] for run in runs)}
     known = TEST_LAS_NONPROJECTIVE.keys() | TEST_LAS_PROJECTIVE.keys()
     rows = []
@@ -51,7 +51,7 @@ def las_table(
 
 
 def segmentation_notes(groups: dict[tuple[str, str], list[Result]], treebanks: Iterable[str]) -> list[str]:
-    """How good the segmentation was, which is the same for all systems, and how it was made."""
+    """Notes on the segmentation, which all systems share: its F1, and the commands that made it."""
     notes = []
     for treebank in treebanks:
         scored = [
@@ -72,12 +72,12 @@ def segmentation_notes(groups: dict[tuple[str, str], list[Result]], treebanks: I
 
 
 def mean_las(runs: list[Result], key: str) -> Cell | None:
-    """Mean LAS of some runs on a file of theirs, ``dev``, ``test`` or ``test_segmented``; None if there are none."""
+    """The mean LAS of runs on ``key``: ``dev``, ``test`` or ``test_segmented``; None without runs."""
     return mean_deviation([run[key]["f1"]["LAS"] for run in runs]) if runs else None
 
 
 def dev_table(results: list[Result], preset: str) -> ReportTable:
-    """A row per treebank of Table 6 and system, of runs that scored a development file and no test file."""
+    """A row per treebank of Table 6 and system, for runs scored on a development file but no test file."""
     groups = {key: runs for key, runs in group_runs(results, preset).items() if not any(run["test"] for run in runs)}
     rows = []
     for treebank, published in TEST_LAS_PROJECTIVE.items():
@@ -97,7 +97,7 @@ def dev_table(results: list[Result], preset: str) -> ReportTable:
 
 
 def make_tables(results: list[Result], preset: str) -> list[ReportTable]:
-    """All three."""
+    """All three tables."""
     return [
         las_table(results, preset, "Table 5: test LAS, most non-projective", TEST_LAS_NONPROJECTIVE, others=True),
         las_table(results, preset, "Table 6: test LAS, most projective", TEST_LAS_PROJECTIVE, others=False),

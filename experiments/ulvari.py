@@ -38,7 +38,7 @@ LENGTHS = range(4, 31)  # words in a sentence
 
 @dataclass(eq=False)
 class Node:
-    """A word and the order of its phrase: dependents, names of sites and "HEAD" for the word itself."""
+    """A word and the order of its phrase: dependents, names of sites, and "HEAD" for the word itself."""
 
     form: str
     lemma: str
@@ -52,7 +52,7 @@ class Node:
 
 
 def generate_sample(seed: int = 1) -> dict[str, list[str]]:
-    """The sentences of each split, in the CoNLL-U format and with their closing blank line; all are different."""
+    """The sentences of each split in CoNLL-U, each with its closing blank line; all are different."""
     grammar = Ulvari(random.Random(seed))
     seen: set[str] = set()
     splits: dict[str, list[str]] = {}
@@ -69,13 +69,13 @@ def generate_sample(seed: int = 1) -> dict[str, list[str]]:
 
 
 class Ulvari:
-    """Draws sentences. Only ``rng.random()`` is used, whose values are the same for every version of Python."""
+    """Draws sentences, using only ``rng.random()``, whose values are the same in every version of Python."""
 
     def __init__(self, rng: random.Random) -> None:
         self.rng = rng
 
     def sentence(self) -> list[Node]:
-        """The words of a sentence in their order, its length among `LENGTHS`."""
+        """Draw a sentence of a length in `LENGTHS`; return its words in order."""
         while True:
             words, movers = self._linearise(self._expand("Main", {}))
             if movers:
@@ -86,7 +86,7 @@ class Ulvari:
                 return words
 
     def _expand(self, phrase: str, features: dict[str, str]) -> Node:
-        """Build a phrase that has these features, as far as it inflects for them."""
+        """Build a phrase with these features, as far as it inflects for them."""
         if phrase[0].islower():
             return self._word(phrase, features)
         blocks = phrase_blocks()[phrase]
@@ -130,12 +130,12 @@ class Ulvari:
         return Node(form, lemma, word.upos, name, features)
 
     def _choice(self, values: list[str], common_first: bool = False) -> str:
-        """One of the values; with ``common_first`` the cube of a uniform number decides, so most are rare."""
+        """Draw a value, uniformly or, with ``common_first``, by the cube of a uniform number, so that most are rare."""
         x = self.rng.random()
         return values[int(len(values) * (x * x * x if common_first else x))]
 
     def _linearise(self, node: Node) -> tuple[list[Node], list[tuple[str, list[Node]]]]:
-        """Words of a phrase in their order, and the moved phrases (site, words) that find no site in it."""
+        """The words of a phrase in order, and the moved phrases (site, words) whose site is not in it."""
         order: list[list[Node] | str] = []
         movers: list[tuple[str, list[Node]]] = []
         for item in node.order:
@@ -159,7 +159,7 @@ class Ulvari:
 
 
 def _specified(specification: list[str], head: dict[str, str]) -> dict[str, str]:
-    """The features that a line asks for, given those of the head."""
+    """The features that a specification gives to a dependent, given those of its head."""
     features = {}
     for item in specification:
         name, _, value = item.partition("=")

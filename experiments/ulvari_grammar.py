@@ -2,14 +2,14 @@
 
 How to read `GRAMMAR`. A block ``Phrase weight : base features`` is one way to build a phrase, taken with probability
 proportional to its weight. A base in lower case is a class of `WORDS`, the head of the phrase; a capitalised base is
-another phrase, which the block surrounds with material of its own. The lines below are the dependents of the head in
-their order: how often (always, if nothing is said), relation, phrase, features. ``agree`` copies the features of the
-head, ``agree:Case`` only that one, ``agree[psed]`` all of them into the layer of the possessed. ``HEAD`` is the place
-of the base. ``→ tail 40%`` moves the dependent, in so many cases, to the nearest ``site`` of that name above it.
+another phrase, to which the block adds material of its own. The lines below are the dependents of the head in order:
+frequency (default: always), relation, phrase, features. ``agree`` copies all features of the head, ``agree:Case`` only
+the case, ``agree[psed]`` all of them into the layer of the possessed. ``HEAD`` is the place of the base. ``→ tail 40%``
+moves the dependent, in 40% of the cases, to the nearest ``site`` of that name above it.
 
-A row of `WORDS` is a class of words: part of speech, stock of stems, inflectional features, form and lemma. Without a
-value, a feature is copied by agreement or else drawn by lot. In forms and lemmas, ``stem`` and names of features are
-replaced (`MORPHEMES`), and anything else stands for itself.
+A row of `WORDS` is a class of words: part of speech, stock of stems, inflectional features, form and lemma. A feature
+without a value is copied by agreement or else drawn at random. In forms and lemmas, ``stem`` and names of features are
+replaced (`MORPHEMES`); anything else is literal.
 """
 
 import random
@@ -247,7 +247,7 @@ openquote       PUNCT  “             -                                  stem  
 closequote      PUNCT  ”             -                                  stem                            stem
 """
 
-STOCK = {  # number of stems of the open classes; a small one belongs to a kind of verb that is known by heart
+STOCK = {  # number of stems of the open classes; the small ones are kinds of verbs to be learnt by heart
     "noun": 1500,
     "name": 200,
     "surname": 100,
@@ -306,7 +306,7 @@ class WordClass:
 
 @cache
 def phrase_blocks() -> dict[str, list[Block]]:
-    """`GRAMMAR`: the blocks of each phrase."""
+    """The blocks of each phrase, parsed from `GRAMMAR`."""
     blocks: dict[str, list[Block]] = {}
     for text in GRAMMAR.splitlines():
         line = text.partition("#")[0]
@@ -332,7 +332,7 @@ def _percent(text: str) -> float:
 
 @cache
 def word_classes() -> dict[str, WordClass]:
-    """`WORDS` by name of the class."""
+    """The word classes by name, parsed from `WORDS`."""
     table = {}
     for line in WORDS.strip().splitlines():
         name, upos, stock, *features, form, lemma = line.split()
@@ -342,7 +342,7 @@ def word_classes() -> dict[str, WordClass]:
 
 @cache
 def stem_stocks() -> dict[str, list[str]]:
-    """The stems of each stock, short ones first; an open stock has invented ones, no stem is in two stocks."""
+    """The stems of each stock, short ones first; those of open stocks are invented, and no stem is in two stocks."""
     rng = random.Random(0)
     taken: set[str] = set()
 

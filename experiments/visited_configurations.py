@@ -1,6 +1,6 @@
-"""Configurations that a trained deterministic parser visits on its training text; for the experiments beside.
+"""Configurations that a trained deterministic parser visits on its training text; for the other experiments.
 
-As in Nederhof (2019), section 8.2, and (2021), section 6: the parser is trained on the computations of all trees after
+As in Nederhof (2019), section 8.2, and (2021), section 6, the parser is trained on the computations of all trees after
 optimal projectivization, then parses the same sentences; the gold trees of the configurations are the original ones.
 """
 

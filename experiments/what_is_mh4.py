@@ -6,7 +6,7 @@ Gómez-Rodríguez, Shi and Lee (2018, section 6) leave a definition of MH4 witho
 which `mh_k.heads_needed` decides. This script looks at all trees of up to 7 words, with any number of words below the
 root, and writes results/mh4-class/small-trees.json, with drawings of the smallest excluded trees beside it.
 
-A tree is made smaller in one of these ways, each of which takes one word from the sentence:
+These operations make a tree smaller by one word:
 
 ========  =============================================================================================
 leaf      a word without dependents is deleted
@@ -15,7 +15,7 @@ siblings  two neighbouring words with the same head become one word
 removed   any word is deleted, and its dependents attached to its head
 ========  =============================================================================================
 
-A tree outside a class is *minimal* if all that it can be made into by the first three ways is in the class.
+A tree outside a class is *minimal* if each of the first three operations, wherever it applies, leads into the class.
 """
 
 from __future__ import annotations
@@ -64,15 +64,15 @@ def trees_of(n: int) -> Iterator[Tree]:
 
 
 def merged(heads: Tree, kept: int, word: int) -> Tree:
-    """The tree in which a word is one with another position, its head, its dependent or its sibling."""
+    """The tree with ``word`` merged into position ``kept``: its head, its dependent or its sibling."""
     above = [kept if head == word else head for head in heads]
-    if above[kept] == kept:  # the word was its head
+    if above[kept] == kept:  # the word was the head of ``kept``
         above[kept] = above[word]
     return tuple(head - (head > word) for position, head in enumerate(above) if position != word)
 
 
 def smaller(heads: Tree) -> Iterator[tuple[str, Tree]]:
-    """Every tree with a word less that a tree can be made into, and the way."""
+    """Every tree that one operation makes out of ``heads``, with the operation's name."""
     for word in range(1, len(heads)):
         without = merged(heads, heads[word], word)
         if word not in heads:
@@ -93,7 +93,7 @@ def mirrored(heads: Tree) -> Tree:
 
 
 def members(longest: int) -> list[Members]:
-    """For each number of words, its trees and the classes that each belongs to."""
+    """For each number of words, all trees and the classes of each."""
     found: list[Members] = []
     for n in range(longest + 1):
         trees = {tree: np.array(tree) for tree in trees_of(n)}
@@ -102,7 +102,7 @@ def members(longest: int) -> list[Members]:
 
 
 def closure(found: list[Members]) -> dict[str, dict[str, list[int] | None]]:
-    """For each class and way the first tree inside that has been made into one outside; None if there is none."""
+    """For each class and operation, the first tree in the class that it makes into one outside; None if none exists."""
     leaving: dict[str, dict[str, list[int] | None]] = {name: dict.fromkeys(WAYS) for name in CLASSES}
     for n in range(2, len(found)):
         for tree, inside in found[n].items():
@@ -114,7 +114,7 @@ def closure(found: list[Members]) -> dict[str, dict[str, list[int] | None]]:
 
 
 def minimal_trees(found: list[Members], name: str, ways: tuple[str, ...]) -> list[list[Tree]]:
-    """For each number of words the trees outside a class that these ways only make into trees inside."""
+    """For each number of words, the trees outside a class that the operations ``ways`` only make into trees inside."""
     return [
         [
             tree
@@ -126,7 +126,7 @@ def minimal_trees(found: list[Members], name: str, ways: tuple[str, ...]) -> lis
 
 
 def counts(of_length: Members) -> dict[str, Any]:
-    """How many trees of one length each class has, and how MH4 lies to the others."""
+    """The number of trees of one length in each class, and how MH4 relates to the other classes."""
     mh4 = [(tree, inside) for tree, inside in of_length.items() if "MH4" in inside]
     return {
         "trees": len(of_length),
@@ -138,12 +138,12 @@ def counts(of_length: Members) -> dict[str, Any]:
 
 
 def one_root(trees: list[Tree]) -> int:
-    """How many have exactly one word below the root."""
+    """The number of trees with exactly one word below the root."""
     return sum(tree.count(0) == 1 for tree in trees)
 
 
 def study(longest: int) -> dict[str, Any]:
-    """Everything that is kept: counts, closure, minimal trees."""
+    """The content of the result: counts, closure, minimal trees."""
     found = members(longest)
     lengths = range(1, longest + 1)
     minimal = {}

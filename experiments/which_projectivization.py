@@ -4,9 +4,9 @@
 
 An arc-standard perceptron is trained on optimal projectivised trees: those of `closest_tree` (``fixed``), which prefers
 to lift; one drawn uniformly from all optimal ones, once (``once``); or in every epoch anew (``anew``). Dynamic oracle,
-gold parts of speech, 15 epochs; the last parser is scored, on the test set where there is one. Each run (treebank, way,
-seed) leaves a JSON file, and runs that have one are not repeated. p-values are of a paired randomisation test over
-sentences, on the number of right words in all seeds.
+gold parts of speech, 15 epochs; the last parser is scored, on the test set if there is one. Each run (treebank, way,
+seed) leaves a JSON file, and runs that have one are not repeated. p-values come from a paired randomisation test over
+sentences, on the number of correct words in all seeds.
 """
 
 from __future__ import annotations
@@ -31,21 +31,21 @@ from mh4.training.perceptron import PerceptronTrainer
 from mh4.training.treebanks import read_gold
 
 WAYS = ("fixed", "once", "anew")
-WEIGHT = 30.0  # of a gold arc: a tree that loses one more is drawn e³⁰ times as seldom, and thrown away
+WEIGHT = 30.0  # of a gold arc: trees that lose one more are e³⁰ times less likely, and rejected if drawn
 
 
 def optimal_trees(heads: np.ndarray, count: int, single_root: bool, rng: np.random.Generator) -> list[np.ndarray]:
     """Projective trees that keep most arcs of a tree, drawn uniformly and independently.
 
-    Eisner's algorithm draws trees with probabilities that depend on the number of arcs they keep alone; those that do
-    not keep the most are drawn again.
+    Eisner's algorithm draws trees with probabilities that depend only on the number of arcs they keep; trees that do
+    not keep the most are rejected.
 
     Parameters
     ----------
     heads : int (n + 1,)
     count : int
     single_root : bool
-        Exactly one word is attached to the root, or at least one.
+        Whether exactly one word is attached to the root, or at least one.
     rng : numpy.random.Generator
     """
     best = closest_tree(heads, "projective", single_root)
@@ -61,7 +61,7 @@ def optimal_trees(heads: np.ndarray, count: int, single_root: bool, rng: np.rand
 
 
 def run(folder: Path, own: dict[str, Any]) -> dict[str, Any]:
-    """Train a parser; count its right words, sentence by sentence."""
+    """Train a parser; count its correct words in each sentence."""
     train, evaluation = (read_gold(part_path(folder, part)) for part in ("train", own["scored"]))
     config = PerceptronConfig("arc-standard", "dynamic", iterations=own["iterations"], seed=own["seed"])
     trainer = PerceptronTrainer(config, train)
@@ -102,7 +102,7 @@ def show(name: str, runs: Runs) -> None:
 
 
 def main() -> None:
-    """Run what has not been run, print the means."""
+    """Do the missing runs and print the means."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("treebanks", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("-o", "--output", type=Path, default=Path("runs/which-projectivization"))

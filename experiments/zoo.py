@@ -7,7 +7,7 @@ Options that are not listed by ``--help`` are those of `mh4 train`. A treebank i
 UD_FOLDER, ``NAME-ud-train.conllu``, ``-dev`` and perhaps ``-test``; training sets in several files are joined. Each
 model is calibrated on its development set and scored on it and on the test set, from gold tokens and from raw text.
 The output folder then holds packages and the ``index.json`` that `mh4 download` reads; ``--results`` gets ``zoo.json``
-and a page with the table. What is done is not done again; a training that was interrupted, even by SIGKILL, goes on.
+and a page with the table. Finished models are not trained again; interrupted trainings resume, even after SIGKILL.
 Treebanks without FORMs, training or development sets are skipped, and the page says why. Workers of a cluster need one
 thread each, and the folders under the same paths.
 """
@@ -36,7 +36,7 @@ from mh4.service.cluster import connect, silence_dask
 _FILE = re.compile(r"(?P<name>.+?)(?:-ud)?-(?P<part>train|dev|test)(?:-[\w-]+)?\.conllu(?:\.(?:gz|xz|bz2))?")
 _FORM = 1
 _COLUMNS = 10
-FEW = 0.5  # share of words with a FORM, below which a treebank comes without its text
+FEW = 0.5  # least share of words with a FORM; treebanks below it are distributed without their text
 
 
 @dataclass(frozen=True)
@@ -50,31 +50,31 @@ class Treebank:
 
     @property
     def size(self) -> int:
-        """Bytes to train on."""
+        """The size of the training files in bytes."""
         return sum(path.stat().st_size for path in self.train)
 
 
 @dataclass(frozen=True)
 class Options:
-    """What to do with every treebank."""
+    """Options for all treebanks."""
 
     output: Path
     training: tuple[str, ...]  # options of `mh4 train`
     licences: dict[str, str]
 
     def model(self, treebank: Treebank) -> Path:
-        """Its model folder."""
+        """The model folder of a treebank."""
         return self.output / "models" / treebank.name
 
     def command(self, treebank: Treebank) -> list[str]:
-        """How it is trained; joined training sets lie beside the model."""
+        """The training command of a treebank; several training sets are joined in the output folder."""
         (train, *more), (dev, *_) = treebank.train, treebank.dev
         train = self.output / "treebanks" / f"{treebank.name}-ud-train.conllu" if more else train
         return ["mh4", "train", str(train), "--dev", str(dev), "-o", str(self.model(treebank)), *self.training]
 
 
 def find_treebanks(folder: Path) -> list[Treebank]:
-    """All treebanks below a folder, by name; SystemExit if two have one name."""
+    """All treebanks below a folder; SystemExit if two have the same name."""
     found: dict[str, dict[str, list[Path]]] = {}
     homes: dict[str, Path] = {}
     for path in sorted(folder.rglob("*.conllu*")):
@@ -87,7 +87,7 @@ def find_treebanks(folder: Path) -> list[Treebank]:
 
 
 def why_not(treebank: Treebank) -> str | None:
-    """Why nothing can be learnt from a treebank; None if it can."""
+    """The reason why a treebank cannot be used for training; None if it can."""
     if not treebank.train:
         return "no training set"
     if len(treebank.dev) != 1:
@@ -103,7 +103,7 @@ def why_not(treebank: Treebank) -> str | None:
 
 
 def is_done(treebank: Treebank, options: Options) -> bool:
-    """Whether there is a package; SystemExit if it was trained in another way."""
+    """Whether the package of a treebank exists; SystemExit if it was trained by another command."""
     for entry in read_index(options.output).models:
         if entry.name == treebank.name and (options.output / entry.file).is_file():
             if entry.meta.get("command") != shlex.join(options.command(treebank)):
@@ -115,13 +115,13 @@ def is_done(treebank: Treebank, options: Options) -> bool:
 
 
 def complete(treebank: Treebank, options: Options) -> str:
-    """Train, or continue, and package; returns what went wrong, or ""."""
+    """Train, or resume, and package; return an error message, or ""."""
     command = options.command(treebank)
     before = sys.argv
     try:
         if len(treebank.train) > 1:
             _join(treebank.train, Path(command[2]))
-        sys.argv = command  # what the model says of its origin
+        sys.argv = command  # recorded in the model as its origin
         app([*command[1:], "--resume"], standalone_mode=False)
         licence = options.licences.get(treebank.name) or find_licence(treebank.train[0])
         gold = [*treebank.dev, *treebank.test]
@@ -142,7 +142,7 @@ def _join(paths: Sequence[Path], target: Path) -> None:
 
 
 def run(treebanks: Sequence[Treebank], options: Options, cluster: str | None) -> Iterator[tuple[Treebank, str]]:
-    """Complete treebanks, here or on a cluster; yields each with what went wrong."""
+    """Complete treebanks, here or on a cluster; yield each with its error message, if any."""
     if cluster is None:
         for treebank in sorted(treebanks, key=lambda one: one.size):
             yield treebank, complete(treebank, options)
@@ -213,7 +213,7 @@ def _cell(score: list[float] | None) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Make the zoo, or what is missing of it."""
+    """Make the missing parts of the zoo."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     parser.add_argument("folder", type=Path, metavar="UD_FOLDER")
     parser.add_argument("-o", "--output", type=Path, required=True, help="folder for models, packages and their index")

@@ -1,16 +1,15 @@
-"""A deterministic transition-based parser: a classifier picks every step, and there is no way back.
+"""A deterministic transition-based parser: a classifier picks every step, without backtracking.
 
-All sentences are parsed in lockstep: the k-th step of every sentence that has so many is chosen in one batch. The
-systems are those of `deterministic.states`: shift-reduce and unnormalized arc-eager.
+All sentences are parsed in lockstep: the k-th steps of all sentences that have one are chosen in one batch. The systems
+are those of `deterministic.states`: shift-reduce and unnormalized arc-eager.
 
 A step is a transition and, if that makes an arc, a relation; the classifier chooses among the legal ones. As everywhere
-in this package, words below the root get the relation ``root`` and no others do (where the training text has such a
+in this package, words below the root, and only these, get the relation ``root`` (if the training text has such a
 relation at all); any number of words may be below the root.
 
-Nederhof (2019), section 8, and (2021), section 6, list the features. Beyond these, in arc-eager parsing, the classifier
-sees the labels of the two topmost stack elements: they say what an arc from an element to the one above it says in
-parsers that make the arc at once. The outermost dependents are those to the left, for the leftmost, and to the right,
-for the rightmost one.
+Nederhof (2019), section 8, and (2021), section 6, list the features. In arc-eager parsing, the classifier also sees the
+labels of the two topmost stack elements. They give the information that parsers making the arc of a right child at once
+have in this arc. Of the outermost dependents, the leftmost one must be left of its head, and the rightmost one right.
 """
 
 from __future__ import annotations
@@ -47,23 +46,23 @@ from mh4.parsers.vocabulary import Vocabulary
 from mh4.transitions.arc_eager import LABELS
 from mh4.transitions.registry import system_name
 
-UNKNOWN = ROOT_WORD + 1  # row of the word vectors (zeros) and number of the tag of what the training text does not have
-LOCKSTEP_SENTENCES = 2_048  # parsed side by side
+UNKNOWN = ROOT_WORD + 1  # vector row (zeros) and tag number of anything not in the training text
+LOCKSTEP_SENTENCES = 2_048  # parsed in one batch
 ABSENT, ANY_RELATION = 0, 1  # targets of a transition; 2 + r stands for relation r
 
 
 class Steps:
-    """The classes of a classifier: transitions, those that make an arc with each of the R relations.
+    """The classes of the classifier: transitions, combined with each of the R relations if they make an arc.
 
     Attributes
     ----------
     transitions, relations : int32 (K,)
-        Of each class; `NO_RELATION` without an arc.
+        The transition and the relation of each class; `NO_RELATION` without an arc.
     allowed : bool (2^(T + 1), K)
-        The classes that go with each code of `Described`.
+        The classes allowed by each code of `Described`.
     right : bool (T · (R + 2), K)
-        Row t · (R + 2) + x, the classes that a target stands for: transition t with relation x − 2, with any relation
-        (x is `ANY_RELATION`), or none at all (`ABSENT`).
+        Row t · (R + 2) + x has the right classes for a target: transition t with relation x − 2, with any relation (x
+        is `ANY_RELATION`), or no class at all (`ABSENT`).
     root : int
         The relation reserved for words below the root, or `NO_RELATION`.
     """
@@ -113,8 +112,8 @@ class Steps:
         configurations : Configurations
         best : bool (B, T)
         relations : int32 (P,)
-            Gold relations. The one of a word may be impossible with the head that a transition gives it (``root`` below
-            a word, or another one below the root). Then no relation is right, and any is as good as another.
+            Gold relations. A word's gold relation may be impossible with the head that a transition gives it (``root``
+            below a word, or another relation below the root). Then any relation counts as right.
         """
         tops = configurations.offsets[1:] - 1
         targets = np.empty(best.shape, np.int32)
@@ -172,7 +171,7 @@ class DeterministicParser:
         return {tag: number for number, tag in enumerate(self.vocabulary.tags, start=UNKNOWN + 1)}
 
     def encode(self, sentences: Sequence[Sentence]) -> TaggedText:
-        """Words and gold parts of speech as numbers."""
+        """The words and gold parts of speech as numbers."""
         rows, tags = self.vectors.index, self._tag_numbers
         return TaggedText(
             np.cumsum([0, *(len(sentence) + 1 for sentence in sentences)], dtype=np.int64),
@@ -202,12 +201,12 @@ class DeterministicParser:
         return self.steps.transitions[best], self.steps.relations[best]
 
     def run(self, text: TaggedText) -> tuple[np.ndarray, States]:
-        """Parse.
+        """Parse some sentences.
 
         Returns
         -------
         transitions : int8 (M,)
-            Numbers of the steps taken, 2n a sentence.
+            Numbers of the transitions taken, 2n per sentence.
         states : States
             The final configurations.
         """
@@ -219,7 +218,7 @@ class DeterministicParser:
         for start in range(0, len(order), LOCKSTEP_SENTENCES):
             chunk = order[start : start + LOCKSTEP_SENTENCES]
             for step in range(2 * lengths[chunk[0]]):
-                chunk = chunk[: np.count_nonzero(2 * lengths[chunk] > step)]  # the longest come first
+                chunk = chunk[: np.count_nonzero(2 * lengths[chunk] > step)]  # sorted, longest first
                 described = Described.empty(len(chunk), len(self.starts))
                 describe_sentences(labelled, len(self.system.transitions), text, self.starts, states, chunk, described)
                 chosen, relations = self._choose(described)
@@ -228,7 +227,7 @@ class DeterministicParser:
         return transitions, states
 
     def predict(self, sentences: Sequence[Sentence]) -> list[Annotation]:
-        """Trees of some sentences, by their forms and their gold parts of speech."""
+        """The trees of some sentences, parsed from their forms and gold parts of speech."""
         text = self.encode(sentences)
         _, states = self.run(text)
         names = np.array(self.vocabulary.relations, dtype=object)
@@ -240,13 +239,13 @@ class DeterministicParser:
     def replay(
         self, text: TaggedText, transitions: np.ndarray, relations: np.ndarray
     ) -> tuple[Described, Configurations]:
-        """The configurations of given computations, for the classifier and for oracles.
+        """The configurations of given computations, as input for the classifier and for oracles.
 
         Parameters
         ----------
         text : TaggedText
         transitions : int (M,)
-            Steps, 2n a sentence, all of them legal.
+            Legal steps, 2n per sentence.
         relations : int32 (P,)
             The relation of the arc to each word.
         """
@@ -254,9 +253,9 @@ class DeterministicParser:
 
 
 def visited_configurations(parser: DeterministicParser, sentences: Sequence[Sentence]) -> Configurations:
-    """The configurations that a trained parser visits, final ones left out: 2n a sentence, in order.
+    """The configurations that a trained parser visits, without final ones: 2n per sentence, in order.
 
-    They are arguments of the ``step_scores_batch`` of `mh4.oracles.arc_standard` and `mh4.oracles.arc_eager`.
+    They can be passed to ``step_scores_batch`` of `mh4.oracles.arc_standard` and `mh4.oracles.arc_eager`.
     """
     text = parser.encode(sentences)
     transitions, states = parser.run(text)

@@ -1,11 +1,11 @@
 """Greedy parsing of many sentences side by side: configurations in flat arrays, and the kernels that work on them.
 
-A sentence of n words has the positions 0 (root) to n; the arrays of all sentences lie one after the other, sentence s
-at ``offsets[s]`` to ``offsets[s + 1] - 1``. In both systems every word is pushed once and popped once, so that every
-computation has 2n steps; those of all sentences lie in one flat array as well: see `TaggedText.step_offsets`. `replay`
-turns computations into whatever a classifier or an oracle needs to know of each of their configurations.
+A sentence of n words has the positions 0 (root) to n; the arrays of all sentences are concatenated, with sentence s at
+``offsets[s]`` to ``offsets[s + 1] - 1``. In both systems every word is pushed once and popped once, so every
+computation has 2n steps; the steps of all sentences are concatenated as well: see `TaggedText.step_offsets`. `replay`
+turns computations into the input that a classifier or an oracle needs for each of their configurations.
 
-Transitions are those of `mh4.transitions.arrays`; the kernels do not check what they are given.
+Transitions are those of `mh4.transitions.arrays`; the kernels do not check their arguments.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from mh4.transitions.arc_standard import ArcStandard
 from mh4.transitions.arrays import arc_eager, arc_standard
 from mh4.transitions.transition_system import NO_HEAD
 
-NO_WORD, ROOT_WORD = 0, 1  # rows of word vectors and numbers of tags
+NO_WORD, ROOT_WORD = 0, 1  # rows of the word vectors, and numbers of tags
 WORD_SLOTS = 6  # the three topmost stack elements, from the top; the first three words of the remaining input
 RELATION_SLOTS = 4  # leftmost and rightmost dependent of the topmost stack element, then of the one below it
-LABEL_SLOTS = 2  # labels of these two
+LABEL_SLOTS = 2  # labels of the two topmost stack elements
 NO_RELATION = -1
 
 
@@ -36,11 +36,11 @@ class ArraySystem(NamedTuple):
     transitions : tuple of str
         As in `mh4.transitions`.
     labelled : bool
-        Whether stack elements have labels: whether the kernels are those of arc-eager parsing, or of arc-standard.
+        Whether stack elements have labels. If so, the kernels of arc-eager parsing are used, else of arc-standard.
     pops : int64 (T,)
-        Which element each transition pops and gives a head: 0 the topmost, 1 the one below it, −1 none.
+        The element that each transition pops and gives a head: 0 the topmost, 1 the one below it, −1 none.
     attaches_below : bool (T,)
-        Whether that head is the element below.
+        Whether the head is the element below the popped one.
     """
 
     name: str
@@ -51,7 +51,7 @@ class ArraySystem(NamedTuple):
 
     @property
     def makes_arc(self) -> np.ndarray:
-        """bool (T,): whether a transition makes an arc, and so has a relation."""
+        """bool (T,): whether each transition makes an arc, and so needs a relation."""
         return self.pops >= 0
 
 
@@ -73,7 +73,7 @@ class TaggedText(NamedTuple):
     ----------
     offsets : int64 (S + 1,)
     words, tags : int32 (P,)
-        Row of the word vector and number of the tag; `ROOT_WORD` at each position 0.
+        Rows of the word vectors and numbers of the tags; `ROOT_WORD` at each position 0.
     """
 
     offsets: np.ndarray
@@ -82,7 +82,7 @@ class TaggedText(NamedTuple):
 
     @property
     def step_offsets(self) -> np.ndarray:
-        """int64 (S + 1,): where the 2n steps of each sentence begin."""
+        """int64 (S + 1,): the offsets of the 2n steps of each sentence."""
         return 2 * (self.offsets - np.arange(len(self.offsets)))
 
 
@@ -94,11 +94,11 @@ class States(NamedTuple):
     stacks : int32 (P,)
         The first ``depths[s]`` elements from ``offsets[s]`` on are the stack, from the root to the top.
     labels : int8 (P,)
-        Of the stack elements, indices of `mh4.transitions.arc_eager.LABELS`; without meaning in shift-reduce.
+        Labels of the stack elements, indices of `mh4.transitions.arc_eager.LABELS`; unused in shift-reduce.
     depths, fronts : int32 (S,)
-        Elements of the stack; first word of the remaining input, n + 1 if none remains.
+        Depth of the stack; first word of the remaining input, n + 1 if none remains.
     heads, relations : int32 (P,)
-        The arc to each word, `NO_HEAD` and `NO_RELATION` while there is none.
+        The arc to each word, `NO_HEAD` and `NO_RELATION` as long as there is none.
     leftmost, rightmost : int32 (P,)
         Relation of the outermost dependent to the left and to the right of each position, or `NO_RELATION`.
     """
@@ -128,18 +128,18 @@ class States(NamedTuple):
 
 
 class Configurations(NamedTuple):
-    """B configurations as ``step_scores_batch`` of the oracles takes them.
+    """B configurations, as arguments of the oracles' ``step_scores_batch``.
 
     Attributes
     ----------
     stacks : int32 (E,)
-        All stacks, one after the other, each from the root to the top.
+        All stacks, concatenated, each from the root to the top.
     labels : int8 (E,)
         As in `States`.
     offsets : int64 (B + 1,)
         The stack of configuration b is ``stacks[offsets[b]:offsets[b + 1]]``.
     fronts, sentences : int32 (B,)
-        First word of the remaining input, n + 1 if none remains; number of the sentence.
+        First word of the remaining input, n + 1 if none remains; index of the sentence.
     """
 
     stacks: np.ndarray
@@ -150,19 +150,19 @@ class Configurations(NamedTuple):
 
     @property
     def depths(self) -> np.ndarray:
-        """int64 (B,)."""
+        """int64 (B,): the depth of each stack."""
         return np.diff(self.offsets)
 
 
 class Described(NamedTuple):
-    """What the classifier is told of B configurations.
+    """B configurations as input of the classifier.
 
     Attributes
     ----------
     words : int32 (B, WORD_SLOTS)
         Rows of the word vectors.
     symbols : int32 (B, F)
-        Tags of the same words, then the relations, then the labels if the system has any, each in a range of its own.
+        Tags of the same words, relations, and labels if the system has any; each slot has its own range of symbols.
     codes : int32 (B,)
         Bit t: transition t is legal. Bit T: the second stack element is the root.
     """
@@ -173,7 +173,7 @@ class Described(NamedTuple):
 
     @classmethod
     def empty(cls, count: int, symbol_slots: int) -> Described:
-        """Room for ``count`` configurations."""
+        """Uninitialized arrays for ``count`` configurations."""
         return cls(
             np.empty((count, WORD_SLOTS), np.int32),
             np.empty((count, symbol_slots), np.int32),
@@ -221,7 +221,7 @@ def _describe(labelled, transitions, text, starts, states, s, words, symbols):
 
 @njit(cache=True, nogil=True)
 def _move(labelled, transition, base, states, s):
-    """Take a legal step, but for its arc; returns head and dependent, −1 where it makes none."""
+    """Take a legal step without adding its arc; return head and dependent, −1 if it makes none."""
     stack, depth, front = states.stacks[base:], states.depths[s], states.fronts[s]
     if labelled:
         depth, front, head, dependent = arc_eager.move(transition, stack, states.labels[base:], depth, front)
@@ -235,7 +235,7 @@ def _move(labelled, transition, base, states, s):
 def _add_arc(head, dependent, relation, base, states):
     states.heads[base + dependent] = head
     states.relations[base + dependent] = relation
-    # On either side a head gets its dependents from the nearest to the outermost one.
+    # A head gets its dependents on either side from the inside out, so the last one is the outermost.
     (states.leftmost if dependent < head else states.rightmost)[base + head] = relation
 
 
@@ -281,7 +281,7 @@ def _replay(labelled, count, text, starts, transitions, relations, states, descr
 def replay(
     system: ArraySystem, text: TaggedText, starts: np.ndarray, transitions: np.ndarray, relations: np.ndarray
 ) -> tuple[Described, Configurations]:
-    """All configurations but the final ones of one computation a sentence, in order.
+    """All configurations except final ones, of one computation per sentence, in order.
 
     Parameters
     ----------
@@ -290,7 +290,7 @@ def replay(
     starts : int32 (F,)
         The first symbol of each slot's range.
     transitions : int (M,)
-        Numbers of the steps, 2n a sentence; they must be legal.
+        Numbers of the steps, 2n per sentence; they must be legal.
     relations : int32 (P,)
         The relation of the arc to each word.
 
@@ -299,11 +299,11 @@ def replay(
     described : Described
         M rows.
     configurations : Configurations
-        The same M.
+        The same M configurations.
     """
-    # Every sentence ends as deep as it began, so the sum runs through.
+    # Each stack has depth 1 at the start and at the end, so one sum over all sentences gives all depths.
     after = 1 + np.cumsum(np.where(system.makes_arc[transitions], -1, 1))
-    depths = np.roll(after, 1)  # the last one is 1, as the first is to be
+    depths = np.roll(after, 1)  # the last depth, 1, moves to the start
     rows, offsets = len(depths), np.cumsum([0, *depths], dtype=np.int64)
     configurations = Configurations(
         np.empty(offsets[-1], np.int32),

@@ -19,17 +19,17 @@ class StepClassifier(nn.Module):
     Parameters
     ----------
     vectors : float32 (V, D)
-        Word vectors; they stay as they are. D may be 0.
+        Word vectors, which are not trained. D may be 0.
     word_slots : int
-        Words looked at in every configuration.
+        Number of words in the input.
     symbol_slots : int
-        Symbols (tags, relations, …) looked at.
+        Number of symbols (tags, relations, …) in the input.
     symbols : int
-        Symbols of all slots together; every slot has a range of its own, so a symbol stands for itself and its slot.
+        Number of symbols in all slots together; every slot has its own range.
     classes : int
-        Steps to choose from.
+        Number of steps to choose from.
     hidden : int
-        Units of the hidden layer.
+        Number of units in the hidden layer.
     """
 
     vectors: Tensor
@@ -39,8 +39,7 @@ class StepClassifier(nn.Module):
     ) -> None:
         super().__init__()
         self.register_buffer("vectors", vectors, persistent=True)
-        # One-hot symbols times a matrix are the sum of some of its rows. Every slot holds a symbol, so that a bias
-        # would add nothing.
+        # A matrix times one-hot symbols is a sum of its rows. As every slot has a symbol, a bias would add nothing.
         self.symbols = nn.EmbeddingBag(symbols, hidden, mode="sum")
         nn.init.normal_(self.symbols.weight, std=symbol_slots**-0.5)
         self.words = nn.Linear(word_slots * vectors.shape[1], hidden, bias=False) if vectors.shape[1] else None
@@ -57,7 +56,7 @@ class StepClassifier(nn.Module):
 def target_set_loss(scores: Tensor, allowed: Tensor, right: Tensor) -> Tensor:
     """Mean of −log P(a right class), P being the softmax over the allowed classes.
 
-    With one right class this is cross-entropy. With several, the classifier may prefer any of them.
+    With one right class, this is cross-entropy. With several, the classifier may prefer any of them.
 
     Parameters
     ----------

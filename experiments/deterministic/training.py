@@ -1,18 +1,18 @@
 """Training of a deterministic parser in two passes (Nederhof 2019, section 8).
 
-1. *Gold computations.* The classifier learns the steps that lead to projective trees: those of the projective sentences
-   (``subset``), or of all sentences after optimal projectivization (``all``).
+1. *Gold computations.* The classifier learns the steps that lead to projective trees: the trees of the projective
+   sentences (``subset``), or of all sentences after optimal projectivization (``all``).
 2. *Visited configurations.* The trained classifier parses the training sentences. For each configuration that it
-   visits, right or wrong, the optimal steps are calculated, and a new classifier is trained on these configurations and
-   those of the first pass together. As in Choi and Palmer (2011), after whom the paper models the two passes, it starts
-   from scratch: it is the data that grow, not the training of the first classifier that goes on.
+   visits, right or wrong, the optimal steps are calculated, and a new classifier is trained on these configurations
+   together with those of the first pass. As in Choi and Palmer (2011), on whom the paper models the two passes, the
+   training of the first classifier is not continued: the new one starts from scratch, with more data.
 
-Where several transitions are optimal the target is the set of them (`step_classifier.target_set_loss`). The
-relation of a step that makes an arc is the gold relation of the dependent, whatever its head.
+If several transitions are optimal, the target is their set (`step_classifier.target_set_loss`). The relation of a step
+that makes an arc is the gold relation of the dependent, whatever its head.
 
-Vocabulary and word vectors come from all of the training text under every condition, so that conditions differ in their
-configurations only. As published: 256 hidden units, batches of 100, 20 epochs. The paper does not name an optimiser;
-here it is Adam, at a learning rate at which 20 epochs do not overfit the smallest treebanks much (0.001 does).
+Vocabulary and word vectors come from the whole training text under every condition, so conditions differ only in their
+configurations. As published: 256 hidden units, batches of 100, 20 epochs. The paper does not name an optimiser; here it
+is Adam, at a learning rate with which 20 epochs do not overfit the smallest treebanks much (0.001 does).
 """
 
 from __future__ import annotations
@@ -44,15 +44,15 @@ log = logging.getLogger("mh4")
 
 @dataclass(frozen=True)
 class Condition:
-    """What the two passes learn from.
+    """The training data of the two passes.
 
     Attributes
     ----------
     sentences : {"subset", "all"}
         Projective sentences only, or all of them, projectivized in the first pass.
     second_pass : {None, "projectivized", "original"}
-        Gold trees of the second pass; None to leave it out. With projectivized ones optimal steps take linear time;
-        with the original ones they take cubic time where a tree is not projective.
+        Gold trees of the second pass; None to skip it. With projectivized trees, optimal steps take linear time; with
+        original ones, they take cubic time if a tree is not projective.
     """
 
     sentences: str
@@ -68,7 +68,7 @@ class Condition:
 
     @property
     def first(self) -> Condition:
-        """The first pass alone."""
+        """The condition with the first pass alone."""
         return replace(self, second_pass=None)
 
 
@@ -84,14 +84,14 @@ CONDITIONS = {
 
 @dataclass(frozen=True)
 class Settings:
-    """How to train; the defaults are the published settings where the paper states them.
+    """Training settings; the defaults are the published ones where the paper states them.
 
     Attributes
     ----------
     system : {"arc-standard", "arc-eager"}
-        Or "shift-reduce", as the paper calls the former.
+        Or "shift-reduce", the paper's name for arc-standard.
     policy : str, optional
-        Of the system's policies, by default its first: left-before-right or shift-before-reduce.
+        One of the system's policies, by default its first: left-before-right or shift-before-reduce.
     vector_size : int
         Dimensions of the word vectors; 0 for none, as in Nederhof (2021), section 6.
     hidden, epochs, batch_size, learning_rate, seed
@@ -125,20 +125,20 @@ class Examples(NamedTuple):
 
     @classmethod
     def of(cls, described: Described, targets: np.ndarray) -> Examples:
-        """From arrays."""
+        """Make examples from arrays."""
         return cls(*(torch.from_numpy(array) for array in (*described, targets)))
 
     def __add__(self, other: Examples) -> Examples:  # type: ignore[override]
-        """Both, one after the other."""
+        """The examples of both, concatenated."""
         return Examples(*(torch.cat(pair) for pair in zip(self, other, strict=True)))
 
     def take(self, rows: Tensor) -> Examples:
-        """Some rows, int64, in their order."""
+        """The examples in the given rows, int64, in this order."""
         return Examples(*(tensor[rows] for tensor in self))
 
 
 def projective_trees(sentences: Sequence[Sentence]) -> list[np.ndarray]:
-    """For each sentence a projective tree that keeps as many arcs as any."""
+    """For each sentence, a projective tree that keeps as many arcs as possible."""
     return [closest_tree(sentence.padded_heads, "projective", single_root=False) for sentence in sentences]
 
 
@@ -160,12 +160,12 @@ def optimal_transitions(
     policy : str, optional
         See `Settings`.
     algorithm : str, optional
-        One of the oracle's; by default linear for projective trees and exact for others.
+        One of the oracle's algorithms; by default linear for projective trees and exact for others.
 
     Raises
     ------
     ValueError
-        As the oracles: unknown names, an algorithm that does not suit a tree or the policy.
+        An unknown name, or an algorithm that does not support a tree or the policy.
     """
     _, policy = get_oracle(system, policy)
     stacks, labels, offsets, fronts, sentences = configurations
@@ -195,7 +195,7 @@ def _gold_relations(parser: DeterministicParser, sentences: Sequence[Sentence]) 
 def gold_examples(
     parser: DeterministicParser, sentences: Sequence[Sentence], trees: Sequence[np.ndarray], policy: str | None = None
 ) -> Examples:
-    """The configurations of the computations that build projective trees, each with its one next step.
+    """The configurations of the computations that build projective trees, each with the next step as only target.
 
     Parameters
     ----------
@@ -203,7 +203,7 @@ def gold_examples(
         Trained or not.
     sentences : sequence of Sentence
     trees : sequence of int (n + 1,)
-        A projective tree for each of them.
+        A projective tree for each sentence.
     policy : str, optional
         See `Settings`.
     """
@@ -227,7 +227,7 @@ def visited_examples(
     parser : DeterministicParser
     sentences : sequence of Sentence
     trees : sequence of int (n + 1,)
-        The gold tree of each of them, projective or not.
+        The gold tree of each sentence, projective or not.
     policy : str, optional
         See `Settings`.
     """
@@ -280,7 +280,7 @@ def train_condition(
     condition : Condition
     settings : Settings, optional
     first : DeterministicParser, optional
-        The parser trained under ``condition.first`` with the same sentences and settings, if there is one already.
+        The parser trained under ``condition.first`` with the same sentences and settings, if available.
 
     Raises
     ------

@@ -21,7 +21,7 @@ class WordVectors:
     Attributes
     ----------
     index : dict
-        Row of each word, normalised (lower case, digits as 0).
+        Row of each normalised word (in lower case, with digits as 0).
     table : float32 (V, D)
     """
 
@@ -30,7 +30,7 @@ class WordVectors:
 
     @classmethod
     def none(cls) -> WordVectors:
-        """No words and no dimensions, for parsers that do without."""
+        """Vectors without words and dimensions, for parsers that use none."""
         return cls({}, np.zeros((0, 0), np.float32))
 
 
@@ -53,7 +53,7 @@ def learn_word_vectors(
     epochs : int
         Passes over the text.
     min_count : int
-        Rarer words get no vector. They stand for the unknown words of other texts, so there should be some.
+        Rarer words get no vector. They represent unknown words of other texts in training, so there should be some.
 
     Raises
     ------
@@ -68,6 +68,6 @@ def learn_word_vectors(
     model.build_vocab(text)
     if not len(model.wv):
         raise ValueError(f"no word occurs {min_count} times in these {len(text)} sentences")
-    # One worker: with more, the order of the updates, and so the result, would vary.
+    # With more than one worker, the order of updates, and so the result, would vary.
     model.train(text, total_examples=len(text), epochs=epochs)
     return WordVectors(dict(model.wv.key_to_index), model.wv.vectors.astype(np.float32))

@@ -1,4 +1,4 @@
-"""Plain twin of the arc-eager oracles: policies as conditions on lists of steps, scores by listing all computations."""
+"""Plain counterpart of the arc-eager oracles: policies as conditions on lists of steps, scores by enumeration."""
 
 from functools import cache
 
@@ -13,7 +13,7 @@ REDUCES = ("reduce", "reduce_left")
 
 
 def allows(policy):
-    """The condition that `computations` takes; ``policy`` is None for the normalized system."""
+    """The condition for `computations` under a policy, which is None for the normalized system."""
 
     def condition(start, steps):
         configuration, transition = steps[-1]
@@ -37,13 +37,13 @@ def allows(policy):
 
 @cache
 def bare_configurations(system, n):
-    """Every configuration over n words that can be reached, with its arcs forgotten."""
+    """Every reachable configuration over n words, without its arcs."""
     bare = {Configuration(c.stack, c.labels, c.front, c.n): None for c in configurations(system, n)}
     return list(bare)
 
 
 def scores_by_listing(system, policy, configuration, gold):
-    """The most arcs in common with each gold tree, int (gold trees, n + 1): (gold trees, transitions)."""
+    """The most arcs in common with each gold tree, (G, T), for each transition; ``gold`` is int (G, n + 1)."""
     scores = np.full((len(gold), len(system.transitions)), UNREACHABLE)
     best = best_scores(reachable_trees(system, configuration, allows(policy)), gold)
     for transition, values in best.items():
@@ -52,12 +52,12 @@ def scores_by_listing(system, policy, configuration, gold):
 
 
 def every_pair(configurations, golds):
-    """Arguments for `step_scores_batch`: every configuration with every gold tree, the trees of one side by side."""
+    """Arguments for `step_scores_batch`: every configuration with every gold tree, grouped by configuration."""
     return *flat_configurations((c, tree) for c in configurations for tree in range(len(golds))), list(golds)
 
 
 def number_of_computations(system, policy, configuration):
-    """For each transition that leads to a final configuration, how many computations begin with it."""
+    """The number of computations beginning with each transition that leads to a final configuration."""
     counts: dict[str, int] = {}
     for transitions, _ in computations(system, configuration, allows(policy)):
         if transitions:
@@ -66,7 +66,7 @@ def number_of_computations(system, policy, configuration):
 
 
 def random_configuration(rng, n, push=0.6):
-    """A configuration over n words, drawn without regard to how likely a parser gets there."""
+    """A random configuration over n words, not necessarily a likely one."""
     front = int(rng.integers(1, n + 2))
     stack = (0, *(token for token in range(1, front) if rng.random() < push))
     labels = "R" + "".join(rng.choice(["R", "L"], size=len(stack) - 1))

@@ -1,4 +1,4 @@
-"""Plain twin of the shift-reduce oracles: policies as conditions on lists of steps."""
+"""Plain counterpart of the shift-reduce oracles: policies as conditions on lists of steps."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ SYSTEM = ArcStandard()
 
 
 def arc(configuration, transition):
-    """The (head, dependent) that a transition builds, None if it builds none."""
+    """The arc (head, dependent) that a transition builds, or None."""
     if transition == "shift":
         return None
     second, top = configuration.stack[-2:]
@@ -20,10 +20,10 @@ def arc(configuration, transition):
 
 
 def allows(policy, everywhere=False):
-    """The condition that `computations` takes: section 2 of Nederhof (2019).
+    """The condition for `computations` under a policy: section 2 of Nederhof (2019).
 
-    With ``everywhere``, what a non-strict policy leaves open is settled as well: also a word below the topmost one gets
-    its left arcs before its right arcs, or the other way round, once it has the right arc that makes it topmost.
+    With ``everywhere``, the order is also fixed where a non-strict policy leaves it open: words below the topmost one
+    follow it as well, once they have the right arc that makes them topmost.
     """
 
     def condition(start, steps):
@@ -38,7 +38,7 @@ def allows(policy, everywhere=False):
                 return False
             if not everywhere:
                 return True
-            earlier = earlier[1:]  # the first is a right one in any case
+            earlier = earlier[1:]  # the first one is always a right arc
         if policy == "right-before-left":
             return dependent < head or all(d > head for d in earlier)
         return dependent > head or all(d < head for d in earlier)
@@ -48,12 +48,12 @@ def allows(policy, everywhere=False):
 
 @cache
 def bare_configurations(n):
-    """Every configuration over n words that can be reached, with its arcs forgotten."""
+    """Every reachable configuration over n words, without its arcs."""
     return list({Configuration(c.stack, c.front, c.n): None for c in configurations(SYSTEM, n)})
 
 
 def scores_by_listing(policy, configuration, gold):
-    """The most arcs in common with each gold tree, int (gold trees, n + 1): (gold trees, 3)."""
+    """The most arcs in common with each gold tree, (G, 3), for each transition; ``gold`` is int (G, n + 1)."""
     scores = np.full((len(gold), 3), UNREACHABLE)
     for transition, best in best_scores(reachable_trees(SYSTEM, configuration, allows(policy)), gold).items():
         scores[:, TRANSITIONS.index(transition)] = best

@@ -1,4 +1,4 @@
-"""Plain twins of the oracles: list all computations of a transition system, take the best. Trees to try them on."""
+"""Plain counterparts of the oracles: list all computations of a transition system, take the best. Trees for tests."""
 
 import itertools
 from functools import cache
@@ -15,13 +15,13 @@ def all_trees(n):
         nodes = set(range(1, n + 1))
         while leaves := nodes - {parent[d] for d in nodes}:
             nodes -= leaves
-        if not nodes:  # a cycle never becomes leaves
+        if not nodes:  # the words of a cycle never become leaves
             trees.append(parent)
     return np.array(trees, np.int32).reshape(-1, n + 1)
 
 
 def random_tree(rng, n):
-    """Heads of a tree, seldom projective when n is large."""
+    """Heads of a random tree, rarely projective for large n."""
     heads = np.full(n + 1, -1, np.int32)
     order = [0, *(rng.permutation(n) + 1).tolist()]
     for position in range(1, n + 1):
@@ -30,7 +30,7 @@ def random_tree(rng, n):
 
 
 def random_projective_tree(rng, n):
-    """Heads of a projective tree: a random computation of it."""
+    """Heads of a random projective tree."""
     heads = np.full(n + 1, -1, np.int32)
     pending = [(1, n, 0)]
     while pending:
@@ -47,7 +47,7 @@ def random_projective_tree(rng, n):
 
 @cache
 def configurations(system, n):
-    """Every configuration that some computation over n words passes, in the order of discovery."""
+    """Every configuration that occurs in a computation over n words, in the order of discovery."""
     found = {system.initial(n): None}
     pending = list(found)
     while pending:
@@ -63,8 +63,8 @@ def configurations(system, n):
 def computations(system, start, allows=None):
     """Every way from ``start`` to a final configuration, as (transitions, final configuration).
 
-    ``allows(start, steps)`` says whether a policy admits the steps taken so far, a tuple of (configuration,
-    transition); what it forbids must stay forbidden whatever follows.
+    ``allows(start, steps)`` says whether a policy admits the steps taken so far, a tuple of (configuration, transition)
+    pairs; if it does not, it must not admit any continuation of them either.
     """
 
     def go(configuration, steps):
@@ -79,7 +79,7 @@ def computations(system, start, allows=None):
 
 
 def reachable_trees(system, start, allows=None):
-    """For each first transition the heads of the final configurations: transition -> int32 (trees, n + 1)."""
+    """The trees that can be reached after each first transition: transition -> int32 (trees, n + 1)."""
     trees = {}
     for transitions, final in computations(system, start, allows):
         if transitions:
@@ -88,7 +88,7 @@ def reachable_trees(system, start, allows=None):
 
 
 def best_scores(trees, gold):
-    """Of `reachable_trees`, the most arcs in common with each gold tree: transition -> int (gold trees,).
+    """The most arcs that any of the `reachable_trees` shares with each gold tree: transition -> int (gold trees,).
 
     ``gold`` is int (gold trees, n + 1).
     """

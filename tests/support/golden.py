@@ -1,4 +1,4 @@
-"""Golden vectors of the chart decoders, `tests/golden`: an .npz each, the arrays of case 7 are named ``c07_…``."""
+"""Golden results of the chart decoders in `tests/golden`: one .npz each, where arrays of case 7 are named ``c07_…``."""
 
 import numpy as np
 import pytest
@@ -8,22 +8,22 @@ from mh4.decoders import InfeasibleError
 
 
 def load_golden(name):
-    """The arrays of a file, and the prefixes of its cases."""
+    """The arrays of a file, and the name prefixes of its cases."""
     data = np.load(GOLDEN_FOLDER / f"{name}.npz")
     return data, [f"c{case:02}_" for case in range(int(data["count"]))]
 
 
 def padded_arcs(arc):
-    """The golden arc scores with a row and a column for the end: float32."""
+    """The golden arc scores, float32, with an additional row and column for the end."""
     bonus = np.zeros((len(arc) + 1,) * 2, np.float32)
     bonus[:-1, :-1] = arc
     return bonus
 
 
 def check_golden(decoder, scores, bonus, value, heads, parts):
-    """The decoder finds the golden value and tree; the golden parts have this value.
+    """Check that the decoder finds the golden value and tree, and that the golden parts have this value.
 
-    ``scores``, ``bonus`` and ``parts`` as in the contract; ``value`` is −inf where no derivation exists.
+    ``scores``, ``bonus`` and ``parts`` are as in the contract; ``value`` is −inf if no derivation exists.
     """
     scores = np.ascontiguousarray(scores, np.float32)
     if value == -np.inf:

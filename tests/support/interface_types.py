@@ -1,4 +1,4 @@
-"""What type checkers make of the interface; `make test` runs mypy on this file, nothing runs the file."""
+"""Expected types of the interface; `make test` checks this file with mypy, and it is never run."""
 
 from typing import assert_type
 

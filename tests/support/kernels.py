@@ -1,4 +1,4 @@
-"""The kernels of one system on one sentence, and the systems as they are defined, made to do the same."""
+"""The kernels of a system on one sentence, and the defined systems, adapted to behave like their kernels."""
 
 from computations import all_trees
 
@@ -14,7 +14,7 @@ from mh4.transitions.mh4 import MH4
 
 
 class RootLast:
-    """A system of `mh4.transitions` in which an arc from the root is the last step; forced shifts are not asked for."""
+    """A system of `mh4.transitions`, limited to arcs from the root in the last step, with automatic forced shifts."""
 
     def __init__(self, system):
         self.system, self.heads, self.is_final = system, system.heads, system.is_final
@@ -50,7 +50,7 @@ def has_one_root(gold):
 
 
 def trees_of(name, n):
-    """Every tree that a system builds."""
+    """Every tree of n words that a system can build."""
     system = get_system(name)
     trees = [tree for tree in all_trees(n) if has_one_root(tree) or not system.single_root]
     if system.trees == "projective":
@@ -84,7 +84,7 @@ class Kernels:
 
     @property
     def friendly(self):
-        """Names of the legal transitions as the system is defined."""
+        """Names of the legal transitions in `mh4.transitions`."""
         return tuple("reduce" if name == "reduce_correct" else name for name in self.legal)
 
     def token(self, name):
@@ -96,7 +96,7 @@ class Kernels:
         self.list()
 
     def go_to(self, configuration):
-        """Put a configuration of `mh4.transitions` in place, arcs left out."""
+        """Set the state to a configuration of `mh4.transitions`, without its arcs."""
         initialize(self.system.kernels, self.state, configuration.n)
         depth = len(configuration.stack)
         self.state.stack[:depth] = configuration.stack
@@ -112,7 +112,7 @@ class Kernels:
         return self.candidates.costs[: self.count].tolist()
 
     def follow_static(self, gold, relations):
-        """Run the static oracle; returns the tree and its relations."""
+        """Follow the static oracle; return heads and relations."""
         self.initialize(len(gold) - 1)
         self.prepare(STATIC, gold)
         while self.count:

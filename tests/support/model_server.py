@@ -1,4 +1,4 @@
-"""A server of packages on this machine, with the faults that servers have."""
+"""A local server of model packages that can simulate faults."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from typing import Any
 def serving(folder: Path) -> Iterator[SimpleNamespace]:
     """Serve a folder.
 
-    Of the server, ``address`` is where it is; ``requests`` the (path, Range) of each request so far; ``faults`` what
-    happens to the next requests of packages, one each: ``("cut", n)`` closes the connection after n bytes, ``"whole"``
-    ignores Range, ``("status", code)`` is an error, ``("redirect", address)`` sends away.
+    The server has an ``address``; ``requests``, the (path, Range) of each request so far; and ``faults``, a list to
+    which faults can be added, one for each of the next requests of packages: ``("cut", n)`` closes the connection after
+    n bytes, ``"whole"`` ignores Range, ``("status", code)`` answers with an error, ``("redirect", address)`` redirects.
     """
     server = SimpleNamespace(requests=[], faults=[])
 

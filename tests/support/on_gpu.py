@@ -1,4 +1,4 @@
-"""What the tests of GPUs train: every kind of parser and the settings of every preset, in sizes for seconds."""
+"""Parsers for GPU tests: every kind of parser and the settings of every preset, small enough to train in seconds."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SIZES = {
     },
 }
 STEPS: dict[str, Any] = {"batch_words": 60, "evaluation_steps": 3, "max_steps": 6}
-CERTAIN: dict[str, Any] = {  # nothing is drawn at random
+CERTAIN: dict[str, Any] = {  # settings without randomness
     **dict.fromkeys(("lstm_dropout", "mlp_dropout", "block_dropout", "spelling_dropout"), 0.0),
     **dict.fromkeys(("word_unknown", "character_unknown"), 0.0),
 }
@@ -52,7 +52,7 @@ CONFIGS: dict[str, NetworkParserConfig] = {
 
 
 def certain(config: NetworkParserConfig) -> NetworkParserConfig:
-    """The same without anything that is drawn at random; greedy parsers follow one way through a sentence."""
+    """The configuration without randomness; greedy parsers explore nothing."""
     same = changed(config, **CERTAIN)
     if isinstance(same, GreedyConfig):
         return replace(same, transitions=replace(same.transitions, exploration=0.0, near_exploration=0.0))
@@ -60,7 +60,7 @@ def certain(config: NetworkParserConfig) -> NetworkParserConfig:
 
 
 def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path) -> Trainer:
-    """A trainer of a parser with random weights, which depend on the seed alone."""
+    """A trainer of a parser whose random initial weights depend only on the seed."""
     train, dev = (read_gold(path) for path in treebanks)
     parser = new_parser(Definition.learn(config, train), device)
     return Trainer(parser, train, dev, folder)
@@ -69,7 +69,7 @@ def trainer_on(device: str, config: NetworkParserConfig, treebanks: tuple[Path, 
 def loss_and_gradients(
     device: str, config: NetworkParserConfig, treebanks: tuple[Path, Path], folder: Path, sentences: Sequence[int] = ()
 ) -> tuple[float, dict[str, Tensor]]:
-    """Of one batch, the first one unless its ``sentences`` are named, under the settings of training."""
+    """The loss and gradients of a batch, by default the first one, under the settings of training."""
     with settings_put_aside(learns=True):
         trainer = trainer_on(device, config, treebanks, folder)
         network = trainer.parser.network.train()
@@ -79,7 +79,7 @@ def loss_and_gradients(
 
 
 def assert_close(ours: tuple[float, dict[str, Tensor]], theirs: tuple[float, dict[str, Tensor]], tolerance: float):
-    """Losses and gradients are the same to within a share of the loss and of a parameter's largest gradient."""
+    """Check that losses and gradients agree, relative to the loss and to a parameter's largest gradient."""
     assert theirs[0] > 1.0
     assert abs(ours[0] - theirs[0]) <= tolerance * theirs[0]
     assert ours[1].keys() == theirs[1].keys()
@@ -89,5 +89,5 @@ def assert_close(ours: tuple[float, dict[str, Tensor]], theirs: tuple[float, dic
 
 
 def chart_parser(folder: Path, device: str) -> NetworkParser:
-    """A chart parser that was trained."""
+    """Load a trained chart parser."""
     return ChartParser.load(folder, device=device)

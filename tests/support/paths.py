@@ -1,4 +1,4 @@
-"""Where things lie: the checkout, and what travels beside it."""
+"""Paths of the checkout and of the shared data beside it."""
 
 from pathlib import Path
 

@@ -1,12 +1,12 @@
-"""A GPU that is not there: tensors that say they are on it and refuse to mix with the CPU's, while the CPU computes.
+"""A pretended GPU: tensors that claim to be on it and refuse to mix with CPU tensors, while the CPU computes.
 
     with PretendGPU() as gpu:
         ...                       # device="cuda" works
         gpu.waits                 # what would have made the host wait for a GPU, and where
 
-It shows forgotten transfers, arrays made of tensors that are on the device, code that asks which device it is on, every
-place where a real GPU would be waited for, and LSTMs that multiply in less than float32, as cuDNN's do unless told
-otherwise. It shows nothing of speed, nor of what else a GPU rounds otherwise.
+It reveals forgotten transfers, NumPy arrays made from device tensors, code that depends on the device, every place
+where the host would wait for a real GPU, and LSTMs that multiply with less than float32 precision, as cuDNN does by
+default. It reveals nothing about speed or other differences in rounding.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from torch.utils._pytree import tree_leaves
 
 from mh4.models import randomness
 
-FEWEST = 10_000  # storages that are gone may be remembered
+FEWEST = 10_000  # storages remembered before dead ones are purged
 DEVICE = torch.device("cuda", 0)
 HOST = torch.device("cpu")
 
-# Operators that a GPU computes only once the host knows a number that the GPU has yet to compute.
+# Operators for which the host must wait, as it needs a number that the GPU has yet to compute.
 WAITING = {
     "aten::_local_scalar_dense": "a number is read",
     "aten::nonzero": "positions are counted",
@@ -51,7 +51,7 @@ TRANSFERS = {"aten::_to_copy", "aten::copy_"}
 
 
 class _Places:
-    """Which storages are on the device; one that is gone is forgotten, and its address not taken for another's."""
+    """The set of storages on the device; weak references tell a dead one from a new one at the same address."""
 
     def __init__(self) -> None:
         self._storages: dict[int, StorageWeakRef] = {}
@@ -71,7 +71,7 @@ class _Places:
 
 
 class _Move(torch.autograd.Function):
-    """A copy on the other side; its gradient travels back."""
+    """Copies a tensor to the other side, and its gradient back."""
 
     @staticmethod
     def forward(context: Any, tensor: Tensor, places: _Places, to_device: bool) -> Tensor:
@@ -90,14 +90,14 @@ def _copied(tensor: Tensor, places: _Places, to_device: bool) -> Tensor:
 
 
 def _as_multiplied(tensor: Tensor) -> Tensor:
-    """What cuDNN multiplies: rounded to the 10 bits of TF32 where that is allowed."""
+    """The tensor as cuDNN multiplies it: rounded to TF32, with 10 bits of mantissa, if that is allowed."""
     if torch.backends.cudnn.rnn.fp32_precision != "tf32":
         return tensor
     return ((tensor.detach().contiguous().view(torch.int32) + 0x1000) & ~0x1FFF).view(torch.float32)
 
 
 class _Recurrence(torch.autograd.Function):
-    """`torch.lstm` of packed sequences as one operation, as it is by cuDNN; only the states of the last layer."""
+    """`torch.lstm` of packed sequences as one operation, as in cuDNN; returns only the states of the last layer."""
 
     @staticmethod
     def forward(context: Any, places: _Places, settings: tuple[Any, ...], *tensors: Tensor) -> Tensor:
@@ -120,7 +120,7 @@ class _Recurrence(torch.autograd.Function):
 
 
 class _Operators(TorchDispatchMode):
-    """Below autograd: what an operator makes is where its arguments are, and these are in one place."""
+    """Below autograd: results are placed where the arguments are, which must all be in one place."""
 
     def __init__(self, gpu: PretendGPU) -> None:
         super().__init__()
@@ -142,11 +142,11 @@ class _Operators(TorchDispatchMode):
                 f"{name}: Expected all tensors to be on the same device, but found at least two devices, "
                 "cuda:0 and cpu!"
             )
-        if any(on_device) and not (in_backward and name == "aten::copy_"):  # autograd's own room is not marked
+        if any(on_device) and not (in_backward and name == "aten::copy_"):  # buffers of autograd are not marked
             self._note(name, args, kwargs, on_device)
         result = func(*args, **kwargs)
         if name == "aten::copy_" or (in_backward and name in TRANSFERS):
-            # Into what is there; autograd copies into room of its own, or to another type on the same device.
+            # A copy into an existing tensor; autograd copies into its own buffers, or to another type on the device.
             to_device = in_backward and any(on_device)
         elif wanted is not None:
             to_device = torch.device(wanted).type == "cuda"
@@ -174,14 +174,14 @@ class _Operators(TorchDispatchMode):
 
 
 class PretendGPU(TorchFunctionMode):
-    """See the module.
+    """The pretended GPU, as a context; see the module.
 
     Attributes
     ----------
     waits : Counter
-        By what was waited for and the line of the package that did it; `clear` it to begin anew.
+        Number of waits by reason and by line of the package; `clear` it to start again.
     tolerance : float
-        How far results may be from the CPU's: other operators, in another order.
+        Allowed difference from CPU results, due to other operators in another order.
     """
 
     tolerance = 1e-5
@@ -190,15 +190,15 @@ class PretendGPU(TorchFunctionMode):
         super().__init__()
         self.places = _Places()
         self.waits: Counter[tuple[str, str]] = Counter()
-        self.recorded = self.awaited = 0  # events
+        self.recorded = self.awaited = 0  # numbers of events
         self._pinned = _Places()
 
     def holds(self, value: Any) -> bool:
-        """Whether it is a tensor on the device."""
+        """Whether a value is a tensor on the device."""
         return isinstance(value, Tensor) and value in self.places
 
     def note(self, what: str) -> None:
-        """Count a wait."""
+        """Count a wait, by the innermost line of the package on the stack."""
         lines = [frame for frame in traceback.extract_stack() if "/src/" in frame.filename or "/mh4/" in frame.filename]
         where = f"{lines[-1].filename.rpartition('/')[2]}:{lines[-1].lineno}" if lines else "elsewhere"
         self.waits[what, where] += 1
@@ -216,11 +216,11 @@ class PretendGPU(TorchFunctionMode):
 
     @contextmanager
     def _pretending(self) -> Iterator[None]:
-        """`torch.cuda` as it is with one GPU."""
+        """Make `torch.cuda` behave as with one GPU."""
         gpu = self
 
         class Event:
-            """The work of a GPU has one order: who has waited for an event has waited for all that come before it."""
+            """An event; GPU work is ordered, so waiting for an event also waits for all earlier ones."""
 
             def __init__(self, *_: Any, **__: Any) -> None:
                 self.number = 0
@@ -260,7 +260,7 @@ class PretendGPU(TorchFunctionMode):
         grouped = clip_grad._group_tensors_by_device_and_dtype
 
         def by_device(lists: list[list[Tensor]], *args: Any, **kwargs: Any) -> dict[Any, Any]:
-            """What C++ does, which sees through the pretence."""
+            """Replaces a C++ function, which would see the tensors on the CPU."""
             return {
                 (tensors[0][0].device, dtype): (tensors, indices)
                 for (_, dtype), (tensors, indices) in grouped(lists, *args, **kwargs).items()
@@ -274,7 +274,7 @@ class PretendGPU(TorchFunctionMode):
                 stack.enter_context(mock.patch.object(torch.cuda, name, value))
             stack.enter_context(mock.patch.object(torch, "autocast", on_host))
             stack.enter_context(mock.patch.object(randomness, "Generator", on_device))
-            if operations := sys.modules.get("operations"):  # of the experiments
+            if operations := sys.modules.get("operations"):  # the module of the experiments
                 stack.enter_context(mock.patch.object(operations, "_is_on", lambda leaf, _: gpu.holds(leaf)))
             for module in (clip_grad, _foreach_utils):
                 stack.enter_context(mock.patch.object(module, "_group_tensors_by_device_and_dtype", by_device))

@@ -1,4 +1,4 @@
-"""Random sentences with everything that CoNLL-U has."""
+"""Random sentences with all features of CoNLL-U."""
 
 from itertools import product
 from typing import Any
@@ -17,7 +17,7 @@ _VALUES = {
 
 @st.composite
 def sentences(draw: Any) -> Sentence:
-    """Any heads, or none; multiword tokens, empty nodes, comments, every column."""
+    """Sentences with arbitrary or no heads, multiword tokens, empty nodes, comments, and every column."""
     n = draw(st.integers(1, 6))
     misc = st.sampled_from(["_", "SpaceAfter=No", r"SpacesAfter=\n\s", "A=b|C"]) | _VALUES[MISC]
     lines = [f"# {comment}" for comment in draw(st.lists(st.sampled_from(_TEXTS), max_size=2))]

@@ -1,4 +1,4 @@
-"""A server of our own in a thread, and requests to it."""
+"""The mh4 server in a thread, and requests to it."""
 
 import json
 import threading
@@ -11,7 +11,7 @@ from mh4.service.web import Service
 
 
 class Answer:
-    """Status, headers and body of an answer."""
+    """Status, headers and body of a response."""
 
     def __init__(self, response):
         self.status, self.headers, self.body = response.status, response.headers, response.read()
@@ -31,7 +31,7 @@ class Answer:
 
 
 class Client:
-    """Sends requests, each over a connection of its own."""
+    """Sends requests, each over a new connection."""
 
     def __init__(self, port, service, logged):
         self.port, self.service, self.logged = port, service, logged
@@ -54,7 +54,7 @@ class Client:
 
 @contextmanager
 def running(models, hosts=None, **limits):
-    """A client of a running server, which has the `Service` and what it has logged."""
+    """Run a server; yield a client that also has the `Service` and the list of its log entries."""
     ready, logged = threading.Event(), []
     service = Service(models, log=lambda **values: logged.append(values), **limits)
     at = listening("127.0.0.1", 0)

@@ -1,4 +1,4 @@
-"""A network that trains in seconds, and what training leaves."""
+"""Networks that train in seconds, and checks of trained models."""
 
 import json
 from dataclasses import fields, is_dataclass, replace
@@ -21,7 +21,7 @@ SMALL_ENCODER = BiLSTMConfig(
     word_size=16, character_size=8, character_hidden=16, character_layers=1, hidden=24, layers=1
 )
 SMALL_SCORERS = ScorerConfig(mlp=16)
-# With UPOS, XPOS, FEATS and lemmas.
+# Settings that also predict UPOS, XPOS, FEATS and lemmas.
 ANNOTATING: dict[str, Any] = {"analysis_weight": 1.0, "lemma_weight": 1.0, "mlp_dropout": 0.0, "lstm_dropout": 0.0}
 ANNOTATOR = ScorerConfig(mlp=16, mlp_dropout=0.0), LossWeights(analysis_weight=1.0, lemma_weight=1.0)
 
@@ -29,20 +29,20 @@ C = TypeVar("C", bound=NetworkParserConfig)
 
 
 def small_config(decoder: str = "mh4-hybrid", **settings: Any) -> ChartConfig:
-    """A network that trains in seconds."""
+    """The configuration of a chart parser that trains in seconds."""
     training = TrainingConfig(batch_words=60, evaluation_steps=4, max_steps=12, learning_rate=0.01)
     config = ChartConfig(decoder=decoder, encoder=SMALL_ENCODER, scorers=SMALL_SCORERS, training=training)
     return changed(config, **settings)
 
 
 def small_greedy_config(transitions: TransitionConfig, **settings: Any) -> GreedyConfig:
-    """The same for a greedy parser."""
+    """The configuration of a greedy parser that trains in seconds."""
     chart = small_config(**settings)
     return GreedyConfig(transitions, chart.encoder, chart.scorers, chart.weights, chart.training)
 
 
 def changed(config: C, **settings: Any) -> C:
-    """A configuration with other settings, which are named without their part."""
+    """A configuration with some settings changed, given by name without their part."""
     parts: dict[str, Any] = {}
     for field in fields(config):
         part = getattr(config, field.name)
@@ -57,7 +57,7 @@ def train(*job: Any, **options: Any) -> Progress:
 
 
 def log_of(folder: Path) -> list[dict[str, Any]]:
-    """The lines of a training log."""
+    """The entries of a training log."""
     return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
 
 
@@ -68,7 +68,7 @@ def same_weights(one: Path, other: Path) -> bool:
 
 
 def check_everything_is_predicted(folder: Path, treebank: Path, exact: bool) -> None:
-    """Every column comes from a model's own predictions; an exact parser also gives confidences and several trees."""
+    """Check that a model predicts every column itself and, if exact, gives confidences and several trees."""
     parser = mh4.load(folder, device="cpu", threads=2)
     gold = read_gold(treebank)
     parsed = list(parser.parse(treebank, predict="all", overwrite=True))

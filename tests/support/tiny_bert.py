@@ -1,4 +1,4 @@
-"""A BERT with random weights and its word pieces, as a folder that `--encoder` reads; made on the spot."""
+"""A tiny BERT with random weights and its word pieces, as a folder for `--encoder`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SPECIAL = ("[PAD]", "[UNK]", "[CLS]", "[SEP]")
 
 
 def make_tokenizer(texts: Iterable[str], size: int = 150) -> PreTrainedTokenizerFast:
-    """Letters and the most frequent words of some texts; a trainer's choice between equal counts differs each time."""
+    """A tokenizer of letters and frequent words; unlike a trained one, it breaks ties the same way each time."""
     cut = pre_tokenizers.BertPreTokenizer()
     words = Counter(word for text in texts for word, _ in cut.pre_tokenize_str(normalizers.NFC().normalize_str(text)))
     letters = sorted(set("".join(words)))
@@ -33,7 +33,7 @@ def make_tokenizer(texts: Iterable[str], size: int = 150) -> PreTrainedTokenizer
 
 
 def make_bert(folder: Path, texts: Iterable[str], seed: int = 1, **settings: int) -> Path:
-    """Write the folder."""
+    """Write the folder of the model."""
     tokenizer = make_tokenizer(texts)
     sizes = {
         "hidden_size": 16,

@@ -1,4 +1,4 @@
-"""A file of word vectors, made on the spot."""
+"""A small file of word vectors."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 
 
 def make_vectors(path: Path, words: Iterable[str], size: int = 6, seed: int = 1) -> Path:
-    """Write vectors drawn at random, as word2vec does; equal words are written once."""
+    """Write random vectors in word2vec's text format; repeated words are written once."""
     words = list(dict.fromkeys(words))
     rows = np.random.default_rng(seed).normal(size=(len(words), size))
     lines = [f"{word} {' '.join(f'{number:.4f}' for number in row)}\n" for word, row in zip(words, rows, strict=True)]
