@@ -107,7 +107,7 @@ def claims_table(results: list[Result], step_seconds: StepSeconds) -> ReportTabl
 
 
 def _published_level(results: list[Result], preset: str) -> list[list[str]]:
-    """The row for the claim that a preset reaches the paper's mean UAS everywhere; none without comparable runs."""
+    """A row for the claim that a preset's mean UAS is at most one published deviation below the paper's, or no row."""
     short, cells = [], 0
     for (treebank, system), runs in sorted(group_runs(results, preset).items()):
         theirs = DEV_UAS.get(treebank, {}).get(system)

@@ -1,6 +1,6 @@
 """Optimal steps: the score of the best tree that can still be reached after each transition.
 
-The oracle of a system has those of these functions for which there is an algorithm:
+The oracle of each system provides the following functions, if there is an algorithm for them:
 
 ``optimal_step(configuration, gold, …)``
     The score of every transition and the best ones, an `OptimalStep`.

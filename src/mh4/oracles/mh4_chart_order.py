@@ -11,7 +11,7 @@ than reduce-before-shift does.
 import numpy as np
 from numba import njit
 
-_NEVER = -10_000  # score of impossible items; no number of arcs can make up for it
+_NEVER = -10_000  # score of impossible items and arcs; no number of gold arcs can make up for it
 LONGEST = 80  # words; the chart has about LONGEST ** 4 cells
 
 

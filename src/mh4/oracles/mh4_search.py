@@ -33,7 +33,7 @@ def search_closest(
 ) -> np.ndarray | None:
     """The tree of the system, int32 (n + 1,), that shares most arcs with ``heads``; None if the search gives up.
 
-    It gives up after expanding ``configurations`` configurations. Few trees need more than some hundreds, but the
+    It gives up after expanding ``configurations`` configurations. Few trees need more than a few hundred, but the
     number can grow exponentially with the number of gold arcs lost.
     """
     gold = heads.tolist()

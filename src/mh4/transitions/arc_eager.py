@@ -133,7 +133,7 @@ class NormalizedArcEager(_ArcEagerBase):
     """Normalized arc-eager parsing (Nederhof 2021, Table 8).
 
     A token is pushed undecided, takes its left children, and only then left_child or right_child decides on which side
-    its parent is. The order reduce-before-shift is built in, so only one order of steps builds a tree.
+    its parent is. The order reduce-before-shift is built in, so each tree is built by one order of steps.
     """
 
     name = "arc-eager-normalized"

@@ -1,7 +1,8 @@
 """Costs of the candidate transitions in arc-eager parsing.
 
 - ``static``: the static oracle under shift-before-reduce.
-- ``dynamic``: the loss after each transition, for projective gold trees, in linear time (Nederhof 2021, section 5).
+- ``dynamic``: the gold arcs lost by each transition, for projective gold trees, in linear time (Nederhof 2021,
+  section 5).
 - ``exact``: the same for any gold tree, in cubic time (section 4) if arcs cross.
 - ``approximate``: the linear-time calculation even if arcs cross (section 6.2).
 

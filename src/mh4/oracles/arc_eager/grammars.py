@@ -1,10 +1,10 @@
 """Exact scores of arc-eager transitions in cubic time, for any gold tree, by split grammars.
 
 Nederhof (2021), section 4, Tables 9 and 10. The configuration after the candidate step is encoded as a string: a symbol
-for each stack element, depending on its label, and n for each token of the remaining input. The grammar assigns
-to this string exactly the trees that computations can still build over these tokens, each with one derivation. The
-score of the step is the weight of the heaviest tree, where gold arcs weigh 1 and others 0, plus 1 if the step itself
-makes a gold arc.
+for each stack element, depending on its label, and n for each token of the remaining input. The grammar assigns to this
+string exactly the trees that computations can still build over these tokens, each with one derivation. The score of the
+step is the weight of the heaviest tree, with weight 1 for gold arcs and 0 for others, plus 1 if the step makes a gold
+arc.
 """
 
 import numpy as np

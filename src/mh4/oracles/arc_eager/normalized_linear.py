@@ -10,9 +10,9 @@ between stack and remaining input are nested. Consider one of them and the next 
 (a_p, b), the stack can be reduced down to the outer one. But if it is (b, a_p), b ends up on top of a_{p-1}, and there
 are only two ways to remove the elements from there down to the outer arc. Either each becomes a left child of b or of a
 gold ancestor of b, which requires the label L and loses the arc (a_{q-1}, a_q). Or b or such an ancestor becomes a
-right child of the element below it and loses its gold head, unless that is gone anyway. So the two arcs *clash* if b
-and its ancestors up to the outer arc all have gold arcs to lose, and some element in between cannot become a left child
-for free. A clash costs one arc; giving up an arc that takes part in two clashes saves nothing.
+right child of a_{p-1} and loses its gold head, unless that is gone anyway. So the two arcs *clash* if b and its
+ancestors up to the outer arc all have gold arcs to lose, and some element in between cannot become a left child for
+free. A clash costs one arc; giving up an arc that takes part in two clashes saves nothing.
 
 Three cases need more care:
 

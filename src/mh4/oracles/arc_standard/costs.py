@@ -2,8 +2,8 @@
 
 - ``static``: reduce as soon as possible, left arcs first: a word gets its left children before it waits for its right
   ones.
-- ``dynamic``: the loss after each transition, under no policy, in linear time (Nederhof 2019, section 6). Without
-  exploration this is *easy-first* training (Sartorio et al. 2013, section 5).
+- ``dynamic``: least for the transitions after which the best tree can still be reached, under no policy; in linear time
+  (Nederhof 2019, section 6). Without exploration this is *easy-first* training (Sartorio et al. 2013, section 5).
 - ``exact``: the same for any gold tree, in cubic time (section 4) if arcs cross.
 
 The calculations let the root take any number of words at any time. If the gold tree has one word below the root, making

@@ -84,7 +84,7 @@ def step_scores_batch(
     Parameters
     ----------
     heads : int (sum of n + 1,)
-        Heads by the arcs made so far, −1 where there is none, of all configurations in a row.
+        Heads by the arcs made so far, −1 where there is none, concatenated over the configurations.
     lefts, rights : int (B,)
         Focus words: the last one of λ₁ (0 if it is empty), the first one of the buffer (n + 1 if it is empty).
     sentences, golds

@@ -11,7 +11,7 @@ with the arc; outside scores give it for all such arcs at once. A shift covers t
 
 Most positions make no difference and are left out first: nodes of trees in the stack, except roots and those nodes of
 spines that may still be the head of a gold arc; and, for a projective gold tree, words of the remaining input that no
-gold arc links to the stack (see `_linked`). In training, some ten positions are left, whatever the sentence length.
+gold arc links to the stack (see `_linked`). In training, about ten positions are left, whatever the sentence length.
 """
 
 import numpy as np
@@ -81,7 +81,7 @@ def _fill_outside(arcs, ends, right, left, right_arc, left_arc, outer):
 
 @njit(cache=True, nogil=True)
 def _linked(front, heads, gold):
-    """bool (n + 1,): words of the remaining input whose gold subtree has an arc with the stack or the first word in it.
+    """bool (n + 1,): words of the remaining input whose gold subtree contains the first one or a gold link to the stack.
 
     Gold arcs whose dependent already has a head do not count. If the gold tree is projective, all other words can get
     their gold heads whatever happens. At most, a word may have to be attached to a complete tree instead so that this
