@@ -2,8 +2,8 @@
 
     python experiments/benchmark.py -o experiments/results/performance [MODEL [TREEBANK]]
 
-Runs those of ``mh4 bench`` and, for reading, writing and memory, those of this file, each in its own process, so that
-no benchmark is charged for another's memory. Takes minutes; needs the extra ``plots``.
+Runs the benchmarks of ``mh4 bench``, and those of this file for reading, writing and memory, each in its own process,
+so that none is charged for another's memory. Takes minutes; needs the extra ``plots``.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Scores of normalized arc-eager transitions in linear time, exact for projective gold trees.
 
-Nederhof (2021), section 4, mentions such a calculation, a refinement of the one for shift-reduce parsing; the simpler
-one here is our own. Its scores were compared with the exact ones for all configurations and projective trees of up to 5
-words, and for random ones of up to 25. The stack a_1 … a_k and the remaining input b_1 … b_m are those *after* the
-candidate step; an undecided a_k counts as the first word of the remaining input.
+Nederhof (2021), section 4, mentions such a calculation, a refinement of the one for shift-reduce parsing; this one is
+simpler, and not from the paper. Its scores were compared with the exact ones for all configurations and projective
+trees of up to 5 words, and for random ones of up to 25. The stack a_1 … a_k and the remaining input b_1 … b_m are those
+*after* the candidate step; an undecided a_k counts as the first word of the remaining input.
 
 The gold arcs that may still be made are (a_{p-1}, a_p), (a_p, b), (b, b') and, if a_p has the label L, (b, a_p). Arcs
 between stack and remaining input are nested. Consider one of them and the next one further out. If the inner arc is

@@ -22,5 +22,5 @@ def restrictions(policy, transition, depth):
     if policy == STRICT_LEFT_BEFORE_RIGHT:
         # After a reduce_left the topmost element has a right arc.
         return 0, depth if transition == REDUCE_LEFT else top, False
-    # By a shift, the element that was topmost before turns to its right arcs.
+    # A shift commits the previously topmost element to right arcs.
     return (top - 1, top, False) if transition == SHIFT else (0, 0, False)

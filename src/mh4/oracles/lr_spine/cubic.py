@@ -81,11 +81,11 @@ def _fill_outside(arcs, ends, right, left, right_arc, left_arc, outer):
 
 @njit(cache=True, nogil=True)
 def _linked(front, heads, gold):
-    """bool (n + 1,): words of the remaining input whose gold subtree contains the first one or a gold link to the stack.
+    """bool (n + 1,): words of the remaining input whose gold subtree contains the first one or a link to the stack.
 
-    Gold arcs whose dependent already has a head do not count. If the gold tree is projective, all other words can get
-    their gold heads whatever happens. At most, a word may have to be attached to a complete tree instead so that this
-    can be covered, and then the first word is as good as any.
+    A link is a gold arc, in either direction, whose dependent has no head yet. If the gold tree is projective, all
+    other words can get their gold heads whatever happens. Only to cover a complete tree, a word may have to be attached
+    to it instead, and then the first word is as good as any.
     """
     linked = np.zeros(gold.shape[0], np.bool_)
     linked[0] = front == 0  # all words are below it
