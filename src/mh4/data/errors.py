@@ -54,7 +54,7 @@ def located(source: str, line: int | None, name: str, problem: str) -> DataError
 
 
 ErrorPolicy = Literal["raise", "skip"] | Callable[[DataError], object]
-"""The argument ``errors`` of everything that reads sentences; see `Errors.of`."""
+"""The type of the argument ``errors`` of functions that read sentences; see `Errors.of`."""
 
 
 class Errors:

@@ -10,7 +10,7 @@ import numpy as np
 from mh4.transitions.transition_system import ConfigurationWithArcs, T
 
 UNREACHABLE = -(2**30)
-"""In int32 score arrays: the transition does not apply, or no final configuration can follow it."""
+"""In int32 score arrays: the transition does not apply, or it leads to no final configuration."""
 
 
 def best_transitions(scores: np.ndarray) -> np.ndarray:

@@ -60,12 +60,12 @@ MERGED = (
     # top-down, for left arcs
     "s1.p gp.p gg.p",
 )
-"""The merged templates of Sartorio et al. (2013), section 4.3, by their names of tokens; `select` from them.
+"""The merged templates of Sartorio et al. (2013), section 4.3, with the paper's names of tokens; see `select`.
 
-Their set is described, not listed: Zhang & Nivre's with s2 for s0, s1 for n0, q1 and q2 for n1 and n2, gp and gg for
-the head of s0 and its head; right dependents of s1; top-down features of left arcs. Tokens like s1l2 are dependents:
-l, l2, r, r2 the outermost and second outermost ones to the left and right. That s3 occurs in the templates named here
-is our reading of its place among the paper's placeholders.
+The paper describes the set without listing it: the templates of Zhang & Nivre with s2 for s0, s1 for n0, q1 and q2 for
+n1 and n2, and gp and gg for the head of s0 and the head of that; right dependents of s1; top-down features of left
+arcs. Tokens such as s1l2 are dependents: l and r are the outermost ones on the left and right, l2 and r2 the second
+outermost. The paper names s3 as a token, but not the templates that use it; this choice is ours.
 """
 
 
@@ -84,11 +84,11 @@ ARC_HYBRID = distinct(
         *written("s2.w; s2.p; s2.w s2.p; s2.p s1.p s0.p; s1.p s0.p b0.p"),
     )
 )
-"""Zhang & Nivre (2011) for either pair of words that arc-hybrid parsing can join.
+"""Zhang & Nivre (2011) for both pairs of words that arc-hybrid parsing can join.
 
-The pair of s0 and b0 is as in arc-eager parsing; words in the stack have no head yet, so what asks for one is left out.
-The pair of s1 and s0 takes the same templates moved on by one token, distances left out; those of s2 are made like
-Sartorio et al.'s (2013) of s3.
+The pair of s0 and b0 has the templates of arc-eager parsing, except those that use heads of stack elements, since words
+in the stack have no head yet. The pair of s1 and s0 has the same templates shifted by one token, without distances. The
+templates of s2 follow those that Sartorio et al. (2013) have for s3.
 """
 
 MH4 = distinct(
@@ -117,7 +117,7 @@ COVINGTON = written(
     """
 )
 """Gómez-Rodríguez and Fernández-González (2015), Table 1: L0 and R0 are the focus words; l and r stand for the farthest
-dependents, l' and r' for the closest; CL and CR are the first and the last word between the focus words whose head is
-not among those nor between them, words without head included. Where the printed table does not tell l from l', this
-follows Zhang & Nivre (2011): word, part of speech and relation of either dependent.
+dependents, l' and r' for the closest; CL and CR are the first and the last word between the focus words with a head
+outside that span, or without a head. Where the printed table does not distinguish l from l', this follows Zhang & Nivre
+(2011): word, part of speech and relation of both dependents.
 """

@@ -23,20 +23,20 @@ REDUCE_LEFT, REDUCE_RIGHT = "reduce_left", "reduce_right"
 LABELS = "RLN"
 
 POLICIES = ("shift-before-reduce", "reduce-before-shift", "strict-reduce-before-shift")
-"""Which of the orders that lead to a tree a computation of the unnormalized system keeps to (Nederhof 2021, section 3).
+"""Policies of the unnormalized system: each admits one order of the steps that build a tree (Nederhof 2021, section 3).
 
-A policy restricts what follows a configuration, the next step included. Where a left child comes after a right child
-of another word that is complete, the one can be shifted, and made a left child, before or after the other is reduced:
+A policy restricts the steps from a configuration on, the next one included. When the topmost word is a complete right
+child and the next word is a left child, that left child can be shifted before or after the right child is reduced:
 
 - ``shift-before-reduce``: no reduce is directly followed by a shift.
 - ``reduce-before-shift``: no left_arc is directly followed by a reduce, unless the left_arc removes a word that was in
   the stack of the configuration already; mistakes made before may be corrected.
 - ``strict-reduce-before-shift``: no left_arc is directly followed by a reduce.
 
-Moreover, under every policy a word that gets the label ``L`` after the configuration becomes a left child: only earlier
-labels may be corrected by reducing the word all the same. Thereby exactly one computation leads from a configuration to
-each tree that can be reached from it, or none under the strict policy where that is too late. Words labelled ``L`` by
-left_child in the normalized system, which has no other policy, are held to it as well.
+Under every policy, a word that gets the label ``L`` after the configuration must become a left child; only words that
+have the label before may be reduced instead. So exactly one computation leads from a configuration to each tree that
+can be reached from it, or possibly none under the strict policy. The normalized system has no policies, but this rule
+also holds there, for words labelled ``L`` by left_child.
 """
 _SUPERSCRIPTS = str.maketrans(LABELS, "ᴿᴸᴺ")
 

@@ -7,13 +7,13 @@ from .transition_system import ConfigurationWithArcs, TransitionSystem, show_con
 SHIFT, REDUCE_LEFT, REDUCE_RIGHT = TRANSITIONS = ("shift", "reduce_left", "reduce_right")
 
 POLICIES = ("left-before-right", "strict-left-before-right", "right-before-left")
-"""What a computation may do after a configuration (Nederhof 2019, section 2).
+"""Restrictions on how a computation may continue from a configuration (Nederhof 2019, section 2).
 
 Only arcs built after the configuration count; an arc is a left one if the dependent is left of its head.
 
 - ``left-before-right``: the topmost word of the stack and those of the remaining input get their left arcs before any
   right arc. A word deeper in the stack may still get left arcs, all of them after its first right one.
-- ``strict-left-before-right``: moreover, words below the topmost one get no more left arcs (Nederhof 2021, Table 2).
+- ``strict-left-before-right``: in addition, words below the topmost one get no more left arcs (Nederhof 2021, Table 2).
 - ``right-before-left``: the topmost word and those of the remaining input get their right arcs before any left arc.
 """
 

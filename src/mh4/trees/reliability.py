@@ -19,13 +19,11 @@ LOOKED_AT = (0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 
 
 class Bin(NamedTuple):
-    """Words of similar confidence."""
+    """Words of similar confidence: their number, their mean confidence, and the share of them that is correct."""
 
     words: int
     confidence: float
-    """Mean."""
     right: float
-    """Share of words that are right."""
 
 
 @dataclass(frozen=True)

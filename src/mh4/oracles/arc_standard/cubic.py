@@ -19,8 +19,8 @@ GRAMMAR = SplitGrammar(
 )
 """Table 4: the trees that can be built from a stack of k + 1 elements and m words of remaining input, over pᵏ sᵐ⁺¹.
 
-P is a stack element without dependents, S a node that has the topmost element or a word of the remaining input among
-its descendants: only such a node is ever topmost, which it must be to get a dependent.
+P is a stack element without dependents. S is a node with the topmost element or a word of the remaining input among its
+descendants: only such nodes can become topmost, and only the topmost node can get a dependent.
 """
 
 _PREFIX, _SUFFIX = GRAMMAR.encode("p s")
