@@ -18,7 +18,7 @@ LOWEST = float(np.float32(-3.4e38))  # this and lower numbers count as −inf: m
 
 Axis = Literal["row", "column", "all"]
 Group = Sequence[tuple[str, Axis]]
-"""Channels that together hold one part for each word, and where each holds it: in the word's row or column, or anywhere."""
+"""Channels that together hold one part per word, and where each holds it: in the word's row or column, or anywhere."""
 
 
 @njit(cache=True, nogil=True)

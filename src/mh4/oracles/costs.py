@@ -13,9 +13,9 @@ from mh4.transitions.arrays.state import TRANSITION
 
 STATIC, DYNAMIC, ALL_PAIRS, EXACT, APPROXIMATE = range(5)
 ORACLE_NAMES = ("static", "dynamic", "all-pairs", "exact", "approximate")
-"""``all-pairs`` is a static oracle of Covington parsing. ``exact`` and ``approximate`` are dynamic oracles of projective
-parsers for gold trees as annotated: ``exact`` takes cubic time unless the tree is projective, ``approximate`` treats
-every tree as projective."""
+"""``all-pairs`` is a static oracle of Covington parsing. ``exact`` and ``approximate`` are dynamic oracles of
+projective parsers for gold trees as annotated: ``exact`` takes cubic time unless the tree is projective,
+``approximate`` treats every tree as projective."""
 ON_ORIGINAL_TREES = ("exact", "approximate")
 EXPLORING = ("dynamic", *ON_ORIGINAL_TREES)
 
