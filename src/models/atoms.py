@@ -374,8 +374,8 @@ def _fill_features(codes, kinds, lowered, classes, atoms, out):
         closed = _closed(own_classes, before, a)
         seam = _seam(own_classes, after, closed, a)
         row[14] = _mixed(seam, 14)
-        row[16] = _mixed(_around(own_kinds, before, after, a), 16)
         row[15] = _mixed(_with(_with(seam, before[closed]), nothing if before[closed] == EDGE else shapes[closed]), 15)
+        row[16] = _mixed(_around(own_kinds, before, after, a), 16)
 
 
 @njit(cache=True, nogil=True)

@@ -24,7 +24,7 @@ from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.models.checked import STRICT, checked
 
-from .columns import UNKNOWN
+from .column_counts import UNKNOWN
 from .model_files import CALIBRATION, read_object, write_json
 
 FORMAT = 1

@@ -17,8 +17,9 @@ from mh4.models.devices import HostCopy, send
 
 from .agreement import best_together
 from .column_choice import PREDICTED, choose_analyses, choose_rules
+from .column_counts import UNKNOWN
 from .column_weights import DEFAULT, ColumnWeights
-from .columns import UNKNOWN, Columns
+from .columns import Columns
 from .request import TAGS, Request
 
 

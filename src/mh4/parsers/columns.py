@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from functools import cached_property, lru_cache
-from itertools import chain, product
-from math import prod
-from typing import Annotated, Any, Literal, NamedTuple, Self
+from functools import cached_property
+from itertools import chain
+from typing import Annotated, Literal, NamedTuple, Self
 
 import numpy as np
 from pydantic import Field, model_validator
@@ -19,38 +18,30 @@ from mh4.models.annotator import IGNORED, Analyses, Classes
 from mh4.models.checked import STRICT
 from mh4.models.word_vocabulary import by_frequency
 
-UNKNOWN = "_"
+from .column_counts import (
+    UNKNOWN,
+    Analysis,
+    TrainingAnalyses,
+    attribute_order,
+    by_attribute,
+    canonical,
+    count_agreement,
+    count_arcs,
+    count_forms,
+    count_lemmas,
+    count_relations,
+    lacks_features,
+    shares_without_features,
+)
+
 MOST_XPOS = 400  # with more tags, XPOS is scored by the character at each position
 MOST_XPOS_CLASSES = 4000  # with more such classes, XPOS is not scored: the most frequent with UPOS and FEATS is taken
-LIKELY = 0.05  # if the probability that all words of a sentence lack FEATS is lower, their FEATS are taken as unknown
 MOST_CELLS = 10**7  # limit for the tables of classes by analyses and of attributes by pairs of UPOS
 
 Value = Annotated[str, Field(pattern=r"^[^\t\r\n]*$")]
 Tag = Annotated[str, Field(pattern=r"^[^\t\r\n]+$")]
 Cut = Annotated[int, Field(ge=0, lt=2**31)]
-Analysis = tuple[str, str, str]
-Given = tuple[str | None, str | None, str | None]  # analysis of a training word; None for an unknown value
 Rule = tuple[Literal["lower", "as is", "title", "absolute"], Cut, Value, Cut, Value]
-
-
-def attribute_of(feature: str) -> str:
-    """``Case`` of ``Case=Nom``."""
-    return feature.partition("=")[0]
-
-
-def _order(attribute: str) -> tuple[str, str]:
-    """Sort key for UD's order of attributes, which ignores case."""
-    return attribute.lower(), attribute
-
-
-def _by_attribute(feats: str) -> dict[str, str]:
-    return {} if feats in ("", UNKNOWN) else {attribute_of(feature): feature for feature in feats.split("|")}
-
-
-@lru_cache(maxsize=1 << 14)
-def _canonical(feats: str) -> str:
-    """FEATS in UD's order."""
-    return "|".join(sorted(feats.split("|"), key=lambda feature: _order(attribute_of(feature))))
 
 
 @dataclass(frozen=True, config=STRICT)
@@ -109,61 +100,19 @@ class Columns:
     @classmethod
     def from_sentences(cls, sentences: Sequence[Sentence]) -> Columns:
         """Collect the values in training sentences."""
-        analyses = _Analyses(sentences)
-        words: Counter[tuple[str, str, str, str | None]] = Counter()
-        tagged: Counter[tuple[str, Analysis]] = Counter()
-        arcs: Counter[tuple[str, Analysis, Analysis | None]] = Counter()
-        for sentence, given in zip(sentences, analyses.given, strict=True):
-            words.update(zip(sentence.forms, sentence.lemmas, sentence.upos, (a[2] for a in given), strict=True))
-            tags = [analyses.only[analysis] for analysis in given]
-            tagged.update((form, tag) for form, tag in zip(sentence.forms, tags, strict=True) if tag is not None)
-            of_heads = [None, *tags]
-            arcs.update(
-                (relation, tag, of_heads[head])
-                for head, relation, tag in zip(sentence.heads.tolist(), sentence.relations, tags, strict=True)
-                if head >= 0 and relation != UNKNOWN and tag is not None
-            )
-        of_form: dict[str, Counter[Analysis]] = defaultdict(Counter)
-        for (form, analysis), count in tagged.items():
-            of_form[form][analysis] += count
-        of_relation: dict[str, Counter[Analysis]] = defaultdict(Counter)
-        agreement: dict[str, list[int]] = defaultdict(lambda: [0, 0])
-        by_attribute = {feats: _by_attribute(feats) for _, _, feats in analyses.counts}
-        for (relation, analysis, of_head), count in arcs.items():
-            of_relation[relation][analysis] += count
-            if of_head is not None:
-                features_of_head = by_attribute[of_head[2]]
-                for attribute, feature in by_attribute[analysis[2]].items():
-                    if attribute in features_of_head:
-                        key = f"{relation}\t{analysis[0]}\t{of_head[0]}\t{attribute}"
-                        agreement[key][feature != features_of_head[attribute]] += count
-        pairs: Counter[tuple[str, str]] = Counter()
-        lemmas: dict[str, set[str]] = defaultdict(set)
-        for (form, lemma, upos, feats), count in words.items():
-            if lemma != UNKNOWN:
-                pairs[form, lemma] += count
-                lemmas[f"{form}\t{upos}"].add(lemma)
-                if feats is not None:
-                    lemmas[f"{form}\t{upos}\t{feats}"].add(lemma)
-        rules: Counter[LemmaRule] = Counter()
-        for (form, lemma), count in pairs.items():
-            rules[lemma_rule(form, lemma)] += count
-        lexicon = {}
-        for key, found in lemmas.items():
-            if len(found) == 1 and (key.count("\t") == 1 or len(lemmas[key.rpartition("\t")[0]]) > 1):
-                (lexicon[key],) = found
-        ordered = tuple(by_frequency(analyses.counts))
-        index = {analysis: k for k, analysis in enumerate(ordered)}
-        seen, by_relation = (
-            {
-                name: tuple(n for analysis in by_frequency(found) for n in (index[analysis], found[analysis]))
-                for name, found in of_names.items()
-            }
-            for of_names in (of_form, of_relation)
+        counted = TrainingAnalyses(sentences)
+        tags = counted.unique()
+        index = {analysis: k for k, analysis in enumerate(by_frequency(counted.counts))}
+        arcs = count_arcs(sentences, tags)
+        rules, lexicon = count_lemmas(sentences, counted.given)
+        return cls(
+            tuple(index),
+            tuple(by_frequency(rules)),  # type: ignore[arg-type]
+            lexicon,
+            _by_name(count_forms(sentences, tags), index),
+            _by_name(count_relations(arcs), index),
+            count_agreement(arcs),
         )
-        pairs_of = {key: (same, other) for key, (same, other) in agreement.items()}
-        ordered_rules: Any = tuple(by_frequency(rules))
-        return cls(ordered, ordered_rules, lexicon, seen, by_relation, pairs_of)
 
     @cached_property
     def upos(self) -> tuple[str, ...]:
@@ -193,9 +142,9 @@ class Columns:
         """The attributes in FEATS in UD's order, each with its features, such as ``Case=Nom``."""
         values: dict[str, dict[str, None]] = defaultdict(dict)
         for _, _, feats in self.analyses:
-            for attribute, feature in _by_attribute(feats).items():
+            for attribute, feature in by_attribute(feats).items():
                 values[attribute][feature] = None
-        return {attribute: tuple(values[attribute]) for attribute in sorted(values, key=_order)}
+        return {attribute: tuple(values[attribute]) for attribute in sorted(values, key=attribute_order)}
 
     @cached_property
     def rules(self) -> tuple[LemmaRule, ...]:
@@ -248,7 +197,7 @@ class Columns:
     def _indices(self, upos: str, xpos: str, feats: str) -> tuple[int, int, int]:
         """Indices of UPOS, XPOS and FEATS of a known analysis; `IGNORED` for a UPOS or XPOS of "_"."""
         xpos_index = self._xpos_index.get(xpos, IGNORED)
-        return self.upos_index.get(upos, IGNORED), xpos_index, self._feats_index[_canonical(feats)]
+        return self.upos_index.get(upos, IGNORED), xpos_index, self._feats_index[canonical(feats)]
 
     @cached_property
     def _rule_index(self) -> dict[LemmaRule, int]:
@@ -292,7 +241,7 @@ class Columns:
         """The value of each attribute in each analysis, int32 (K, A); 0 if it lacks the attribute."""
         values = np.zeros((len(self.analyses), len(self.attributes)), np.int32)
         for k, (_, _, feats) in enumerate(self.analyses):
-            for attribute, value in map(self._feature_index.__getitem__, _by_attribute(feats).values()):
+            for attribute, value in map(self._feature_index.__getitem__, by_attribute(feats).values()):
                 values[k, attribute] = value
         return values
 
@@ -325,7 +274,7 @@ class Columns:
 
     @cached_property
     def _featureless(self) -> dict[str, float]:
-        return _shares_without_features(dict(zip(self.analyses, self.totals.tolist(), strict=True)))
+        return shares_without_features(dict(zip(self.analyses, self.totals.tolist(), strict=True)))
 
     def targets(self, sentence: Sentence) -> np.ndarray:
         """Classes of the n words of a training sentence, int64 (n, 4): UPOS, XPOS, FEATS, lemma rule.
@@ -336,8 +285,8 @@ class Columns:
             IGNORED if lemma == UNKNOWN else self._rule_index.get(lemma_rule(form, lemma), IGNORED)
             for form, lemma in zip(sentence.forms, sentence.lemmas, strict=True)
         ]
-        known = not self.attributes or not _lacks_features(sentence, self._featureless)
-        words = zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), rules, strict=True)
+        known = not self.attributes or not lacks_features(sentence, self._featureless)
+        words = zip(sentence.upos, sentence.xpos, map(canonical, sentence.feats), rules, strict=True)
         return np.array(
             [(*self._target(upos, xpos, feats, known), rule) for upos, xpos, feats, rule in words], np.int64
         )
@@ -381,81 +330,15 @@ class Occurrences(NamedTuple):
         return np.repeat(starts - before, sizes) + np.arange(sizes.sum()), np.repeat(np.arange(len(forms)), sizes)
 
 
-class _Analyses:
-    """The analyses of the words of training sentences.
-
-    Attributes
-    ----------
-    given
-        For each sentence, the analyses of its words with None for unknown values.
-    counts
-        Number of words by analysis: complete ones, and those that no fuller analysis matches, with "_" for unknown
-        values.
-    only
-        For each given analysis, the key of ``counts`` that matches its known values; None if several do.
-    """
-
-    def __init__(self, sentences: Sequence[Sentence]) -> None:
-        self.given: list[Sequence[Given]] = [
-            list(zip(sentence.upos, sentence.xpos, map(_canonical, sentence.feats), strict=True))
-            for sentence in sentences
-        ]
-        without = [_is_without_features(sentence) for sentence in sentences]
-        if not all(without):
-            counts = Counter(a for own, none in zip(self.given, without, strict=True) if not none for a in own)
-            shares = _shares_without_features(counts)  # type: ignore[arg-type]
-            for i in np.flatnonzero(without).tolist():
-                if _lacks_features(sentences[i], shares):
-                    self.given[i] = [(upos, xpos, None) for upos, xpos, _ in self.given[i]]
-        for column in (0, 1):
-            self._forget_empty(column)
-        known = Counter(analysis for own in self.given for analysis in own)
-        self.counts: Counter[Analysis] = Counter()
-        self._having: dict[Given, list[Analysis]] = defaultdict(list)
-        for analysis in sorted(known, key=lambda analysis: analysis.count(None)):
-            if None not in analysis or analysis not in self._having:
-                self._add(analysis, known[analysis])
-        self.only = {
-            analysis: self._having[analysis][0] if len(self._having[analysis]) == 1 else None for analysis in known
-        }
-
-    def _forget_empty(self, column: int) -> None:
-        """Make "_" in a column unknown, unless the column is "_" throughout."""
-        empty = [any(analysis[column] == UNKNOWN for analysis in own) for own in self.given]
-        if any(analysis[column] != UNKNOWN for own in self.given for analysis in own):
-            for i in np.flatnonzero(empty).tolist():
-                self.given[i] = [
-                    (*a[:column], None if a[column] == UNKNOWN else a[column], *a[column + 1 :])  # type: ignore[misc]
-                    for a in self.given[i]
-                ]
-
-    def _add(self, given: Given, count: int) -> None:
-        upos, xpos, feats = (UNKNOWN if value is None else value for value in given)
-        self.counts[upos, xpos, feats] += count
-        for part in product((upos, None), (xpos, None), (feats, None)):
-            self._having[part].append((upos, xpos, feats))
-
-
-def _is_without_features(sentence: Sentence) -> bool:
-    return set(sentence.feats) <= {"", UNKNOWN}
-
-
-def _shares_without_features(counts: Mapping[Analysis, float]) -> dict[str, float]:
-    """The share of words without features, by UPOS; the key "" has the share of all words."""
-    totals: dict[str, float] = defaultdict(float)
-    without: dict[str, float] = defaultdict(float)
-    for (upos, _, feats), count in counts.items():
-        for name in (upos, ""):
-            totals[name] += count
-            without[name] += count * (feats in ("", UNKNOWN))
-    return {name: without[name] / total for name, total in totals.items() if total}
-
-
-def _lacks_features(sentence: Sentence, shares: Mapping[str, float]) -> bool:
-    """Whether FEATS are unknown: the sentence has none, which is improbable by `_shares_without_features`."""
-    return (
-        _is_without_features(sentence) and prod(shares.get(upos, shares.get("", 1)) for upos in sentence.upos) < LIKELY
-    )
+def _by_name(counts: Mapping[tuple[str, Analysis], int], index: Mapping[Analysis, int]) -> dict[str, tuple[int, ...]]:
+    """The analyses of each name as index, count, index, count, …, the most frequent first."""
+    grouped: dict[str, Counter[Analysis]] = defaultdict(Counter)
+    for (name, analysis), count in counts.items():
+        grouped[name][analysis] = count
+    return {
+        name: tuple(n for analysis in by_frequency(found) for n in (index[analysis], found[analysis]))
+        for name, found in grouped.items()
+    }
 
 
 def _indices_and_counts(pairs: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:

@@ -233,12 +233,13 @@ def vote_on_relations(heads: np.ndarray, trees: Sequence[Tree]) -> tuple[str, ..
     trees : sequence of (heads, relations)
         The members' trees, in the order of the members.
     """
+    of_roots = [name for own, names in trees for h, name in zip(own[1:], names, strict=True) if h == 0]
     chosen = []
     for d in range(1, len(heads)):
         names = [relations[d - 1] for own, relations in trees if own[d] == heads[d]]
-        if not names:
+        if not names and heads[d] == 0:
+            names = of_roots
+        elif not names:
             names = [relations[d - 1] for own, relations in trees if own[d] > 0] or [ANY_RELATION]
-            if heads[d] == 0:
-                names = [name for own, names in trees for h, name in zip(own[1:], names, strict=True) if h == 0]
         chosen.append(Counter(names).most_common(1)[0][0])  # in a tie, the first one counted
     return tuple(chosen)
