@@ -113,3 +113,16 @@ def test_what_is_known_of_a_letter_is_dropped_in_training_beside_the_states():
         assert len(found) > 1
         found = {tuple(network.eval()(torch.from_numpy(ids(1)), torch.tensor([1]))[0][0].tolist()) for _ in range(5)}
     assert len(found) == 1
+
+
+def test_states_are_dropped_in_training_whatever_is_said_of_them(monkeypatch):
+    torch.manual_seed(3)
+    network, seen = SegmenterNetwork(VECTORS, 8, 8, 1, 0.5, [3]), []
+    monkeypatch.setattr(network.bilstm, "forward", lambda x, lengths: ([torch.ones(len(x), 16)], None))
+    network.output.register_forward_pre_hook(lambda _, given: seen.append(given[0][:, :16]))
+    network.columns[0].register_forward_pre_hook(lambda _, given: seen.append(given[0]))
+    for training in (True, False):
+        network.train(training)(torch.from_numpy(ids(50)), torch.tensor([50]))
+        said, learnt_along = seen[-2:]
+        assert torch.equal(said, learnt_along)
+        assert said.unique().tolist() == ([0.0, 2.0] if training else [1.0])

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from tiny_bert import make_tokenizer
 
 from mh4.models.encoder import FileError
-from mh4.models.word_pieces import PieceBatch, PieceVocabulary, windows
+from mh4.models.word_pieces import PieceBatch, PieceVocabulary, WordPieces, windows
 
 COUNTS = st.lists(st.integers(1, 9), min_size=1, max_size=60).map(np.array)
 
@@ -56,6 +56,11 @@ def test_words_are_cut_each_by_itself(vocabulary):
     assert together.counts.tolist() == [len(own) for own in alone]
     assert vocabulary.pieces(["\x01"]).ids.tolist() == [1]  # nothing is left of it
     assert (vocabulary.before.tolist(), vocabulary.after.tolist()) == ([2], [3])
+
+
+def test_sentences_of_the_same_pieces_are_not_equal_if_their_words_differ():
+    one, again, other = (WordPieces(np.array([7, 8, 9]), np.array(counts)) for counts in ([1, 2], [1, 2], [2, 1]))
+    assert one.key == again.key != other.key
 
 
 def test_a_batch_has_the_pieces_of_all_windows(vocabulary):

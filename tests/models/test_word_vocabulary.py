@@ -5,7 +5,7 @@ import pytest
 
 from mh4.models import word_vocabulary
 from mh4.models.word_encoder import WordBatch
-from mh4.models.word_vocabulary import BEGIN, END, LONGEST, UNKNOWN, WordVocabulary, normalise
+from mh4.models.word_vocabulary import BEGIN, END, LONGEST, UNKNOWN, WordVocabulary, by_frequency, normalise
 
 
 @pytest.fixture
@@ -27,6 +27,12 @@ def test_words_need_so_many_occurrences(vocabulary):
     assert characters.tolist() == pytest.approx([0] * 3 + [0.25 / 6.25] + [0.25 / 4.25] * 4 + [0.25 / 2.25] * 5)
     forms = ["The", "the", "cat", "1999", "the", "cat", "sat"]
     assert WordVocabulary.of(forms, 2).words == {"the": 3, "cat": 2}
+
+
+def test_equal_counts_are_in_the_order_of_the_alphabet_wherever_they_come_first():
+    assert list(by_frequency({"b": 2, "c": 3, "a": 2})) == ["c", "a", "b"]
+    one, other = (WordVocabulary.of(forms, 1) for forms in (["ba", "ab"], ["ab", "ba"]))
+    assert (list(one.words), list(one.characters)) == (list(other.words), list(other.characters))
 
 
 def test_of_a_very_long_word_the_ends_are_spelt(vocabulary):

@@ -123,6 +123,26 @@ def test_lines_of_a_pipe_come_in_pieces():
     assert found == [b"ab\n", b"xxxx", b"xxxx", b"xx\n", b"yyyy", b"yyyy"]
 
 
+def test_what_speaks_for_an_end_is_more_than_what_it_takes(segmenter):
+    """However much that is; at the end of a paragraph nothing can speak against it."""
+    texts = ["Zub ulv. Tor teg.", "Teg tor ulv"]
+    free, strict = (list(segmenter.with_odds(-99.0, odds).propose(texts)) for odds in (0.0, 1.5))
+    for one, other in zip(free, strict, strict=True):
+        assert one.tokens == other.tokens
+        assert one.odds[-1] == np.inf
+        np.testing.assert_allclose(one.odds[:-1] - 1.5, other.odds[:-1], atol=1e-6)
+
+
+def test_white_space_ends_a_word_unless_words_of_the_treebank_hold_it(segmenter):
+    assert not segmenter.settings.spaces_in_words
+    reluctant = segmenter.with_odds(99.0, 99.0)
+    assert [one.forms for one in reluctant.cut("Zub ulv.\nTor")] == [("Zub", "ulv.", "Tor")]
+    spaced = NeuralSegmenter(
+        replace(reluctant.settings, spaces_in_words=True), load(segmenter.files[SEGMENTER_WEIGHTS])
+    )
+    assert [one.forms for one in spaced.cut("Zub ulv. Tor")] == [("Zub ulv. Tor",)]
+
+
 def test_paragraphs_do_not_change_each_other(segmenter):
     texts = [*KINDS.values(), "Zub ulv. Tor teg. " * 200]
     together = segmenter._tokens(texts)

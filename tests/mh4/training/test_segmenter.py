@@ -13,6 +13,8 @@ import mh4
 from mh4.data.document import Document
 from mh4.data.text import text_of
 from mh4.models.atoms import FEATURES, script_of
+from mh4.models.segmenter import SegmenterNetwork
+from mh4.training import segmentation
 from mh4.training import segmenter as training
 from mh4.training.segmentation import cut_runs, gold_text
 from mh4.training.segmenter import Recipe, make_reader, train_segmenter
@@ -137,6 +139,127 @@ def test_the_rate_rises_and_then_falls_in_a_line(small_treebanks, monkeypatch):
     assert shares == pytest.approx(rise * line)
 
 
+def test_what_is_drawn_at_random_is_drawn_by_the_seed(small_treebanks, monkeypatch):
+    """The first weights, what is dropped, the order of windows; the random numbers of others stay where they are."""
+    drawn = []
+
+    def note(network, examples, recipe, draw):
+        masks = network.bilstm.dropout.train()(torch.ones(99)), network.bilstm.layers[0].dropout.train()(torch.ones(99))
+        drawn.append((network.table.tolist(), [mask.tolist() for mask in masks], draw.random(3).tolist()))
+
+    monkeypatch.setattr(training, "_fit", note)
+    treebank = list(mh4.read_conllu(small_treebanks[1]))
+    before = torch.get_rng_state()
+    for seed in (1, 1, 2):
+        train_segmenter(treebank, treebank, seed, replace(QUICK, dropout=0.5))
+    assert torch.equal(torch.get_rng_state(), before)
+    one, again, other = drawn
+    assert one == again
+    assert all(mine != theirs for mine, theirs in zip(one, other, strict=True))
+
+
+@pytest.fixture
+def examples():
+    """Those of 20 sentences of 4 atoms each, in 4 paragraphs."""
+    sentences = [sentence("a", "b", "c", ".", comments=["# newpar"] * (i % 5 == 0)) for i in range(20)]
+    text = gold(*sentences)
+    reader, *_ = make_reader(text, Recipe())
+    return training.Examples.of(reader, text)
+
+
+def fitted(examples, monkeypatch, **recipe):
+    """The windows of each batch, and the norms of gradients that the optimizer gets, a loss being a million."""
+    batches, norms, whole, step = [], [], training._loss, torch.optim.Adam.step
+
+    def loss(network, examples, windows, recipe, draw):
+        batches.append(list(windows))
+        return 1e6 * whole(network, examples, windows, recipe, draw)
+
+    def note(self):
+        gradients = [own.grad for group in self.param_groups for own in group["params"] if own.grad is not None]
+        norms.append(float(torch.stack([own.norm() for own in gradients]).norm()))
+        step(self)
+
+    monkeypatch.setattr(training, "_loss", loss)
+    monkeypatch.setattr(torch.optim.Adam, "step", note)
+    network = SegmenterNetwork(1000, 16, 8, 1, 0.0, [1, 1, 1, 3])
+    training._fit(network, examples, replace(QUICK, **recipe), np.random.default_rng(1))
+    return batches, norms
+
+
+@pytest.mark.parametrize(("most_atoms", "epochs"), [(1, 1), (160, 2), (239, 2), (10_000, 4)])
+def test_a_large_treebank_is_passed_over_less_often(most_atoms, epochs, examples, monkeypatch):
+    assert len(examples.ids) == 80
+    batches, _ = fitted(examples, monkeypatch, epochs=4, most_atoms=most_atoms)
+    seen = sorted(i for batch in batches for first, stop in batch for i in range(first, stop))
+    assert seen == sorted([*range(80)] * epochs)
+
+
+def test_a_small_treebank_has_smaller_batches_and_no_gradient_is_large(examples, monkeypatch):
+    batches, norms = fitted(examples, monkeypatch, epochs=1, window=4, batch=1000, min_batches=5)
+    assert 4 <= len(batches) <= 6
+    few, _ = fitted(examples, monkeypatch, epochs=1, window=4, batch=10, min_batches=1)
+    assert 2 <= len(few) <= 3
+    assert max(norms) == pytest.approx(1, abs=1e-3)
+
+
+def test_windows_begin_anywhere_and_come_in_any_order():
+    counts, found = np.array([3, 20, 8, 0, 9]), []
+    ends = np.cumsum(counts).tolist()
+    for seed in range(60):
+        windows = list(training._windows(counts, 8, np.random.default_rng(seed)))
+        assert sorted(i for first, stop in windows for i in range(first, stop)) == [*range(40)]
+        assert all(stop - first <= 8 for first, stop in windows)
+        assert not any(
+            first < end < stop for first, stop in windows for end in ends
+        )  # none has parts of two paragraphs
+        assert {(0, 3), (23, 31)} <= {*windows}  # what is short enough is whole
+        found.append(windows)
+    assert {min(stop for first, stop in windows if first == 3) - 3 for windows in found} == {*range(1, 9)}
+    assert len({windows.index((0, 3)) for windows in found}) > 2
+
+
+def test_batches_have_so_many_atoms_at_least():
+    windows = [(0, 5), (5, 6), (6, 16), (16, 17), (17, 21), (21, 23)]
+    found = list(training._batches(iter(windows), 6))
+    assert found == [windows[:2], windows[2:3], windows[3:6]]
+    assert list(training._batches(iter(windows[:5]), 6))[-1] == windows[3:5]  # what is left is a batch, too
+
+
+@pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
+def test_the_loss_is_that_of_an_atom_and_columns_have_a_weight(weight):
+    """A network without an opinion: each of three answers costs log 2, and each known value the log of its column."""
+    text = gold(sentence("a", "b"), sentence("a", "b,", "c"))
+    reader, *_ = make_reader(text, Recipe())
+    examples = training.Examples.of(reader, text)
+    counts = [5, 1, 4, 3]
+
+    def network(ids, lengths):
+        assert lengths.tolist() == [2, 3]
+        return torch.zeros(len(ids), 3), [torch.zeros(len(ids), count) for count in counts]
+
+    loss = training._loss(
+        network, examples, [(0, 2), (2, 5)], Recipe(column_weight=weight), np.random.default_rng(1)
+    ).item()
+    known = (examples.columns[:5] >= 0).sum(0)
+    assert known.tolist() == [4, 4, 0, 4]  # an atom that ends no token has no values
+    assert loss == pytest.approx(3 * np.log(2) + weight * float(known @ np.log(counts)) / 5, rel=1e-5)
+
+
+def test_of_odds_that_are_as_good_the_smallest_are_taken(small_treebanks):
+    text = gold(sentence("a", "b", "."), sentence("c", "."))
+    atoms, _ = make_reader(text, Recipe())[0](text.paragraphs)
+    settings = training.SegmenterSettings(1, 0.0, 0.0, True, (), training.MultiwordTokens.learn([]))
+    sure = np.full((5, 3), -9.0, np.float32)
+    sure[:, 0] = 9.0
+    sure[[2, 4], 1] = 9.0
+    assert training.best_odds(atoms, sure, settings, text) == (0.0, 0.0, 1.0, 1.0)
+    cautious = sure.copy()
+    cautious[1, 0], cautious[3, 0] = -0.7, -0.6  # "b" and "c" end tokens
+    cautious[0, 1], cautious[2, 1] = 0.3, 0.8  # the first sentence does not end with "a"
+    assert training.best_odds(atoms, cautious, settings, text) == (-1.0, 0.5, 1.0, 1.0)
+
+
 def test_the_network_has_its_dropout_and_in_the_end_its_average(small_treebanks, monkeypatch):
     networks, averages, fit, average = [], [], training._fit, training.WeightAverage
 
@@ -215,7 +338,9 @@ def test_whatever_is_odd_about_a_sentence_its_text_is_learnt():
     assert text.several.tolist() == [True, False, False, False, False]
     assert text.multiword == [("al", ("a", "el"))]
     assert text.spaces_in_words
-    train_segmenter(document, document, 1, QUICK)
+    settings = train_segmenter(document, document, 1, QUICK).settings
+    assert settings.spaces_in_words
+    assert settings.multiword.known == {"al": ("a", "el")}
 
 
 def test_documents_and_paragraphs_are_paragraphs():
@@ -261,6 +386,29 @@ def test_columns_are_learnt_along():
     assert text.values[:, 3].tolist() == [0, 0, 1]  # arcs from b to A and from c to b cross one end each
 
 
+def test_a_multiword_token_has_the_values_of_its_first_word():
+    text = gold("1-2\tal\t_\t_\t_\t_\t_\t_\t_\t_\n1\ta\t_\tB\tX\tF=1\t0\tr\t_\t_\n2\tel\t_\tC\tY\t_\t1\ts\t_\t_\n"
+                "3\tx\t_\tC\t_\t_\t1\tt\t_\t_\n\n")  # fmt: skip
+    assert text.values.tolist() == [[0, 0, 0, 1], [1, 1, -1, 0]]
+    assert text.classes == [2, 2, 1, 2]
+
+
+def test_more_arcs_than_some_across_an_end_count_as_so_many():
+    lines = (f"{i}\tw\t_\t_\t_\t_\t{int(i > 1)}\tdep\t_\t_\n" for i in range(1, 9))
+    text = gold("".join(lines) + "\n")
+    assert text.classes[3] == segmentation.MOST_CROSSED + 1 == 5
+    assert len(set(text.values[:4, 3].tolist())) == 1  # 7, 6, 5 and 4 arcs
+    assert len(set(text.values[3:, 3].tolist())) == 5
+
+
+def test_rare_values_are_not_learnt(monkeypatch):
+    monkeypatch.setattr(segmentation, "MOST_VALUES", 2)
+    lines = (f"{i}\tw\t_\t{tag}\t_\t_\t0\tdep\t_\t_\n" for i, tag in enumerate("CBBAC_", start=1))
+    text = gold("".join(lines) + "\n")
+    assert text.classes[0] == 2
+    assert text.values[:, 0].tolist() == [1, 0, 0, -1, 1, -1]  # the commonest, in the order of the alphabet
+
+
 def test_arcs_across_ends_are_known_where_all_heads_are():
     whole = sentence("A", "b", "c")
     text = gold(whole, whole.replace("\t0\tdep", "\t_\t_"))
@@ -280,6 +428,14 @@ def test_runs_are_cut_where_training_cuts_them():
     )
     (found, *_) = segmenter.cut("cannot do .")
     assert found.forms == ("can", "not", "do", ".")
+
+
+def test_places_of_runs_do_not_depend_on_capitals_and_a_few_runs_say_nothing_of_a_script():
+    text = gold(sentence(("Can", "SpaceAfter=No"), "not"), sentence(("cann", "SpaceAfter=No"), "ot"))
+    scripts, cuts = cut_runs(text)
+    assert scripts == ()
+    assert list(cuts.values()) == [1 << 3 | 1 << 4]
+    assert cut_runs(gold(sentence(("can", "SpaceAfter=No"), "not")))[0] == ()
 
 
 def test_scripts_without_spaces_have_no_runs():
