@@ -23,6 +23,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.ensemble import EnsembleParser, arc_probabilities, vote_on_relations
 from mh4.parsers.registry import load
+from mh4.parsers.relation_places import RelationPlaces
 from mh4.parsers.request import Request
 
 DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
@@ -268,6 +269,38 @@ def test_too_long_for_the_chart(caplog):
         heads = ensemble.predict([words(n)])[0].padded_heads
     np.testing.assert_array_equal(heads, tree)
     assert "mh4-two chart of 50 words would not fit into memory; combined with mst" in caplog.text
+
+
+def test_an_ensemble_knows_what_its_members_know():
+    def member(treebanks=(), spaced=False, only_root=(), only_words=()):
+        made = Fixed([-1, 0])
+        made.treebanks, made.spaced_words = treebanks, spaced
+        made.places = RelationPlaces(frozenset(only_root), frozenset(only_words))
+        return made
+
+    first = member(("a", "b", "c"), only_root=["root"], only_words=["x"])
+    ensemble = EnsembleParser([first, member(), member(("c", "d", "b"), True, ["SENT"], ["y"])])
+    assert ensemble.treebanks == ("b", "c")  # those that all know who know any
+    assert ensemble.spaced_words
+    assert ensemble.places == RelationPlaces(frozenset({"root", "SENT"}), frozenset({"x", "y"}))
+
+
+def test_of_several_errors_of_a_sentence_the_first_counts():
+    class Failing(Fixed):
+        def _answer(self, sentences, request):
+            return Answers([Annotation()], {0: DataError(self.problem)})
+
+    members = [Fixed([-1, 0]), Failing(), Failing()]
+    members[1].problem, members[2].problem = "one", "other"
+    assert str(EnsembleParser(members).attempt([words(1)]).errors[0]) == "one"
+
+
+@pytest.mark.parametrize("single_root", [True, False])
+def test_a_copy_combines_in_the_same_way(single_root):
+    make, arguments = EnsembleParser([Fixed([-1, 0])], "eisner", "scores", single_root).__reduce__()
+    copy = make(*arguments)
+    assert (copy.decoder.name, copy.combine) == ("eisner", "scores")
+    assert copy.single_root == copy.decoder.single_root == single_root
 
 
 def test_limits_of_members_are_those_of_the_ensemble():

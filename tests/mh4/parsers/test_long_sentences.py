@@ -187,6 +187,17 @@ def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):
         answers.checked()
 
 
+def test_pieces_are_called_as_their_sentence():
+    sentence = Sentence.from_words(["a"] * (PIECE + 1), source="a.conllu", number=7)
+    assert [(piece.source, piece.number) for piece in cut(sentence)] == [("a.conllu", 7)] * 2
+
+
+def test_of_several_roots_the_first_has_what_follows():
+    parts = [Annotation(np.array(heads, np.int32), ("x",) * 3) for heads in ([2, 0, 0], [0, 1, 0])]
+    pieces = [Sentence.from_words(["a", "b", "c"])] * 2
+    assert joined(parts, pieces, ROOT).heads.tolist() == [2, 0, 0, 2, 4, 2]
+
+
 def test_relations_of_the_root_alone_stay_with_the_first_piece():
     one = Annotation(np.array([0, 1], np.int32), ("SENT", "root"))
     other = Annotation(np.array([0, 0], np.int32), ("root", "SENT"))

@@ -4,8 +4,13 @@ import time
 
 import pytest
 
+from mh4.data.annotation import Annotation
+from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
+from mh4.parsers import base
+from mh4.parsers.answers import Answers
+from mh4.parsers.base import Parser
 from mh4.parsers.sources import as_sentences, check_words, windows
 
 
@@ -25,6 +30,22 @@ def test_windows_hold_words_enough_and_what_came_before_an_error():
     with pytest.raises(DataError, match="bad"):
         found.extend([len(sentence) for sentence in window] for window in windows(sentences(), 3))
     assert found == [[1, 2], [1, 1]]
+
+
+def test_windows_of_a_pipe_hold_words_enough_of_documents_and_sentences(monkeypatch):
+    monkeypatch.setattr(base, "WINDOW_WORDS", 5)
+    asked = []
+
+    class Noting(Parser):
+        def _answer(self, sentences, request):
+            asked.append([len(sentence) for sentence in sentences])
+            return Answers([Annotation()] * len(sentences))
+
+    three = ["a", "b", "c"]
+    items = [three, three, Sentence(three), Document([Sentence(three), Sentence(["d"])]), three, ["e"]]
+    found = list(Noting().pipe(items))
+    assert [isinstance(one, Document) for one in found] == [isinstance(item, Document) for item in items]
+    assert asked == [[3, 3], [3, 3, 1], [3, 1]]
 
 
 @pytest.mark.parametrize("word", ["a b", "Ugat .A", "1 a\tb", "a'\u2028'b"])
