@@ -65,6 +65,7 @@ def test_totals_of_hand_made_trees(treebank):
 
 def test_several_roots_are_kept():
     assert kept_arcs(np.array([-1, 0, 0, 0])) == {"projective": 3, "mh4": 3, "1ec": 3}
+    assert kept_arcs(np.array([-1, 0, 4, 1, 0])) == {"projective": 3, "mh4": 4, "1ec": 4}  # 4 → 2 and 1 → 3 cross
 
 
 def test_the_number_of_threads_does_not_matter(treebank):

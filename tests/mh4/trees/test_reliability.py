@@ -54,6 +54,14 @@ def test_a_file_is_measured_against_gold(tmp_path):
     assert report.as_dict()["both"]["words"] == 2
 
 
+def test_a_relation_is_right_with_its_subtype(tmp_path):
+    system, gold = tmp_path / "system.conllu", tmp_path / "gold.conllu"
+    system.write_text(conllu(*WORDS))
+    gold.write_text(conllu(("a", 2, "x:y", "_"), ("b", 0, "root", "_")))
+    report = measure_calibration(gold, system)
+    assert (report.both.words, report.both.right, report.heads.right) == (2, 0.5, 1.0)
+
+
 def test_a_file_without_confidence_says_what_to_do(tmp_path):
     plain, broken = tmp_path / "plain.conllu", tmp_path / "broken.conllu"
     plain.write_text(conllu(("a", 0, "root", "_")))

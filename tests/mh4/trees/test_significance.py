@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from scipy.stats import bootstrap
+from scipy.stats import binom, bootstrap
 
 from mh4.data.conllu import write_conllu
 from mh4.data.errors import DataError
@@ -76,6 +76,14 @@ def test_intervals_are_those_of_scipy():
         assert 0.05 < high - low < 0.3
 
 
+def test_intervals_have_95_of_100_treebanks():
+    """With a word a sentence, half of them right, so many of a resampled treebank are as a coin falls."""
+    gold = [Sentence(["w"], upos=["X"])] * 100
+    system = [Sentence(["w"], upos=["XY"[number % 2]]) for number in range(100)]
+    low, high = compare(gold, {"system": system}, samples=4000)["system"].intervals["UPOS"]
+    assert (low, high) == pytest.approx(tuple(binom.ppf((0.025, 0.975), 100, 0.5) / 100), abs=0.011)
+
+
 def f1_exchanged(one, other, exchanged):
     """F1 of ``one`` where some of its sentences are exchanged for those of ``other``."""
 
@@ -117,6 +125,8 @@ def test_results_do_not_depend_on_the_other_systems_nor_on_portions(monkeypatch)
     assert compare(gold, {"other": other}, samples=50)["other"].intervals == expected["other"].intervals
     assert compare(gold, {"one": one, "x": gold, "other": other}, samples=50)["other"] == expected["other"]
     assert compare(gold, {"one": one}, samples=50, seed=2)["one"].intervals != expected["one"].intervals
+    drawn_again = compare(gold, {"one": one, "other": other}, samples=50, seed=2)["other"]
+    assert drawn_again.p_values != expected["other"].p_values
     monkeypatch.setattr(significance, "_AT_ONCE", 60)  # three samples at once
     again = compare(gold, {"one": one, "other": other}, samples=50)
     for result in again.values():
