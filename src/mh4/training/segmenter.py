@@ -163,9 +163,8 @@ def _fit(network: SegmenterNetwork, examples: Examples, recipe: Recipe, draw: np
     average = WeightAverage(network, recipe.average)
     total = sum(examples.counts)
     epochs = min(recipe.epochs, max(1, recipe.most_atoms // total))
-    windows = len(list(_windows(examples.counts, recipe.window, draw)))
-    batch = max(1, min(recipe.batch, windows // recipe.min_batches)) * recipe.window
-    steps = epochs * (windows * recipe.window // batch + 1)
+    batch = max(1, min(recipe.batch, total // recipe.window // recipe.min_batches)) * recipe.window
+    steps = epochs * len(list(_batches(_windows(examples.counts, recipe.window, draw), batch))) + 1
     step, shown = 0, time.monotonic()
     network.train()
     for epoch in range(1, epochs + 1):
