@@ -126,6 +126,10 @@ def test_width_is_kept():
         assert max(map(len, lines)) <= width
     assert "…" in draw_text(long_forms, HEADS, RELATIONS, width=30)
     assert "…" not in draw_text(long_forms, HEADS, RELATIONS)
+    assert [line.partition("▶ ")[2] for line in draw_text(["abcdef", "ab"], [-1, 0, 1], width=1).split("\n")] == [
+        "abc…",
+        "ab",
+    ]
     assert draw_text(FORMS, HEADS, RELATIONS, width=80) == DRAWING
 
 

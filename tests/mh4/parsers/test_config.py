@@ -187,3 +187,10 @@ def test_what_a_greedy_parser_looks_at_and_is_told_depends_on_its_system():
         assert TransitionConfig(system, positions=positions).form == "concatenated"
     assert PerceptronConfig("arc-standard", "static", exploration=0.5).exploration_at(9) == 0
     assert [PerceptronConfig(exploration_start=2).exploration_at(e) for e in range(3)] == [0, 0, 0.9]
+
+
+def test_exploration_begins_in_some_epoch_with_both_of_its_probabilities():
+    config = TransitionConfig("arc-hybrid", exploration_start=2, exploration=0.8, near_exploration=0.3)
+    assert [config.explorations_at(epoch) for epoch in range(4)] == [(0, 0), (0, 0), (0.8, 0.3), (0.8, 0.3)]
+    assert replace(config, exploration=0.0).explorations_at(9) == (0, 0)
+    assert TransitionConfig("arc-hybrid", "static", near_exploration=0.3).explorations_at(9) == (0, 0)

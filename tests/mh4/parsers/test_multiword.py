@@ -38,6 +38,24 @@ def test_the_commonest_reading_counts():
     assert MultiwordTokens.learn(tokens).words("im") == ("in", "dem")
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_of_readings_that_are_as_common_the_first_of_the_alphabet_counts(order):
+    tokens = [("im", ("in", "dem")), ("im", ("i", "m"))]
+    known = MultiwordTokens.learn(tokens[::order])
+    assert known.words("im") == ("i", "m")
+    assert known.endings["im"] == (1, ("", "m"))
+
+
+def test_rules_know_three_letters_beyond_those_that_they_change():
+    known = MultiwordTokens.learn([("abcdefgh", ("abcdefgX", "Y")), ("stuvwxyz", ("S", "Tuvwxyz"))])
+    last = (1, ("X", "Y"))
+    assert known.endings == dict.fromkeys(("h", "gh", "fgh", "efgh"), last) | {"stuvwxyz": (8, ("S", "Tuvwxyz"))}
+    first = (2, ("S", "T"))
+    assert known.beginnings == dict.fromkeys(("st", "stu", "stuv", "stuvw"), first) | {
+        "abcdefgh": (8, ("abcdefgX", "Y"))
+    }
+
+
 def test_lower_case_that_is_longer_is_left_alone():
     assert MultiwordTokens.learn([("i̇x", ("i̇", "x"))]).words("İx") == ()
 

@@ -42,10 +42,30 @@ def test_windows_of_a_pipe_hold_words_enough_of_documents_and_sentences(monkeypa
             return Answers([Annotation()] * len(sentences))
 
     three = ["a", "b", "c"]
-    items = [three, three, Sentence(three), Document([Sentence(three), Sentence(["d"])]), three, ["e"]]
+    items = [three, three, Sentence(three), Document([Sentence(three)]), three, ["e"]]
     found = list(Noting().pipe(items))
     assert [isinstance(one, Document) for one in found] == [isinstance(item, Document) for item in items]
-    assert asked == [[3, 3], [3, 3, 1], [3, 1]]
+    assert asked == [[3, 3], [3, 3], [3, 1]]
+
+
+def test_texts_of_a_pipe_are_numbered():
+    named = []
+
+    class Cutting(Parser):
+        @property
+        def segmenter(self):
+            return self
+
+        def cut(self, text, source):
+            named.append(source)
+            yield Sentence([text])
+
+        def _answer(self, sentences, request):
+            return Answers([Annotation()] * len(sentences))
+
+    found = list(Cutting().pipe(["a", ["b"], "c"]))
+    assert [isinstance(one, Document) for one in found] == [True, False, True]
+    assert named == ["text 1", "text 3"]
 
 
 @pytest.mark.parametrize("word", ["a b", "Ugat .A", "1 a\tb", "a'\u2028'b"])

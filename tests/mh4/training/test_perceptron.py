@@ -1,7 +1,7 @@
 import json
 import subprocess
 import sys
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from itertools import groupby
 
 import numpy as np
@@ -167,6 +167,17 @@ def test_exploration_changes_training(sample):
         fit(PerceptronConfig("arc-eager", "dynamic", iterations=2, exploration=p), sentences).lists[3] for p in (0, 0.9)
     ]
     assert len(runs[0]) != len(runs[1])
+
+
+@pytest.mark.parametrize("start", [0, 1, 2])
+def test_exploration_starts_in_its_epoch(start, sample):
+    config = PerceptronConfig("arc-eager", "dynamic", exploration_start=start)
+    alone, exploring = (PerceptronTrainer(replace(config, exploration=p), sample[0][:40]) for p in (0.0, 0.9))
+    for epoch in range(start + 1):
+        alone.train_epoch()
+        exploring.train_epoch()
+        lists = zip(alone.parser().lists, exploring.parser().lists, strict=True)
+        assert all(map(np.array_equal, *zip(*lists, strict=True))) == (epoch < start)
 
 
 @pytest.mark.parametrize(("system", "oracle"), [("arc-standard", "static"), ("arc-eager", "dynamic")])
