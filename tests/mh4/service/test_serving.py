@@ -13,6 +13,7 @@ from serving import running
 import mh4
 from mh4.data.document import Document
 from mh4.parsers.chart import ChartParser
+from mh4.service.processing import Asked
 from mh4.service.served_models import ServedModels
 from mh4.service.web import Service
 
@@ -151,6 +152,19 @@ def test_what_is_wrong_is_told_in_one_line(client, parameters, status, message):
     assert answer.headers["Content-Type"].startswith("text/plain")
 
 
+def test_as_much_as_is_allowed_is_accepted():
+    class Anyone:
+        annotates = frozenset()
+
+        def check(self, request):
+            return []
+
+    parameters = {"data": "a " * 1000, "input": "horizontal", "parser": "", "k_best": "100"}
+    asked = Asked.of(parameters, Anyone())
+    assert (asked.request.k_best, asked.request.predict) == (100, {"heads"})
+    assert [len(sentence) for sentence in asked.read(Anyone(), "request 1")] == [1000]
+
+
 def test_addresses_and_bodies_that_are_not_known(client):
     assert (client.get("/nothing").status, client.get("/nothing").text) == (404, "there is no '/nothing' here\n")
     assert client.send("PUT", "/process", "x").status == 405
@@ -203,6 +217,8 @@ def test_options_of_the_tokenizer(client):
     found = Document.from_conllu(client.process(lines, tokenizer="presegmented;ranges").result)
     assert [sentence.text for sentence in found] == ["Te nofe. Zvai te.", "Kve yeni."]
     assert [sentence.sent_id for sentence in found] == ["1", "2"]
+    begun = [[line for line in sentence.comments if line.startswith("# new")] for sentence in found]
+    assert begun == [["# newdoc", "# newpar"], []]
     spans = [entry for sentence in found for token in sentence.tokens for entry in token.misc.split("|")]
     spans = [entry[11:].split(":") for entry in spans if entry.startswith("TokenRange=")]
     assert "".join(lines[int(start) : int(end)] for start, end in spans) == lines.replace(" ", "").replace("\n", "")
@@ -261,6 +277,9 @@ def test_words_that_are_not_sure_get_no_head(client, parser):
         found = Document.from_conllu(client.process(LINES, parser="", min_confidence=str(least)).result)[0]
         assert (found.heads >= 0).tolist() == [own >= least for own in sure]
         assert "Confidence" not in "".join(found.misc)
+    headed = sentence.replace(heads=[2, 0, 2], relations=["x", "root", "y"]).to_conllu()
+    found = Document.from_conllu(client.process(headed, parser="", min_confidence="1").result)[0]
+    assert (found.heads >= 0).tolist() == [own == 1 for own in sure]  # nobody has asked to keep heads
     both = client.process(LINES, parser="", min_confidence="1", confidence="").result
     assert "Confidence=" in both
     given = sentence.replace(heads=[-1, 3, -1])
