@@ -34,6 +34,7 @@ from .shared import LARGE, exact, holds_large, without_low
 ROUNDING = 1e-5  # more than the relative rounding error of a float32 sum
 NOTHING = Derivation(np.empty(0, np.int32), np.empty((0, 3), np.int32), -np.inf)
 MOST = 1e30  # the largest score with which derivations can still be compared
+LARGEST_WEIGHT = 1e300  # sums over a sentence of smaller numbers stay within float64
 
 
 class Sums(Protocol):
@@ -349,7 +350,12 @@ class Forest:
         scores, arc_bonus = self.decoder._checked(*self._given, np.float64)
         if not (scores < np.inf).all() or not (arc_bonus < np.inf).all():  # false for NaN, too
             raise ValueError("scores or arc_bonus hold NaN or +inf; forbid parts with −inf")
-        return without_low(scores) / self.temperature, without_low(arc_bonus) / self.temperature
+        scores, arc_bonus = without_low(scores), without_low(arc_bonus)
+        largest = max(float(np.abs(own).max(where=own > -np.inf, initial=0)) for own in (scores, arc_bonus))
+        if largest / self.temperature > LARGEST_WEIGHT:
+            at = f"at a temperature of {self.temperature}"
+            raise ValueError(f"scores or arc_bonus hold numbers too large to be summed {at}: {largest:.3g}")
+        return scores / self.temperature, arc_bonus / self.temperature
 
     @cached_property
     def _summed(self) -> tuple[Sums, float]:

@@ -371,6 +371,9 @@ def test_what_is_not_a_sum():
     for number in (np.nan, np.inf):
         with pytest.raises(ValueError, match="NaN or"):
             decoder.marginals(np.full_like(scores, number), bonus)
+    for sign in (-1, 1):  # as quotients they would be infinite, and −inf is forbidden
+        with pytest.raises(ValueError, match="too large to be summed at a temperature"):
+            decoder.marginals(np.full_like(scores, sign), temperature=1e-310)
     with pytest.raises(ValueError, match="cannot be negative"):
         decoder.sample(scores, -1)
     with pytest.raises(UnsupportedError, match="mst, eisner, mh3, mh4-two, mh4-hybrid"):
