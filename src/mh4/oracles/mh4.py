@@ -93,12 +93,13 @@ def optimal_computation(gold: np.ndarray, single_root: bool = False, policy: str
     """Transitions to the tree of `closest_derivable`, removing words as soon as possible; with the same errors.
 
     With the policy ``chart-order``, the computation that a chart finds (`mh4_chart_order`), to the closest tree of the
-    chart; ValueError for sentences of more than `LONGEST` words.
+    chart; a ChartTooLargeError for sentences that are too long for it.
     """
     if policy == POLICIES[1]:
         if len(gold) - 1 > LONGEST:
-            raise ValueError(f"{policy} is for sentences of up to {LONGEST} words: {len(gold) - 1}")
-        return tuple(MH4.transitions[move] for move in chart_computation(np.asarray(checked_tree(gold), np.int64)))
+            raise ChartTooLargeError(f"{policy} is for sentences of up to {LONGEST} words: {len(gold) - 1}")
+        tree = closest_tree(gold, "mh4", single_root) if single_root else checked_tree(gold)
+        return tuple(MH4.transitions[move] for move in chart_computation(np.asarray(tree, np.int64)))
     heads = closest_derivable(gold, single_root)
     transitions = np.empty(2 * (len(heads) - 1), np.int8)
     static_computation(REDUCES, heads, transitions)

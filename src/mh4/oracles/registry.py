@@ -53,8 +53,8 @@ def optimal_computation(heads: np.ndarray, system: str, policy: str | None = Non
     """A computation that builds as many arcs of a tree as the system can, and the number of these arcs.
 
     Only MH4 parsing may build fewer: if the search for the closest tree gives up (with a warning; see
-    `mh4.oracles.mh4.closest_derivable`), or under ``chart-order`` for trees that the chart does not cover. For
-    arguments and errors see `mh4.oracles`.
+    `mh4.oracles.mh4.closest_derivable`), or under ``chart-order`` for trees that the chart does not cover; this policy
+    raises a ChartTooLargeError for long sentences. For arguments and other errors see `mh4.oracles`.
     """
     oracle, policy = get_oracle(system, policy)
     transitions = oracle.computation(heads, policy)

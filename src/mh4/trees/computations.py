@@ -4,9 +4,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mh4.data.conllu import read_conllu
-from mh4.data.errors import ErrorPolicy
+from mh4.data.errors import ErrorPolicy, Errors
 from mh4.data.files import atomic_output
 from mh4.data.writing import require_conllu
+from mh4.decoders import ChartTooLargeError
 from mh4.oracles.registry import get_oracle, optimal_computation
 
 TRANSITIONS_COMMENT = "transitions"
@@ -44,15 +45,20 @@ def write_computations(
     one line per sentence instead: its id, attainable arcs, words and the transitions, separated by tabs.
 
     ``source`` and ``target`` are CoNLL-U files, ``-`` is standard input or output; the target is complete or not there
-    at all. DataErrors: see `read_conllu` and `atomic_output`. ValueError: an unknown system or policy.
+    at all. DataErrors: see `read_conllu` and `atomic_output`; also for sentences that are too long for a chart, which
+    ``errors`` can leave out likewise. ValueError: an unknown system or policy.
     """
     get_oracle(system, policy)
     if not sequences_only:
         require_conllu(target)
-    totals = OracleTotals()
+    totals, report = OracleTotals(), Errors.of(errors)
     with atomic_output(target) as stream:
-        for sentence in read_conllu(source, trees="required", errors=errors):
-            transitions, arcs = optimal_computation(sentence.padded_heads, system, policy)
+        for sentence in read_conllu(source, trees="required", errors=report):
+            try:
+                transitions, arcs = optimal_computation(sentence.padded_heads, system, policy)
+            except ChartTooLargeError as error:
+                report(sentence.error(str(error)))
+                continue
             if sequences_only:
                 columns = (sentence.label, arcs, len(sentence), " ".join(transitions))
                 stream.write(("\t".join(map(str, columns)) + "\n").encode())

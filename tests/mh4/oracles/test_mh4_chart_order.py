@@ -9,12 +9,13 @@ from naive_mh import derivations
 from paths import UD
 
 from mh4.data.conllu import read_conllu
+from mh4.decoders import ChartTooLargeError
 from mh4.oracles.mh4 import optimal_computation
 from mh4.transitions.mh4 import MH4
 
 
-def built(gold):
-    *_, last = MH4().run(len(gold) - 1, optimal_computation(gold, policy="chart-order"))
+def built(gold, single_root=False):
+    *_, last = MH4().run(len(gold) - 1, optimal_computation(gold, single_root, "chart-order"))
     return MH4().heads(last)
 
 
@@ -31,8 +32,18 @@ def test_longer_trees():
     for n in (9, 17, 25):
         gold = random_projective_tree(rng, n)
         assert built(gold).tolist() == gold.tolist()
-    with pytest.raises(ValueError, match="up to 80 words: 81"):
+    with pytest.raises(ChartTooLargeError, match="up to 80 words: 81"):
         optimal_computation(random_projective_tree(rng, 81), policy="chart-order")
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 4])
+def test_one_word_below_the_root(n):
+    trees = np.unique(derivations("mh4-two", n)[0], axis=0)
+    trees = trees[(trees == 0).sum(axis=1) == 1]
+    for gold in all_trees(n):
+        found = built(gold, single_root=True)
+        assert (found == 0).sum() == 1
+        assert (found[1:] == gold[1:]).sum() == (trees[:, 1:] == gold[1:]).sum(axis=1).max()
 
 
 def test_words_are_removed_late():

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from mh4.data.conllu import read_conllu
+from mh4.data.conllu import read_conllu, write_conllu
 from mh4.data.errors import DataError
 from mh4.data.sample import write_sample
+from mh4.data.sentence import Sentence
 from mh4.decoders.closest import closest_tree
 from mh4.oracles.mh4 import closest_derivable
 from mh4.oracles.registry import STATIC_ORACLES, get_oracle, optimal_computation
@@ -91,3 +92,15 @@ def test_bad_trees_are_named(tmp_path):
     source.write_text("1\ta\t_\tX\t_\t_\t2\tdep\t_\t_\n2\tb\t_\tX\t_\t_\t1\tdep\t_\t_\n\n")
     with pytest.raises(DataError, match=r"bad\.conllu"):
         write_computations(source, tmp_path / "out", "shift-reduce")
+
+
+def test_sentences_too_long_for_a_chart_are_named_or_left_out(tmp_path):
+    source, target = tmp_path / "long.conllu", tmp_path / "out"
+    sentences = [Sentence(["a"] * n, heads=range(n)).with_comment("sent_id", n) for n in (2, 81, 3)]
+    write_conllu(sentences, source)
+    with pytest.raises(DataError, match=r"long\.conllu:5: sentence 81: chart-order is for sentences of up to 80 words"):
+        write_computations(source, target, "mh4", "chart-order")
+    assert not target.exists()
+    errors = []
+    totals = write_computations(source, target, "mh4", "chart-order", errors=errors.append)
+    assert (totals.sentences, totals.words, len(errors)) == (2, 5, 1)
