@@ -298,12 +298,13 @@ def test_two_words_that_only_the_root_may_head_are_infeasible_with_one_root_chil
 
 
 @every_decoder
-@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30])
-def test_a_large_negative_number_forbids_as_infinity_does(name, mask):
+@pytest.mark.parametrize("mask", [-1e6, -1e9, -1e30, -3.4e38])
+@pytest.mark.parametrize("n", [2, 5])
+def test_a_large_negative_number_forbids_as_infinity_does(name, n, mask):
     """Word 2 below the root: with one root child the penalty for others must not swallow the other scores."""
     decoder = get_decoder(name)
     for seed in range(5):
-        scores, bonus = random_scores(decoder, 5, seed), np.zeros((7, 7), np.float32)
+        scores, bonus = random_scores(decoder, n, seed), np.zeros((n + 2, n + 2), np.float32)
         bonus[1:, 2] = mask
         assert decoder.decode(scores, bonus).score == pytest.approx(
             decoder.decode(scores, np.where(bonus < 0, -np.inf, 0)).score, abs=1e-4
@@ -311,14 +312,15 @@ def test_a_large_negative_number_forbids_as_infinity_does(name, mask):
 
 
 @pytest.mark.parametrize("name", ["1ec", "1ec-first-order"])
-def test_that_there_is_no_tree_with_one_root_child_is_soon_found_out(name, monkeypatch):
+@pytest.mark.parametrize("forbidden", [-np.inf, -3.4e38])
+def test_that_there_is_no_tree_with_one_root_child_is_soon_found_out(name, forbidden, monkeypatch):
     decoder = get_decoder(name)
     fill, fills = type(decoder)._fill, []
     monkeypatch.setattr(type(decoder), "_fill", lambda *arguments: (fills.append(1), fill(*arguments)))
     scores = random_scores(decoder, 4, 0)
     scores[-1, 3, 4] = -1e30
     bonus = np.zeros((6, 6), np.float32)
-    bonus[1:, 1:3] = -np.inf
+    bonus[1:, 1:3] = forbidden
     with pytest.raises(InfeasibleError):
         decoder.decode(scores, bonus)
     assert len(fills) <= 4

@@ -28,8 +28,10 @@ def _typical_penalty(scores, arc_bonus):
         for h in range(1, n + 1):
             if h != d:
                 for channel in (0, scores.shape[0] - 1):  # arc and crossed arc
-                    best = max(best, scores[channel, h, d] + arc_bonus[h, d])
-        if best > LOWEST:
+                    score, bonus = scores[channel, h, d], arc_bonus[h, d]
+                    if score > LOWEST and bonus > LOWEST:
+                        best = max(best, score + bonus)
+        if best > -np.inf:
             bests[d - 1] = abs(best)
     typical = 8 * np.median(bests)
     # A power of two: sums of scores with few digits stay exact.
