@@ -71,8 +71,8 @@ def is_one_endpoint_crossing(heads: np.ndarray) -> bool:
 
 def checked_one_endpoint_crossing(heads: np.ndarray) -> np.ndarray:
     """The heads as int32, if they are a 1-endpoint-crossing tree; ValueError otherwise."""
-    heads = np.asarray(heads, np.int32)
-    if not is_one_endpoint_crossing(heads):
+    heads = np.asarray(checked_tree(heads), np.int32)
+    if not _crossings(heads)[1]:
         raise ValueError(f"these heads are not a 1-endpoint-crossing tree: {heads.tolist()}")
     return heads
 

@@ -25,7 +25,7 @@ import numpy as np
 from numba import njit
 
 from mh4.decoders.closest import closest_tree
-from mh4.decoders.trees import is_projective
+from mh4.decoders.trees import checked_tree, is_projective
 from mh4.transitions.arc_hybrid import ArcHybrid, Configuration
 from mh4.transitions.arrays.arc_hybrid import REDUCES, SHIFT, move, window
 from mh4.transitions.arrays.state import DEPTH, FRONT, LEFT, NONE, RIGHT, TRANSITION, WORDS
@@ -125,7 +125,7 @@ def costs(state, oracle, gold, candidates, count):
 
 def _checked(configuration: Configuration, gold: np.ndarray) -> np.ndarray:
     """The gold tree as int32; ValueError unless it is projective and the configuration valid and of the same length."""
-    tree = np.ascontiguousarray(gold, np.int32)
+    tree = np.ascontiguousarray(checked_tree(gold), np.int32)
     if not is_projective(tree):
         raise ValueError(f"scoring transitions needs a projective gold tree, see `closest_tree`: {tree.tolist()}")
     if configuration.n != len(tree) - 1:

@@ -14,7 +14,7 @@ def flat_golds(golds: Sequence[np.ndarray], sentences: np.ndarray) -> tuple[np.n
 
     ValueError if some gold heads are not a tree, or a sentence has no gold tree.
     """
-    trees = [checked_tree(np.asarray(gold, np.int32)) for gold in golds]
+    trees = [np.asarray(checked_tree(gold), np.int32) for gold in golds]
     sentences = np.ascontiguousarray(sentences, np.int64)
     if len(sentences) and not 0 <= sentences.min() <= sentences.max() < len(trees):
         raise ValueError(f"sentences must be 0 to {len(trees) - 1}: {sentences.min()} to {sentences.max()}")

@@ -23,7 +23,7 @@ class ConfigurationWithArcs:
 
     def gold_arcs(self, gold: np.ndarray) -> int:
         """The number of arcs made so far that are in a gold tree; ``gold`` is int (n + 1,), its heads."""
-        heads = gold.tolist()
+        heads = np.asarray(gold).tolist()
         return sum(heads[dependent] == head for head, dependent in self.arcs)
 
 

@@ -1,6 +1,10 @@
 import numpy as np
+import pytest
 
+from mh4.decoders.one_endpoint_crossing.trees import parts_of_tree
+from mh4.oracles import arc_eager, arc_hybrid, arc_standard, covington, lr_spine
 from mh4.oracles.optimal_step import UNREACHABLE, OptimalStep
+from mh4.transitions.registry import TRANSITION_SYSTEMS
 
 NAMES = ("shift", "reduce_left", "reduce_right")
 
@@ -25,3 +29,34 @@ def test_no_transition_at_all():
 
 def test_without_words_nothing_is_lost():
     assert OptimalStep.from_array(NAMES, np.array([0, UNREACHABLE, UNREACHABLE], np.int32), 0).accuracy == 1.0
+
+
+@pytest.mark.parametrize("gold", [[-1, 0.5, 1.9], [-1, 2**32, 1]])
+def test_heads_that_int32_would_make_a_tree_are_none(gold):
+    gold = np.array(gold)
+    hybrid, spine = TRANSITION_SYSTEMS["arc-hybrid"].initial(2), TRANSITION_SYSTEMS["lr-spine"].initial(2)
+    for ask in (
+        lambda: arc_eager.step_scores_batch([0], [0], [0, 1], [1], [0], [gold], algorithm="exact"),
+        lambda: arc_hybrid.loss(hybrid, gold),
+        lambda: arc_hybrid.optimal_step(hybrid, gold),
+        lambda: covington.step_scores_batch([-1, -1, -1], [0], [1], [0], [gold]),
+        lambda: lr_spine.correct_transitions(spine, gold),
+        lambda: parts_of_tree(gold),
+    ):
+        with pytest.raises(ValueError, match="not a tree"):
+            ask()
+
+
+@pytest.mark.parametrize(
+    ("name", "oracle"),
+    [
+        ("arc-standard", arc_standard),
+        ("arc-eager", arc_eager),
+        ("arc-hybrid", arc_hybrid),
+        ("covington", covington),
+        ("lr-spine", lr_spine),
+    ],
+)
+def test_a_list_of_heads_is_a_gold_tree(name, oracle):
+    configuration, gold = TRANSITION_SYSTEMS[name].initial(2), [-1, 0, 1]
+    assert oracle.optimal_step(configuration, gold) == oracle.optimal_step(configuration, np.array(gold))

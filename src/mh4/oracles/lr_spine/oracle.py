@@ -80,7 +80,7 @@ def correct_transitions(configuration: Configuration, gold: np.ndarray) -> tuple
     arcs and the front of the configuration are used; they determine the stack. ValueError: see `mh4.oracles`; the gold
     tree must be projective.
     """
-    gold = np.ascontiguousarray(gold, np.int32)
+    gold = np.ascontiguousarray(checked_tree(gold), np.int32)
     if not is_projective(gold):
         raise ValueError(f"correct transitions need a projective gold tree, see `closest_tree`: {gold.tolist()}")
     shift, left, right = _correct_steps(_heads(configuration, gold), configuration.front, gold)
