@@ -17,7 +17,8 @@ _TYPES |= {"head": "Int64", "start_char": "int64", "end_char": "int64", "token":
 _IF_KNOWN = dict.fromkeys(
     ("confidence", "head_confidence", "margin", "relation_share", "score", "tree_confidence"), "float64"
 ) | {"next_head": "Int64"}
-_WHOLE = ("id", "head", "start_char", "next_head")  # integers that untyped files or gaps turn into floats
+# Integers that untyped files or gaps turn into floats.
+_WHOLE = ("id", "head", "start_char", "end_char", "next_head")
 
 
 def to_frame(sentences: Iterable[Any]) -> Any:

@@ -41,10 +41,10 @@ def records(sentence: Any) -> list[dict[str, Any]]:
 
 
 class Read(NamedTuple):
-    """A sentence read from a dictionary: CoNLL-U lines, start offsets of its tokens, and what CoNLL-U lacks."""
+    """A sentence read from a dictionary: CoNLL-U lines, offsets of its tokens in the text, and what CoNLL-U lacks."""
 
     lines: list[str]
-    starts: list[int]
+    spans: list[tuple[int, int]]
     score: float | None
     confidence: Confidence | None
 
@@ -70,8 +70,8 @@ def read_dictionary(data: Any) -> Read:
         raise TypeError(f"comments must be a list of lines, not {reprlib.repr(comments)}")
     rows: list[tuple[int, int, str]] = []
     words: list[Mapping[str, Any]] = []
-    starts: list[int] = []  # of the tokens of the text
-    end = 0  # last word of the last multiword token
+    spans: dict[int, tuple[int, int]] = {}  # of words, or of the multiword tokens that begin with them
+    several: dict[int, int] = {}  # the last word of each multiword token, by its first
     for number, token in enumerate(tokens, start=1):
         if not isinstance(token, Mapping):
             raise TypeError(f"token {number} is {reprlib.repr(token)}, not a dictionary")
@@ -84,15 +84,28 @@ def read_dictionary(data: Any) -> Read:
         if kind == _WORD:
             words.append(token)
         elif kind == _MULTIWORD:
-            end = token["id"][1]
-        if token.get("start_char") is not None and (kind == _MULTIWORD or (kind == _WORD and place > end)):
-            starts.append(index(token["start_char"]))
+            several[place + 1] = index(token["id"][1])
+        if token.get("start_char") is not None and kind != _EMPTY_NODE:
+            start, end = index(token["start_char"]), token.get("end_char")
+            span = (start, start + len(token["text"]) if end is None else index(end))
+            spans.setdefault(place + (kind == _MULTIWORD), span)
     if not words:
         raise ValueError("holds no words")
     lines = [*map(checked_comment, comments), *(line for _, _, line in sorted(rows, key=lambda row: row[:2]))]
     score = data.get("score")
     confidence = Confidence.of_entries(words, data.get("tree_confidence"))
-    return Read(lines, starts, None if score is None else float(score), confidence)
+    return Read(lines, _token_spans(spans, several), None if score is None else float(score), confidence)
+
+
+def _token_spans(spans: Mapping[int, tuple[int, int]], several: Mapping[int, int]) -> list[tuple[int, int]]:
+    """Where the tokens begin and end, in their order; none if that of the first one is not known."""
+    found = []
+    last = 0  # word of the last multiword token
+    for word in sorted(spans) if 1 in spans else ():
+        if word > last:
+            found.append(spans[word])
+            last = several.get(word, last)
+    return found
 
 
 def _place(given: Any, number: int, words: int) -> tuple[int, int, str]:

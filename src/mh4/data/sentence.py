@@ -461,13 +461,13 @@ class Sentence(Exchanged, Sequence[Word]):
         DataError: The data is not a sentence; the message begins with ``source`` and ``number``.
         """
         try:
-            lines, starts, score, confidence = read_dictionary(data)
+            lines, spans, score, confidence = read_dictionary(data)
         except (TypeError, ValueError) as error:
             raise located(source, None, sentence_name(None, number), str(error)) from None
         block = Block(b"", [f"{line}\n".encode() for line in lines], b"\n", 0)
         sentence = cls.from_block(block, source, number)
-        if starts and starts != [token.start for token in sentence.tokens]:  # offsets in the text that it was cut from
-            sentence = cls.from_block(block, source, number, starts[0])
+        if spans and spans != [(token.start, token.end) for token in sentence.tokens]:  # in the text it was cut from
+            sentence = cls.from_block(block, source, number, spans[0][0])
         return sentence.replace(score=score, confidence=confidence)
 
     def draw(self, width: int | None = None) -> Drawing:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from random_sentences import sentences
 
+from mh4.data.blocks import Block
 from mh4.data.confidence import Confidence
 from mh4.data.document import Document
 from mh4.data.errors import DataError
@@ -50,12 +51,22 @@ def test_nothing_is_lost(one, other):
     assert Document.from_pandas(frame) == document
     assert Document.from_pandas(pandas.concat([frame, frame])) == Document([*document, *document])
     assert Sentence.from_pandas(one.to_pandas()) == one
+    for sentence, found in zip(document, Document.from_pandas(frame), strict=True):
+        assert found.tokens == sentence.tokens  # with their offsets
     without = frame.drop(columns=["sentence", "other_lines", "start_char"])
     words = [sentence.replace(comments=[], multiword_tokens=[]) for sentence in document]
     for sentence, found in zip(words, Document.from_pandas(without), strict=True):
         assert [line for line in sentence.lines if line[: line.index("\t")].isdecimal()] == [
             line for line in found.lines if not line.startswith("#")
         ]
+
+
+def test_offsets_of_multiword_tokens_return(document):
+    lines = document[0].to_conllu().encode().splitlines(keepends=True)[:-1]
+    cut = Sentence.from_block(Block(b"", lines, b"\n", 0), "text", 1, start=7)
+    for sentence, starts in ((document[0], [0, 5]), (cut, [7, 12])):
+        assert [token.start for token in sentence.tokens] == starts
+        assert [token.start for token in Sentence.from_pandas(sentence.to_pandas()).tokens] == starts
 
 
 def test_scores_and_confidence_return(document):

@@ -12,6 +12,7 @@ from mh4.data.confidence import Confidence
 from mh4.data.document import Document
 from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
+from mh4.data.text import Span, sentence_of
 
 EXAMPLE = (
     "# sent_id = s1\n# text = Don't go.\n"
@@ -89,6 +90,12 @@ def test_scores_and_confidence_return(sentence):
     assert sentence.replace(confidence=sure)[1].to_dict()["margin"] is None  # infinite
     again = Sentence.from_json(sentence.to_json())
     assert (again.score, again.confidence) == (None, None)
+
+
+def test_white_space_inside_the_last_token_counts_in_its_end():
+    span = Span(0, 4)
+    sentence = sentence_of("a\n\nb", [span], 4, "", [], "text", 1, start=0)
+    assert [(token.start, token.end) for token in Sentence.from_json(sentence.to_json()).tokens] == [(0, 4)]
 
 
 def test_offsets_in_a_text_that_was_parsed_stay(segmenter):
