@@ -6,6 +6,7 @@ import pytest
 import mh4
 from mh4.data.document import Document
 from mh4.data.sentence import Sentence
+from mh4.data.text import text_of
 from mh4.decoders.trees import is_projective
 
 spacy = pytest.importorskip("spacy")
@@ -156,6 +157,16 @@ def test_without_a_vocab_white_space_is_known(text_model):
     assert (doc[0].is_alpha, doc[0].lower_) == (True, "te")
     assert len(list(doc.sents)) == len(document)
     assert [one.forms for one in Document.from_spacy(doc)] == [one.forms for one in document]
+
+
+def test_white_space_before_the_first_word_stays():
+    vocab = spacy.blank("de").vocab
+    doc = spacy.tokens.Doc(vocab, words=["\n ", "Im", "dem", "See"], spaces=[False, False, False, False])
+    assert Document.from_spacy(doc)[0].misc[0] == "SpaceAfter=No|SpacesBefore=\\n\\s"
+    doc[1]._.mh4_surface, doc[1]._.mh4_surface_words = "Im", 2
+    document = Document.from_spacy(doc)
+    assert "".join(text_of(document)) == "\n ImSee"
+    assert Document.from_spacy(spacy.tokens.Doc(vocab, words=["\n "])) == Document([])
 
 
 def test_features_are_in_the_order_of_ud():

@@ -13,6 +13,7 @@ from spacy.parts_of_speech import IDS as PARTS_OF_SPEECH
 from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
+from .confidence import with_entries
 from .spaces import NO_SPACE, escaped
 
 _SPACE_RELATION = "dep"  # of white space, as in spaCy's own parsers
@@ -105,7 +106,12 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
     if not isinstance(doc, Doc):
         raise TypeError(f"expected a spaCy Doc, not {reprlib.repr(doc)}")
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
-    return [{"tokens": tokens} for span in spans if (tokens := _tokens(doc, span))]
+    sentences = [{"tokens": tokens} for span in spans if (tokens := _tokens(doc, span))]
+    before = doc[: next((token.i for token in doc if not token.is_space), 0)].text_with_ws
+    if before:
+        first = sentences[0]["tokens"][0]
+        first["misc"] = with_entries(first.get("misc", ""), {"SpacesBefore": escaped(before)})
+    return sentences
 
 
 def _tokens(doc: Doc, span: Span) -> list[dict[str, Any]]:
