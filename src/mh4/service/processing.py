@@ -164,14 +164,19 @@ def _cut(parser: Parser, text: str, source: str, boundaries: Boundaries) -> Iter
 
 
 def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iterator[tuple[Sentence, Sequence[Token]]]:
-    """Yield every non-blank line as one sentence, with its tokens, whose offsets are those in the text."""
+    """Yield every non-blank line as one sentence, with its tokens, whose offsets are those in the text.
+
+    Blank lines are white space before the next sentence.
+    """
     number = offset = 0
+    lines = ""
     for line in io.StringIO(text, newline="\n"):
-        if line.strip():
+        lines += line
+        if line.strip() and (pieces := parser.cut(lines, source)):  # a byte order mark alone is nothing
             number += 1
             forms: list[str] = []
             tokens: list[Token] = []
-            for piece in parser.cut(line, source):
+            for piece in pieces:
                 before = len(forms)
                 forms += piece.forms
                 tokens += [
@@ -186,7 +191,8 @@ def _presegmented(parser: Parser, text: str, source: str, _: Boundaries) -> Iter
             sentence = _with_tokens(Sentence.from_words(forms, source=source, number=number), tokens)
             comments = ["# newdoc", "# newpar"] * (number == 1) + [f"# sent_id = {number}", f"# text = {sentence.text}"]
             yield sentence.replace(comments=comments), tokens
-        offset += len(line)
+            offset += len(lines)
+            lines = ""
 
 
 def _with_tokens(sentence: Sentence, tokens: Sequence[Token]) -> Sentence:

@@ -364,6 +364,13 @@ def test_errors_of_its_own_are_counted_as_such(client, monkeypatch):
     assert 'mh4_requests_total{path="/process",status="500"}' in client.get("/metrics").text
 
 
+def test_blank_lines_between_presegmented_lines_stay(client):
+    data = "\ufeff\nTe nofe.\n\n \n Zvai te."
+    assert client.process(data, tokenizer="presegmented", output="plaintext").result == data.removeprefix("\ufeff")
+    found = Document.from_conllu(client.process(data, tokenizer="presegmented;ranges").result)
+    assert found[1].misc[0] == "SpacesBefore=\\n\\s\\n\\s|TokenRange=15:19"
+
+
 def test_presegmented_lines_end_with_line_feeds_alone(client):
     data = "Te nofe.\u2028Zvai\x85te\x0c.\r\nKve\n"
     found = client.process(data, tokenizer="presegmented;ranges", output="json").result
