@@ -211,3 +211,20 @@ def test_what_is_written_can_be_read(parsed):
     )
     with pytest.raises(ValueError, match="could not convert"):
         read_confidence("Confidence=high")
+
+
+def test_of_heads_that_cost_as_much_the_next_best_comes_first():
+    losses = np.array([[0.5, 0.7], [np.inf, np.inf], [0.5, 0.1], [0.5, 0.7]], np.float32)
+    found = Confidence(np.array([0.5, 0.1]), np.array([2, 2], np.int32), np.ones(2), losses=losses)
+    assert [head for head, _ in found.alternatives(1)] == [2, 0, 3]
+    assert [head for head, _ in found.alternatives(2)] == [2, 0, 3]
+
+
+def test_annotations_are_equal_if_all_that_they_say_is():
+    same = replace(TREE, heads=TREE.heads.copy())
+    assert same == TREE
+    assert replace(TREE, heads=np.array([2, 3, 0, 2])) != TREE
+    assert replace(TREE, heads=None) != TREE
+    assert replace(TREE, upos=("X",) * 4) != TREE
+    assert replace(TREE, confidence=replace(FOUND, tree=0.5)) != TREE
+    assert replace(TREE, next_best=(same,)) != TREE

@@ -309,6 +309,12 @@ def test_next_best_heads_apart_from_each_other_are_as_deep(apart):
     assert len(depths) == 1
 
 
+def test_next_best_heads_that_meet_at_a_word_lie_below_each_other():
+    found = [Doubt(1, 0.5, 2), Doubt(3, 0.5, 2)]
+    elements, _ = svg_below(found, [0.0, 10.0, 60.0, 110.0], 100.0)
+    assert len({re.search(r" (\d+)H", element)[1] for element in elements if "H" in element}) == 2
+
+
 def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
     """docs/tree.svg is what the code draws today."""
     sentence = list(read_conllu(write_sample(tmp_path)["test"], trees="required"))[92]

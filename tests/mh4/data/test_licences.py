@@ -38,6 +38,11 @@ def test_licences_are_recognised(text, licence):
     assert licence_in(text) == licence
 
 
+def test_of_an_unknown_licence_the_first_line_is_enough_and_not_all_of_a_long_one():
+    assert licence_in("\n  Ask us first.  \nThen go on.\n") == "Ask us first."
+    assert licence_in("Ask. " * 100) == ("Ask. " * 100)[:100]
+
+
 @pytest.mark.parametrize(
     ("licence", "forbidden"),
     [

@@ -13,6 +13,7 @@ from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.parsers.network import prediction_batches
+from mh4.parsers.request import Request
 
 
 @pytest.mark.parametrize(
@@ -67,3 +68,12 @@ def test_decoders_share_no_core_that_others_use(k_best, monkeypatch):
     with on_one_core():
         list(parser.parse(sentences, k_best=k_best))
     assert seen == [3, 1]
+
+
+def test_warnings_are_in_the_order_of_their_sentences():
+    """Which are parsed from the shortest to the longest."""
+    sentences = [Sentence.from_words(["a"] * n, number=number) for number, n in enumerate((9, 3, 7, 8), start=1)]
+    parser = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
+    parser.limit_charts(parser.decoder.chart_bytes(5))
+    warnings = parser.attempt(sentences, Request(predict="heads")).warnings
+    assert [warning.partition("sentence ")[2][:1] for warning in warnings] == ["1", "3", "4"]
