@@ -5,6 +5,7 @@ import pytest
 import torch
 
 from mh4.models.annotator import IGNORED, Analyses, Annotator, Classes
+from mh4.models.dropout import Dropout
 from mh4.models.network_config import LossWeights, ScorerConfig
 
 
@@ -37,3 +38,12 @@ def test_analyses_without_a_tag_are_for_those_who_have_no_other():
     classes = Classes(2, 0, 0, 0, analyses)
     annotator = Annotator(ScorerConfig(mlp=4), LossWeights(analysis_weight=1.0), 5, classes).eval()
     assert annotator(torch.ones(2, 5)).analyses.tolist() == [[0.0, -20.0, 0.0]] * 2
+
+
+def test_hidden_layers_have_the_dropout_of_the_settings():
+    none = np.array([IGNORED])
+    classes = Classes(2, 2, 2, 3, Analyses(none, none, np.array([0]), np.zeros((6, 1), np.float32)))
+    annotator = Annotator(
+        ScorerConfig(mlp=4, mlp_dropout=0.4), LossWeights(analysis_weight=1.0, lemma_weight=1.0), 5, classes
+    )
+    assert [own.rate for own in annotator.modules() if isinstance(own, Dropout)] == [0.4] * 4

@@ -1,12 +1,17 @@
 """Word vectors: which words have an embedding, which are predicted from their characters, which have both."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 import torch
 
+from mh4.data.sentence import Sentence
 from mh4.models.bilstm_config import BiLSTMConfig
-from mh4.models.bilstm_encoder import SentenceEncoder
+from mh4.models.bilstm_encoder import BiLSTMEncoder, SentenceEncoder
 from mh4.models.checked import as_json
+from mh4.models.dropout import Dropout
+from mh4.models.encoder import unreported
 from mh4.models.weight_average import WeightAverage
 from mh4.models.word_encoder import VOCABULARY, WordBatch, WordEncoder
 from mh4.models.word_vocabulary import BEGIN, END, UNKNOWN
@@ -98,6 +103,35 @@ def test_whole_vectors_are_dropped_in_training_only():
     dropped = (rows == 0).all(1)
     assert 150 < dropped.sum() < 250
     torch.testing.assert_close(rows[~dropped], (kept / 0.8).expand(int((~dropped).sum()), -1))
+
+
+def test_every_rate_is_that_of_the_settings():
+    sizes = {"word_size": 5, "character_size": 4, "character_hidden": 6, "hidden": 6}
+    rates = {"lstm_dropout": 0.4, "block_dropout": 0.2, "spelling_dropout": 0.6}
+    config = BiLSTMConfig(**sizes, **rates, word_unknown=3.0, character_unknown=0.5, min_word_count=2)
+    words = WordEncoder(config, WordEncoder.learn(config, [Sentence.from_words(["a", "a", "b"])], [], unreported))
+    assert words.word_unknown.tolist() == pytest.approx([0, 3 / 5])  # "b" is too rare to be a word
+    assert words.character_unknown.tolist() == pytest.approx([0] * 3 + [0.5 / 2.5, 0.5 / 1.5])
+    assert (words.block_dropout, words.spelling_dropout) == (0.2, 0.6)
+    for module in (words, SentenceEncoder(config)):
+        assert {own.rate for own in module.modules() if isinstance(own, Dropout)} == {0.4}
+
+
+def test_taggers_build_on_the_last_layer_unless_another_is_named():
+    encoder = SentenceEncoder(BiLSTMConfig(word_size=5, hidden=6, layers=2, lstm_dropout=0.0))
+    last, taggers = encoder(torch.randn(1, 3, 5), torch.tensor([3]))
+    assert encoder.tagger_layer == 2
+    assert torch.equal(last, taggers)
+
+
+def test_a_sentence_costs_what_its_dearest_source_takes(monkeypatch):
+    config = BiLSTMConfig(word_size=5, hidden=6)
+    sentence = Sentence.from_words(["a", "b"])
+    encoder = BiLSTMEncoder(config, BiLSTMEncoder.learn(config, [sentence]))
+    assert encoder.cost(sentence) == 2
+    sources = [SimpleNamespace(cost=lambda sentence, cost=cost: cost) for cost in (2, 7, 5)]
+    monkeypatch.setattr(BiLSTMEncoder, "sources", sources)
+    assert encoder.cost(sentence) == 7
 
 
 def test_taggers_may_build_on_a_lower_layer():
