@@ -106,7 +106,7 @@ def from_doc(doc: Doc) -> list[dict[str, Any]]:
     if not isinstance(doc, Doc):
         raise TypeError(f"expected a spaCy Doc, not {reprlib.repr(doc)}")
     spans = list(doc.sents) if doc.has_annotation("SENT_START") else [doc[:]] if len(doc) else []
-    sentences = [{"tokens": tokens} for span in spans if (tokens := _tokens(doc, span))]
+    sentences: list[dict[str, Any]] = [{"tokens": own} for span in spans if (own := _tokens(doc, span))]
     before = doc[: next((token.i for token in doc if not token.is_space), 0)].text_with_ws
     if before:
         first = sentences[0]["tokens"][0]
