@@ -5,6 +5,7 @@ import pytest
 
 import mh4
 from mh4.data.document import Document
+from mh4.data.errors import DataError
 from mh4.data.sentence import Sentence
 from mh4.data.text import text_of
 from mh4.decoders.trees import is_projective
@@ -173,6 +174,13 @@ def test_features_are_in_the_order_of_ud():
     feats = "Number=Sing|Number[psor]=Plur|NumType=Ord"
     sentence = Sentence(["a"], feats=[feats], heads=[0], relations=["root"])
     assert Sentence.from_spacy(sentence.to_spacy()).feats == (feats,)
+
+
+@pytest.mark.parametrize("feats", ["A=b=c", "Ab", "A=b|"])
+def test_features_that_spacy_cannot_hold_are_an_error_with_their_place(feats):
+    sentence = Sentence.from_conllu(f"1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t{feats}\t1\tdep\t_\t_\n\n")
+    with pytest.raises(DataError, match=r"text:2: sentence 1: spaCy takes FEATS such as .*, not '"):
+        sentence.to_spacy()
 
 
 def test_documents_that_cannot_be_parsed_go_to_the_error_handler(text_model):

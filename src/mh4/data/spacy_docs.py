@@ -14,6 +14,7 @@ from spacy.tokens import Doc, Span, Token
 from spacy.vocab import Vocab
 
 from .confidence import with_entries
+from .errors import quote
 from .spaces import NO_SPACE, escaped
 
 _SPACE_RELATION = "dep"  # of white space, as in spaCy's own parsers
@@ -40,6 +41,8 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
             known[attribute] = doc.to_array([attribute]).tolist()
             for i, word in words:
                 value = getattr(word.sentence, name)[word.index]
+                if attribute == MORPH:
+                    _check_features(value, word)
                 known[attribute][i] = _attribute(attribute, value, word.form, doc.vocab)
     for token in doc:
         if token.is_space:
@@ -48,6 +51,12 @@ def fill(doc: Doc, places: Sequence[Sequence[int]], sentences: Sequence[Any]) ->
     known[HEAD] = (heads - np.arange(len(doc))).tolist()
     values = np.array([[value % 2**64 for value in own] for own in known.values()], np.uint64)
     doc.from_array(list(known), np.ascontiguousarray(values.T))
+
+
+def _check_features(feats: str, word: Any) -> None:
+    """Raise a DataError unless spaCy, which is stricter than CoNLL-U files often are, can hold the FEATS of a word."""
+    if feats != _UNKNOWN and any(entry.count("=") != 1 for entry in feats.split("|")):
+        raise word.sentence.error(f"spaCy takes FEATS such as Case=Nom|Number=Sing, not {quote(feats)}", word.id)
 
 
 def _attribute(attribute: int, value: str, form: str, vocab: Vocab) -> int:
