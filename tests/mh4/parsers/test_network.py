@@ -4,14 +4,17 @@ from itertools import pairwise
 
 import pytest
 import torch
-from small import small_config
+from small import ANNOTATING, small_config, small_greedy_config
 
 from mh4.data.sentence import Sentence
 from mh4.decoders import Decoder
 from mh4.models.devices import on_one_core
+from mh4.models.dropout import Dropout
 from mh4.parsers import network
 from mh4.parsers.chart import ChartParser
+from mh4.parsers.config import TransitionConfig
 from mh4.parsers.definition import Definition
+from mh4.parsers.greedy import GreedyParser
 from mh4.parsers.network import prediction_batches
 from mh4.parsers.request import Request
 
@@ -77,3 +80,15 @@ def test_warnings_are_in_the_order_of_their_sentences():
     parser.limit_charts(parser.decoder.chart_bytes(5))
     warnings = parser.attempt(sentences, Request(predict="heads")).warnings
     assert [warning.partition("sentence ")[2][:1] for warning in warnings] == ["1", "3", "4"]
+
+
+@pytest.mark.parametrize("greedy", [False, True])
+def test_the_encoder_and_what_builds_on_it_have_their_own_rates_of_dropout(greedy):
+    rates = {"lstm_dropout": 0.21, "mlp_dropout": 0.37}
+    sentences = [Sentence(["a", "b"], heads=[0, 1], relations=["root", "x"], upos=["X", "Y"], lemmas=["a", "b"])]
+    settings = {**ANNOTATING, **rates}
+    config = small_greedy_config(TransitionConfig("mh4"), **settings) if greedy else small_config("mst", **settings)
+    network = (GreedyParser if greedy else ChartParser)(Definition.learn(config, sentences), device="cpu").network
+    found = {name: own.rate for name, own in network.named_modules() if isinstance(own, Dropout)}
+    assert {name.partition(".")[0] for name in found} == {"encoder", "scorer", "labeler", "taggers", "annotator"}
+    assert all(rate == (0.21 if name.startswith("encoder.") else 0.37) for name, rate in found.items())
