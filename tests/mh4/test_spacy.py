@@ -176,6 +176,15 @@ def test_features_are_in_the_order_of_ud():
     assert Sentence.from_spacy(sentence.to_spacy()).feats == (feats,)
 
 
+@pytest.mark.parametrize("text", ["A b.  A b.", "A b, A b.", "A", ""])
+def test_another_text_than_that_of_the_sentences_is_an_error(text):
+    lines = "1\tA\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t_\t1\tdep\t_\tSpaceAfter=No\n"
+    sentence = Sentence.from_conllu(f"{lines}3\t.\t_\t_\t_\t_\t1\tpunct\t_\t_\n\n")
+    assert Document([sentence]).to_spacy(text="A b.\n").text == "A b.\n"
+    with pytest.raises(ValueError, match="text is not what the sentences were cut from: '.' is not where they have it"):
+        Document([sentence, sentence]).to_spacy(text=text)
+
+
 @pytest.mark.parametrize("feats", ["A=b=c", "Ab", "A=b|"])
 def test_features_that_spacy_cannot_hold_are_an_error_with_their_place(feats):
     sentence = Sentence.from_conllu(f"1\ta\t_\t_\t_\t_\t0\troot\t_\t_\n2\tb\t_\t_\t_\t{feats}\t1\tdep\t_\t_\n\n")

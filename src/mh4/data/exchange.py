@@ -85,7 +85,7 @@ class Exchanged(Guided):
         """A `Doc` of spaCy (extra ``mh4[spacy]``) with heads, tags, features and lemmas; see `mh4.spacy`.
 
         Given the parsed ``text``, all of its white space is kept. Without ``vocab``, the Doc has its own.
-        ValueError: spaCy is not installed.
+        ValueError: spaCy is not installed, or ``text`` is not what the sentences were cut from.
         """
         require("spacy", "spacy")
         from .spacy_docs import to_doc

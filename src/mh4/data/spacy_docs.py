@@ -88,7 +88,7 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
         own: list[int] = []
         for token in sentence.tokens:
             if text is not None:
-                add(text[end : token.start])
+                add(_gap(text, end, token))
                 end = token.end
             if token.last > token.first:
                 surfaces[len(words)] = token.form, token.last - token.first + 1
@@ -108,6 +108,14 @@ def to_doc(sentences: Sequence[Any], vocab: Vocab | None, text: str | None) -> D
     if sentences and all((sentence.heads >= 0).all() for sentence in sentences):
         fill(doc, places, sentences)
     return doc
+
+
+def _gap(text: str, end: int, token: Any) -> str:
+    """The white space between the end of a token and the next one; ValueError unless that is all there is."""
+    gap = text[end : token.start]
+    if token.start < end or token.end > len(text) or gap.strip("\ufeff").strip():
+        raise ValueError(f"text is not what the sentences were cut from: {quote(token.form)} is not where they have it")
+    return gap
 
 
 def from_doc(doc: Doc) -> list[dict[str, Any]]:
