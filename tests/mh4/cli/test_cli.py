@@ -1,4 +1,4 @@
-"""The command line as a user meets it: one line and a status for every mistake, files and pipes for the rest."""
+"""The command line: a one-line message and an exit status for every mistake, and work on files and pipes."""
 
 import json
 import os
@@ -28,7 +28,7 @@ NETWORK.append("--no-segmenter")
 
 
 def commands(group, *path):
-    """All commands below a group: their words, and whether they say what they do."""
+    """Yield the path of every command below a group, and whether the command has a help text."""
     for name, command in group.commands.items():
         yield (*path, name), bool(command.help)
         if hasattr(command, "commands"):
@@ -161,7 +161,7 @@ def test_other_mistakes_are_one_line(small_model, small_treebanks, tmp_path, run
 
 def test_train_eval_round_trip(small_treebanks, tmp_path, run):
     train, dev = small_treebanks
-    model = tmp_path / "m[hu][/b]"  # not markup
+    model = tmp_path / "m[hu][/b]"  # brackets that are not Rich markup
     result = run("train", train, "--dev", dev, "--decoder", "mst", "-o", model, "--max-steps", 3, *NETWORK)
     assert result.returncode == 0, result.stderr.decode()
     assert "best: UAS" in result.stderr.decode()
@@ -179,7 +179,7 @@ def test_train_eval_round_trip(small_treebanks, tmp_path, run):
 
 
 def test_keep_heads(small_model, tmp_path, run):
-    outside = tmp_path / "outside.conllu"  # the class of mh4
+    outside = tmp_path / "outside.conllu"  # outside the tree class of mh4
     heads = (3, 1, 4, 0, 2)
     outside.write_text(
         "".join(f"{d}\tw\t_\t_\t_\t_\t{head}\tx\t_\t_\n" for d, head in enumerate(heads, start=1)) + "\n"
@@ -213,7 +213,7 @@ def test_sample(tmp_path):
 def test_bench_decoders():
     result = CliRunner().invoke(app, ["bench", "decoders", "--lengths", "3,6", "--repeats", "3", "--json"])
     assert result.exit_code == 0, result.output
-    decoders = json.loads(result.stdout)["decoders"]  # "compiling kernels", with a cold cache, is on stderr
+    decoders = json.loads(result.stdout)["decoders"]  # with a cold cache, "compiling kernels" is on stderr
     assert set(decoders) == set(decoder_names())
     for row in decoders.values():
         assert set(row["milliseconds"]) == {"3", "6"}
@@ -339,7 +339,7 @@ def test_several_inputs_are_parsed_into_a_folder(run, small_model, small_treeban
     assert told.stderr.startswith(b"52 sentences, ")
     run("parse", small_model, small_treebanks[0].parent, "-o", tmp_path / "of a folder")
     assert [(tmp_path / "of a folder" / name).read_bytes() for name in names] == expected
-    for folder in (f"{tmp_path}/one/", tmp_path / "new"):  # one that is new, one that is there
+    for folder in (f"{tmp_path}/one/", tmp_path / "new"):  # a new folder and an existing one
         assert run("parse", small_model, small_treebanks[1], "-o", folder).returncode == 0
     assert (tmp_path / "one" / names[1]).read_bytes() == (tmp_path / "new" / names[1]).read_bytes() == expected[1]
     both = ("--ensemble", small_model, small_model, *small_treebanks, "-o", tmp_path / "voted")
@@ -396,7 +396,7 @@ def test_what_may_be_conllu_is_left_to_its_reader(run, small_model, tmp_path):
         path.write_text(empty)
         assert "--text" not in run("parse", small_model, path).stderr.decode()
     os.mkfifo(tmp_path / "pipe")
-    writer = Thread(target=(tmp_path / "pipe").write_text, args=(GOOD,))  # which can be read once only
+    writer = Thread(target=(tmp_path / "pipe").write_text, args=(GOOD,))  # can be read only once
     writer.start()
     assert run("parse", small_model, tmp_path / "pipe").stdout.count(b"sent_id") == 1
     writer.join()
@@ -411,7 +411,7 @@ def test_a_cluster_does_not_tell_of_its_connections(small_model, small_treebanks
 
 
 def test_an_interrupted_cluster_leaves_nothing_and_says_nothing(small_model, small_treebanks, tmp_path):
-    """Ctrl-C in a terminal reaches the workers, too."""
+    """Like Ctrl-C in a terminal, the signal reaches the workers, too."""
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     (tmp_path / "long.conllu").write_bytes(3000 * small_treebanks[1].read_bytes())
     out, scratch = tmp_path / "out", tmp_path / "scratch"
@@ -422,7 +422,7 @@ def test_an_interrupted_cluster_leaves_nothing_and_says_nothing(small_model, sma
         [*command, "-o", out], stderr=subprocess.PIPE, text=True, env=environment, start_new_session=True
     ) as process:
         deadline = time.monotonic() + 200
-        while not list(out.glob(".mh4-parts-*/*.conllu")) and process.poll() is None:  # until workers are at work
+        while not list(out.glob(".mh4-parts-*/*.conllu")) and process.poll() is None:  # until workers have started
             assert time.monotonic() < deadline
             time.sleep(0.05)
         os.killpg(process.pid, signal.SIGINT)

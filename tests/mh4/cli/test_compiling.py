@@ -1,4 +1,4 @@
-"""Compiling is said once, and can be done beforehand."""
+"""Compilation is announced once and can be done ahead of time."""
 
 import os
 import subprocess
@@ -36,7 +36,7 @@ def warm_up(cache, *arguments):
 @pytest.mark.slow
 def test_what_is_warm_is_not_compiled_again(tmp_path):
     assert "compiling kernels" in warm_up(tmp_path, "--decoder", "eisner")
-    assert not list(tmp_path.glob("*/mh4._decode*"))  # of the decoder in use only
+    assert not list(tmp_path.glob("*/mh4._decode*"))  # no other decoder is compiled
     assert "compiling kernels" not in warm_up(tmp_path, "--decoder", "eisner")
 
 

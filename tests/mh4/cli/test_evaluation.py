@@ -90,7 +90,7 @@ def test_systems_side_by_side(small_model, annotating_model, gold, words, run, t
     assert uas[1:3] == uas[-3:-1] == [f"{f1:.2f}", f"{100 * low:.2f}–{100 * high:.2f}"]
     assert uas[-1] == "1.000"
     upos = next(row for row in rows if row.startswith("UPOS")).split()
-    assert upos[1] == upos[-1] == "–"  # which the small model does not predict
+    assert upos[1] == upos[-1] == "–"  # the small model does not predict it
     assert "paired randomisation test" in rows[-1]
     assert result.stderr.decode().splitlines() == [
         f'{name}: every UPOS, XPOS, FEATS, LEMMA is "_"' for name in (file, small_model)

@@ -1,11 +1,11 @@
-"""What is given on the command line arrives where the work is done: none is dropped, none exchanged for another."""
+"""Every option of the command line reaches the code that uses it: none is dropped or confused with another."""
 
 from types import SimpleNamespace
 
 import pytest
 from typer.testing import CliRunner
 
-import mh4.api  # noqa: F401 (what it imports is not what the tests put there)
+import mh4.api  # noqa: F401 (imported before tests replace what it imports)
 from mh4.cli import app
 from mh4.parsers.base import Count
 from mh4.parsers.request import Request
@@ -20,7 +20,7 @@ def run(*arguments):
 
 @pytest.fixture
 def trained(monkeypatch):
-    """The trainings that were asked for."""
+    """The training jobs that commands start; none is run."""
     jobs = []
 
     def run_training(job):
@@ -120,7 +120,7 @@ def test_of_the_folder(trained, small_treebanks):
 
 
 class Recorder:
-    """Stands in for a parser."""
+    """A stand-in for parsers that records its calls."""
 
     calls: list
 

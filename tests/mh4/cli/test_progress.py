@@ -1,4 +1,4 @@
-"""Progress bars: on a terminal they tell how far a command is, elsewhere they say nothing."""
+"""Progress bars are shown on a terminal and nowhere else."""
 
 import gzip
 import io
@@ -16,7 +16,7 @@ from mh4.training.trainer import Recent
 
 @pytest.fixture(params=[True, False])
 def screen(request, monkeypatch):
-    """What is drawn on a terminal, or where stderr is none; the file has the attribute ``terminal``."""
+    """A buffer that replaces stderr, with or without a terminal; its attribute ``terminal`` says which."""
     stream = io.StringIO()
     stream.terminal = request.param
     monkeypatch.setattr(progress, "messages", Console(file=stream, force_terminal=request.param, width=120))
@@ -52,7 +52,7 @@ def test_epochs(screen):
 def test_words_are_counted_without_parsing(small_treebanks, tmp_path):
     words = sum(map(len, read_conllu(small_treebanks[1])))
     counted = progress.count_words(small_treebanks[1])
-    assert words <= counted <= 1.05 * words  # lines of multiword tokens count, too
+    assert words <= counted <= 1.05 * words  # includes lines of multiword tokens
     packed = tmp_path / "dev.conllu.gz"
     packed.write_bytes(gzip.compress(small_treebanks[1].read_bytes()))
     assert progress.count_words(packed) == counted

@@ -1,4 +1,4 @@
-"""``mh4 parse`` on standard input: who waits for an answer gets it; and what is said when something goes wrong."""
+"""``mh4 parse`` on standard input: answers without delay, and messages when something goes wrong."""
 
 import os
 import select
@@ -23,7 +23,7 @@ def start(*arguments):
 
 
 def answer(process, seconds, sentences=1):
-    """What comes within so many seconds, up to the blank line of the last of so many sentences."""
+    """Return the output up to the blank line of the last sentence, or None if it takes longer than ``seconds``."""
     found, end = b"", time.monotonic() + seconds
     while found.count(b"\n\n") < sentences:
         if not select.select([process.stdout], [], [], max(0, end - time.monotonic()))[0]:
@@ -41,7 +41,7 @@ def process(small_model):
 
 
 def test_a_sentence_is_answered_when_its_blank_line_has_come(process):
-    for beginning in (b"", SENTENCE[:20].encode()):  # and part of the next one may have come as well
+    for beginning in (b"", SENTENCE[:20].encode()):  # alone, or with part of the next sentence
         process.stdin.write(
             SENTENCE.encode()[len(beginning) :] if beginning else SENTENCE.encode() + SENTENCE[:20].encode()
         )
@@ -132,7 +132,7 @@ def test_an_output_folder_that_is_not_there_is_found_before_the_model_is_loaded(
     [(lambda: cli._terminate(), Terminated), (lambda: cli._interrupt(signal.SIGINT, None), KeyboardInterrupt)],
 )
 def test_a_signal_that_came_inside_a_destructor_is_not_lost(handle, raised, monkeypatch):
-    """Python only prints what a destructor raises; training went on."""
+    """Python only prints an exception raised in a destructor, so training would go on."""
     monkeypatch.setattr(Terminated, "asked", None)
 
     class Unlucky:
@@ -165,11 +165,11 @@ def test_ctrl_c_while_modules_are_imported_shows_no_traceback(seconds):
         process.send_signal(signal.SIGINT)
         said = process.stderr.read()
     assert "Traceback" not in said
-    assert process.returncode in (-signal.SIGINT, 130, 2, 1)  # 2: it had ended with an error by then
+    assert process.returncode in (-signal.SIGINT, 130, 2, 1)  # 2: it had already failed
 
 
 def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
-    """When all modules are there, and no command has begun."""
+    """After all modules are imported, and before a command begins."""
 
     def interrupted(**_):
         signal.raise_signal(signal.SIGINT)
@@ -187,7 +187,7 @@ def test_ctrl_c_while_commands_are_put_together_shows_no_traceback(monkeypatch):
 
 
 def test_ctrl_c_at_exit_shows_no_traceback(tmp_path):
-    """While Python's own functions at exit run."""
+    """While functions registered with atexit run."""
     program = "import atexit, signal; from mh4.__main__ import main; atexit.register(signal.raise_signal, 2); main()"
     process = subprocess.run(
         [sys.executable, "-c", program, "parse", tmp_path / "none", "no-file"], capture_output=True, text=True

@@ -1,4 +1,4 @@
-"""Text in, trees out, on the command line."""
+"""Parsing raw text on the command line."""
 
 import gzip
 import os
@@ -62,7 +62,7 @@ def test_paragraphs_that_are_not_utf8_can_be_left_out(mh4, text_model, article):
     with pytest.raises(DataError, match=r"article\.txt:3: byte 0xFF is not UTF-8"):
         mh4("parse", text_model, "--text", article)
     result = mh4("parse", text_model, "--text", article, "--skip-bad")
-    assert result.out.count("# text = Zub ulv.") == 2  # what stood before the error was written, too
+    assert result.out.count("# text = Zub ulv.") == 2  # the first call wrote it before the error
     assert result.out.count("# text = Teg.") == 1
     assert "1 bad sentence skipped; the first: " in result.err
 
@@ -127,7 +127,7 @@ def test_what_is_no_text_is_one_line(content, problem, status, text_model, artic
         lambda content: content[: len(content) // 2],
         lambda content: content[:-1],
         lambda content: b"[]\n",
-        lambda content: np.random.default_rng(1).bytes(100_000),  # at which UDPipe aborts
+        lambda content: np.random.default_rng(1).bytes(100_000),  # UDPipe would abort the process
         lambda content: content[:40] + bytes(range(256)) * 200,
     ],
     ids=["empty", "half", "nearly whole", "of another program", "random", "after its header"],
@@ -157,7 +157,7 @@ def test_trees_choose_boundaries_on_the_command_line(mh4, text_model, article, m
     monkeypatch.setattr("mh4.parsers.boundaries.LEAST_LOG", -np.inf)
     monkeypatch.setattr("mh4.parsers.boundaries.MOST_WORDS", 1000)
     found = mh4("parse", text_model, "--text", article, "--boundaries", "joint").out
-    assert found.count("# sent_id") == 12  # tokens
+    assert found.count("# sent_id") == 12  # one per token
     assert mh4("parse", text_model, "--text", article).out.count("# sent_id") < 12
     with pytest.raises(ValueError, match="boundaries can be chosen only in raw text"):
         mh4("parse", text_model, article, "--input", "vertical", "--boundaries", "joint")
@@ -180,7 +180,7 @@ def test_a_paragraph_is_written_when_its_blank_line_arrives(options, text_model)
         timer.start()
         os.write(process.stdin.fileno(), b"Zub ulv.\n\n" if "--text" in options else b"Zub ulv .\n")
         lines = []
-        while not lines or lines[-1] != b"\n":  # until then standard input stays open
+        while not lines or lines[-1] != b"\n":  # standard input stays open meanwhile
             lines.append(process.stdout.readline())
             assert lines[-1]
         assert lines[-2].startswith(b"3\t.\t")

@@ -1,4 +1,4 @@
-"""Standard input as it arrives."""
+"""Reading standard input as it arrives."""
 
 import io
 import os
@@ -16,7 +16,7 @@ WORD = "1\ta" + "\t_" * 8
 
 @pytest.fixture
 def pipe(monkeypatch):
-    """Standard input is a pipe; what it is fed with is written at once, then it is closed."""
+    """Make standard input a pipe; `feed` writes all of its content and closes the pipe."""
     reader, writer = os.pipe()
     stream = io.BufferedReader(io.FileIO(reader))
     monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=stream))

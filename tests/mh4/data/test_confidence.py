@@ -1,4 +1,4 @@
-"""What a parser says of its confidence: on words, in MISC and comments, and of what is left to people."""
+"""Confidence of words and trees, how it is written to MISC and comments, and uncertain words left to annotators."""
 
 from dataclasses import replace
 
@@ -106,7 +106,7 @@ def test_less_certain_words_are_left_to_people(parsed):
     assert written.heads.tolist() == [2, -1, 0, -1]
     assert written.relations == ("det", "_", "root", "_")
     assert written.misc == parsed.misc
-    assert Output(min_confidence=0.0)(parsed).heads.tolist() == [2, 3, 0, -1]  # of the last word nothing is known
+    assert Output(min_confidence=0.0)(parsed).heads.tolist() == [2, 3, 0, -1]  # the last word has no confidence
     with pytest.raises(ValueError, match=r"probability from 0 to 1; got 1\.5"):
         Output(min_confidence=1.5)
 
@@ -128,7 +128,7 @@ def test_of_equally_certain_words_the_smaller_margin_comes_first_and_then_the_fi
 
     sentences = [sentence(1, [0.5, 0.2, 0.5], [3.0, 9.0, 1.0]), sentence(2, [0.5, 1.0, 0.5], [1.0, 0.0, 3.0])]
     found = [(word.sentence, word.id) for word in least_certain(sentences, 10)]
-    assert found == [("1", 2), ("1", 3), ("2", 1), ("1", 1), ("2", 3)]  # one word is certain
+    assert found == [("1", 2), ("1", 3), ("2", 1), ("1", 1), ("2", 3)]  # the certain word is not listed
     assert [(word.sentence, word.id) for word in least_certain(sentences, 3)] == found[:3]
 
 
@@ -139,7 +139,7 @@ def test_what_was_given_stays(parsed):
     )
     assert written.heads.tolist() == [-1, 3, 0, 3]
     assert written.relations == ("_", "_", "c", "x")
-    unknown = parsed.replace(heads=parsed.heads)  # nothing is known of its confidence
+    unknown = parsed.replace(heads=parsed.heads)  # new heads drop the confidence
     assert Output(min_confidence=0.5)(unknown, given).heads.tolist() == [-1, 3, -1, 3]
 
 
@@ -199,7 +199,7 @@ def test_a_sentence_of_several_trees_has_ids_of_its_own(parsed):
     text = "# newdoc id = d\r\n# newpar\r\n# sent_id = s1\r\n1\ta\t_\t_\t_\t_\t0\troot\t_\t_\r\n\r\n"
     first, second = (ranked(Sentence.from_conllu(text), rank).to_bytes().decode() for rank in (1, 2))
     assert first == text.replace("s1", "s1-k1").replace("1\ta", "# rank = 1\r\n1\ta")
-    assert second.startswith("# sent_id = s1-k2\r\n# rank = 2\r\n1\t")  # no second document or paragraph
+    assert second.startswith("# sent_id = s1-k2\r\n# rank = 2\r\n1\t")  # newdoc and newpar are not repeated
     nameless = ranked(Sentence.from_words(["a"]), 1)
     assert nameless.comments == ("# rank = 1",)
 

@@ -55,13 +55,13 @@ def write(tmp_path):
 
 @pytest.fixture
 def read(write):
-    """Read a text as a treebank."""
+    """Return a function that reads the sentences of CoNLL-U text."""
     return lambda content, **options: list(read_conllu(write(content), **options))
 
 
 @pytest.fixture
 def error(write, tmp_path):
-    """The message for a bad text, without the folder's name."""
+    """Return a function that reads bad CoNLL-U text and returns the error message, without the folder's name."""
 
     def error(content, trees="any"):
         with pytest.raises(DataError) as caught:
@@ -78,7 +78,7 @@ def rendered(sentences) -> bytes:
     return b"".join(sentence.to_bytes() for sentence in sentences)
 
 
-# What a sentence holds.
+# Contents of a sentence.
 
 
 def test_columns_and_position(read):
@@ -191,7 +191,7 @@ def test_the_end_of_a_file_is_normalised_to_one_blank_line(read, newline, ending
 
 
 def test_very_long_sentences(read):
-    """Beyond the ids and heads that are known in advance."""
+    """Lengths around and above the size of the precomputed tables of IDs and heads."""
     for n in (4094, 4095, 4096, 4097, 5000):
         text = tree(*range(2, n + 1), 0)
         (sentence,) = read(text, trees="required")
@@ -213,7 +213,7 @@ def test_very_long_sentences(read):
     ],
 )
 def test_a_byte_order_mark_belongs_to_no_sentence(read, tmp_path, content):
-    """Else it would be written wherever its sentence is."""
+    """Otherwise, writing that sentence elsewhere would put a byte order mark in the middle of a file."""
     sentences = read(content)
     expected = content.replace("\ufeff", "").encode()
     assert rendered(sentences) == expected
@@ -233,14 +233,14 @@ def test_blank_lines_alone_hold_no_sentence(read):
     assert read("") == read("\n\n \r\n") == read("\ufeff") == []
 
 
-# No line ends, no tabs; surrogates have no UTF-8 form.
+# No line ends or tabs, which end fields, and no surrogates, which UTF-8 cannot encode.
 FREE_TEXT = st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), max_size=8)
 FORMS = FREE_TEXT.filter(str.strip)
-TRIMMED = FREE_TEXT.map(str.strip).filter(bool)  # of LEMMA and MISC
+TRIMMED = FREE_TEXT.map(str.strip).filter(bool)  # for LEMMA and MISC
 TAGS = FREE_TEXT.map(lambda text: "".join(text.split())).filter(bool)
 
 
-# Lines and parts of lines, right and wrong.
+# Valid and invalid lines and parts of lines.
 NO_WORD = "x" + "\t_" * 8 + "\n"
 SNIPPETS = [
     *("# sent_id = s1\n", "#\n", f"1-2\t{NO_WORD}", f"1-1\t{NO_WORD}", f"2.1\t{NO_WORD}", "1-2\tx" + "\t" * 8 + "\n"),
@@ -256,7 +256,7 @@ SNIPPETS = [
 
 
 def content_or_error(block, number):
-    """All that a block holds, comparable, or its error."""
+    """Return the content of a block in comparable form, or its error message."""
     try:
         fields, heads, others, newline = read_block(block, "text", number)
     except DataError as error:
@@ -483,7 +483,7 @@ def test_white_space_may_stand_inside_forms_lemmas_and_misc(read):
     ids=["whole file", "first half", "second half", "no line end at all", "one line"],
 )
 def test_files_with_cr_as_line_end_are_refused_as_a_whole(read, content, line, policy):
-    """Nobody knows how many sentences would be left out."""
+    """Even with policy "skip": nobody could tell how many sentences were skipped."""
     with pytest.raises(DataError) as caught:
         read(content, errors=policy)
     place = f"hu.conllu:{line}: lines end with CR alone (convert the file: lines end with LF or CR LF)"
@@ -546,7 +546,7 @@ def test_the_message_of_a_long_cycle_is_abridged(error):
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 def test_cycles_are_found_in_every_small_graph(n):
     for heads in itertools.product(range(n + 1), repeat=n):
-        ancestors = [{k} for k in range(n + 1)]  # by following n heads from every word
+        ancestors = [{k} for k in range(n + 1)]  # found by following n heads
         in_cycle = set()
         for start in range(1, n + 1):
             k = start
@@ -670,7 +670,7 @@ def test_memory_does_not_grow_with_the_stream(monkeypatch):
 
     lines_as_stdin(monkeypatch, lines())
     sentences = read_conllu("-", trees="required")
-    next(itertools.islice(sentences, 499, None))  # fills the bounded caches
+    next(itertools.islice(sentences, 499, None))  # fill the bounded caches before measuring
     tracemalloc.start()
     try:
         count = 500 + sum(1 for _ in sentences)

@@ -1,4 +1,4 @@
-"""Drawings: every arc can be read off the text, and is in the picture once; exactly the crossed arcs are marked."""
+"""Drawings of trees: text and pictures show every arc once, and mark exactly the crossed arcs."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ DRAWING = """\
 
 @st.composite
 def trees(draw, longest=14):
-    """Any tree: words are attached in a random order to the root or to a word attached before."""
+    """Draw any tree: in random order, words are attached to the root or to a word already attached."""
     n = draw(st.integers(1, longest))
     order = draw(st.permutations(range(1, n + 1)))
     heads = np.full(n + 1, -1)
@@ -54,7 +54,7 @@ def trees(draw, longest=14):
 
 
 def _read(drawing: str, n: int) -> tuple[list[int], list[bool]]:
-    """Heads and double lines, by following the lines of the drawing with the eyes of a reader."""
+    """Trace the lines of a drawing; return the head of each word, and whether its arc is a double line."""
     lines = drawing.split("\n")
     assert len(lines) == n
     heads, double = [-1], [False]
@@ -141,7 +141,7 @@ def test_wide_characters_keep_the_columns():
 @pytest.mark.parametrize("forms", [["หนังสือ", "ที่", "ดี"], ["किताबें", "अच्छी", "हैं"], ["👍🏽", "x", "می‌خواهم"]])
 def test_marks_take_no_columns(forms):
     lines = draw_text(forms, [-1, 0, 1, 1], ["root", "dep", "dep"]).split("\n")
-    assert len({cell_len(line) - cell_len(line.split()[-1]) for line in lines}) == 1  # where relations begin
+    assert len({cell_len(line) - cell_len(line.split()[-1]) for line in lines}) == 1  # relations start in one column
 
 
 def test_joiners_and_spaces_stay():
@@ -245,7 +245,7 @@ def test_errors(draw, forms, heads, relations, message):
         draw(forms, heads, relations)
 
 
-# What a parser that was trained for half a minute said of FORMS: two wrong heads, of which it was not sure.
+# A briefly trained parser's analysis of FORMS: two heads are wrong, and their confidence is low.
 PARSED = np.array([-1, 2, 4, 2, 0, 4, 9, 9, 9, 3, 4])
 PARSED_RELATIONS = [*RELATIONS[:2], "conj", *RELATIONS[3:]]
 CONFIDENCE = Confidence(
@@ -316,7 +316,7 @@ def test_next_best_heads_that_meet_at_a_word_lie_below_each_other():
 
 
 def test_picture_of_the_readme_is_a_sentence_of_the_sample(tmp_path):
-    """docs/tree.svg is what the code draws today."""
+    """docs/tree.svg is up to date with the code."""
     sentence = list(read_conllu(write_sample(tmp_path)["test"], trees="required"))[92]
     assert list(sentence.forms) == FORMS
     drawn = draw_svg(FORMS, PARSED, PARSED_RELATIONS, CONFIDENCE)

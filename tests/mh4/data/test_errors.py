@@ -1,4 +1,4 @@
-"""What happens to the errors about single sentences."""
+"""Policies for errors in single sentences, and error messages."""
 
 import pytest
 

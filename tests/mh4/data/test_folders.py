@@ -1,4 +1,4 @@
-"""Which files a folder stands for, and where what is made of them lies."""
+"""Which files of a folder are read, and where their output is written."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from mh4.data.folders import is_folder_name, pair_files
 
 @pytest.fixture
 def corpus(tmp_path):
-    """A folder with files of all kinds, in folders."""
+    """A folder with files of all kinds, some in subfolders."""
     folder = tmp_path / "corpus"
     names = (
         "b.conllu",

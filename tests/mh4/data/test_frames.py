@@ -1,4 +1,4 @@
-"""Sentences as data frames of pandas and documents of spaCy, and back."""
+"""Conversion of sentences to pandas data frames and spaCy documents, and back."""
 
 import re
 
@@ -52,7 +52,7 @@ def test_nothing_is_lost(one, other):
     assert Document.from_pandas(pandas.concat([frame, frame])) == Document([*document, *document])
     assert Sentence.from_pandas(one.to_pandas()) == one
     for sentence, found in zip(document, Document.from_pandas(frame), strict=True):
-        assert found.tokens == sentence.tokens  # with their offsets
+        assert found.tokens == sentence.tokens  # including character offsets
     without = frame.drop(columns=["sentence", "other_lines", "start_char"])
     words = [sentence.replace(comments=[], multiword_tokens=[]) for sentence in document]
     for sentence, found in zip(words, Document.from_pandas(without), strict=True):

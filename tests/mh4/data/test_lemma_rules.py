@@ -1,4 +1,4 @@
-"""Rules from forms to lemmas."""
+"""Rules that turn forms into lemmas."""
 
 from difflib import SequenceMatcher
 
@@ -11,11 +11,11 @@ from mh4.data import lemma_rules
 from mh4.data.conllu import read_conllu
 from mh4.data.lemma_rules import ABSOLUTE, LemmaRule, lemma_rule
 
-WORDS = st.text(max_size=8) | st.text("abAB", max_size=6)  # with much in common and with nothing
+WORDS = st.text(max_size=8) | st.text("abAB", max_size=6)  # words with little and with much in common
 
 
 @given(WORDS, WORDS)
-@example("İstanbul", "istanbul")  # lower case has one character more
+@example("İstanbul", "istanbul")  # one character longer in lower case
 @example("", "")
 @example("Straße", "STRASSE")
 def test_a_rule_makes_the_lemma_that_it_was_made_of(form, lemma):
@@ -48,7 +48,7 @@ def test_the_shared_substring_is_the_first_of_the_longest(form, lemma):
 
 
 def test_very_long_words_have_their_rules_at_once(monkeypatch):
-    """A common substring takes the product of the lengths: 20,000 letters would take minutes."""
+    """Finding a common substring takes quadratic time: minutes for 20,000 letters."""
     monkeypatch.setattr(lemma_rules, "SequenceMatcher", lambda *_, **__: pytest.fail("quadratic"))
     long = "ab" * 10_000
     assert lemma_rule("Z" + long, "z" + long) == LemmaRule("lower", 0, "", 0, "")

@@ -1,4 +1,4 @@
-"""Sentences as dictionaries and JSON, with Stanza's keys, and back."""
+"""Conversion of sentences to dictionaries and JSON with Stanza's keys, and back."""
 
 import json
 import re
@@ -38,7 +38,7 @@ def test_keys_are_those_of_stanza(sentence):
     assert list(do) == ["id", "text", *of_do, "deps", "start_char", "end_char"]
     assert (go["head"], go["misc"]) == (0, "SpaceAfter=No")
     assert empty == {"id": (3, 1), "text": "_", "upos": "PRON", "deps": "3:nsubj"}
-    assert stop == {"id": 4, "text": ".", "start_char": 8, "end_char": 9}  # what is unknown is left out
+    assert stop == {"id": 4, "text": ".", "start_char": 8, "end_char": 9}  # unknown fields are left out
     assert sentence.to_dict()["comments"] == ["# sent_id = s1", "# text = Don't go."]
     assert (sentence.to_dict()["sent_id"], sentence.to_dict()["text"]) == ("s1", "Don't go.")
     assert [word.to_dict() for word in sentence] == [
@@ -87,7 +87,7 @@ def test_scores_and_confidence_return(sentence):
         one = sentence.replace(score=2.5, confidence=confidence)
         again = Sentence.from_json(one.to_json())
         assert (again.score, again.confidence) == (2.5, confidence)
-    assert sentence.replace(confidence=sure)[1].to_dict()["margin"] is None  # infinite
+    assert sentence.replace(confidence=sure)[1].to_dict()["margin"] is None  # JSON has no infinity
     again = Sentence.from_json(sentence.to_json())
     assert (again.score, again.confidence) == (None, None)
 

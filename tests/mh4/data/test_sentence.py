@@ -1,4 +1,4 @@
-"""Sentences, their words and what can be replaced in them, and documents."""
+"""Sentences, their words, replacing parts of them, and documents."""
 
 import json
 import pickle
@@ -108,7 +108,7 @@ def test_no_space_is_an_entry_of_its_own():
 
 
 def places(sentence):
-    """What the text has where words and tokens say that they are."""
+    """Return the slices of the text at the offsets of the words, and of the tokens."""
     text = sentence.text
     return [text[word.start : word.end] for word in sentence], [
         text[token.start : token.end] for token in sentence.tokens
@@ -121,7 +121,7 @@ def test_words_and_tokens_know_their_place_in_the_text(sentence):
     spaced = sentence.with_comment("text", "Don't\u00a0 go  away .")
     assert places(spaced) == (["Don't", *tokens], tokens)
     assert [(token.start, token.end) for token in spaced.tokens] == [(0, 5), (7, 15), (16, 17)]
-    other = sentence.with_comment("text", "Do not!")  # holds no tokens: as if there were no such comment
+    other = sentence.with_comment("text", "Do not!")  # does not match the tokens: ignored
     assert [(token.start, token.end) for token in other.tokens] == [(0, 5), (6, 14), (14, 15)]
     assert places(Sentence([" a", "b ", "\U0001f600", "c"], misc=["_", "SpaceAfter=No", "_", "_"]))[1] == [
         " a",
@@ -266,7 +266,7 @@ ENTRIES = st.dictionaries(
 @example({"_": None}, "misc")
 @example({"_": None, "a": "_"}, "misc")
 def test_mappings_read_back_as_they_were_or_are_refused(entries, column):
-    """Several entries instead of one, or none, would be written silently."""
+    """Otherwise an entry could silently be written as several, or as none."""
     texts = [key if value is None else f"{key}={value}" for key, value in entries.items()]
     together = "|".join(texts)
     spaces = together if column == "feats" else together[:1] + together[-1:]
@@ -432,12 +432,12 @@ def test_multiword_tokens(sentence):
     assert new.lines[2] == word("1-2", "Don't")[:-1]
     assert new.lines[5] == "3-4\tgo!" + "\t_" * 7 + "\tSpaceAfter=No"
     assert new.replace(multiword_tokens=new.tokens) == new
-    assert sentence.replace(multiword_tokens=sentence.tokens) == sentence  # with MISC
+    assert sentence.replace(multiword_tokens=sentence.tokens) == sentence  # including MISC
     assert new.replace(multiword_tokens=[]).lines == tuple(line for line in sentence.lines if line[:2] != "1-")
 
 
 def test_every_line_keeps_its_place(sentence):
-    """Errors name the lines of a file, with other lines before and between the words."""
+    """Errors name lines of the file, counting the other lines before and between the words."""
     assert [sentence.error("is odd", word.id).args[0].split(":")[1] for word in sentence] == ["4", "5", "6", "8"]
 
 
@@ -502,7 +502,7 @@ def test_a_value_that_was_written_once_is_checked_in_other_columns(monkeypatch):
     "token", [(True, 2, "x"), (1, np.True_, "x"), (1.0, 2, "x"), ("1", "2", "x"), (1, 2), 1, "12x"]
 )
 def test_multiword_tokens_are_two_places_and_a_form(token):
-    """``True-2`` would be written, and could not be read."""
+    """``True-2``, for example, could be written but not read."""
     with pytest.raises(TypeError, match=r"expected a multiword token as \(first word, last word, form\); got"):
         Sentence(["a", "b"], multiword_tokens=[token])
     with pytest.raises(TypeError, match="the form of 1-2 is 5, not a string"):
@@ -561,7 +561,7 @@ def test_from_words_refuses_one_string():
         Sentence.from_words("Hund")
 
 
-# No line ends, no tabs; surrogates have no UTF-8 form.
+# No line ends or tabs, which end fields, and no surrogates, which UTF-8 cannot encode.
 VALUES = (
     st.text(st.characters(exclude_characters="\t\n\r\0", exclude_categories=["Cs"]), max_size=6)
     .map(lambda text: "".join(text.split()))

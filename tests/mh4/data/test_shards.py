@@ -1,4 +1,4 @@
-"""A file parsed in shards is the file parsed in one go."""
+"""A file in shards has the same sentences, errors and output as the whole file."""
 
 from itertools import pairwise
 
@@ -27,7 +27,7 @@ files = st.lists(st.tuples(st.sampled_from(GOOD + BAD), st.sampled_from(BLANKS))
 
 
 def everything(sentence):
-    """All of a sentence, comparable."""
+    """Return the content of a sentence in comparable form."""
     return sentence.to_bytes(), sentence.heads.tolist(), sentence.layout
 
 

@@ -1,4 +1,4 @@
-"""What comes one by one may be drawn by several threads, ended early, and says what it cannot do."""
+"""Streams can be shared by threads and closed early, and their errors say what to use instead."""
 
 import threading
 import time
@@ -13,7 +13,7 @@ from mh4.data.stream import Stream
 def test_each_item_goes_to_one_thread():
     def slow():
         for number in range(200):
-            time.sleep(0)  # another thread would come in here
+            time.sleep(0)  # another thread could interrupt here
             yield number
 
     stream = Stream(slow())
@@ -78,7 +78,7 @@ def test_another_thread_may_close_it_between_two_items():
 
 def test_what_it_cannot_do_names_what_can(small_treebanks):
     stream = mh4.read_conllu(small_treebanks[1])
-    assert stream  # bool does not ask for the length
+    assert stream  # bool does not call len
     for asked in (len, lambda one: one[0], lambda one: one[:2], reversed):
         with pytest.raises(TypeError, match=r"collect it with list\(…\) or mh4\.Document\(…\) first"):
             asked(stream)

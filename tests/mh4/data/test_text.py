@@ -1,4 +1,4 @@
-"""Raw text in, sentences out, and the same text back; words that are cut already."""
+"""Segmenting raw text, restoring it from the sentences, and reading text that is already tokenized."""
 
 import io
 import pickle
@@ -90,7 +90,7 @@ def test_any_text_comes_back(segmenter, text):
     | st.text(" \t\n\r\ufeff\u3000a.\u200d\\|")
 )
 @example("\ufeff \n\n Zub ulv.\r\n\r\n\r\n Tor  zub. Teg")
-@example(f"Zub.{' ' * 700}\n" * 100)  # in portions
+@example(f"Zub.{' ' * 700}\n" * 100)  # longer than a portion
 @example(f"Zub.{' ' * PORTION}\n{' ' * (PORTION + 9)}\nTor.")
 def test_words_stand_in_the_text_where_they_say(segmenter, text):
     for sentence in segmenter.cut(text):
@@ -128,7 +128,7 @@ def test_a_long_text_without_a_blank_line_is_cut_where_sentences_end(segmenter, 
     cut = [sentence.forms for sentence in segmenter.cut(paragraph * copies)]
     whole = [sentence.forms for sentence in segmenter.cut(paragraph)]
     assert cut[: len(whole) - 1] == whole[:-1]
-    assert len(cut) == pytest.approx(copies * len(whole), rel=0.02)  # the end of a copy meets the next one
+    assert len(cut) == pytest.approx(copies * len(whole), rel=0.02)  # sentences may differ where copies meet
 
 
 @pytest.mark.parametrize("size", [PORTION - 1, PORTION, PORTION + 1, 2 * PORTION, 2 * PORTION + 5])
@@ -178,7 +178,7 @@ def test_words_in_lines(layout, text, tmp_path):
     sentences = list(read_words(path, layout, Errors("raise")))
     assert [sentence.forms for sentence in sentences] == [("A", "dog", "barks", "."), ("It", "did", ".")]
     assert sentences[0].comments == ("# newdoc", "# sent_id = 1", "# text = A dog barks .")
-    assert sentences[1].comments == ("# sent_id = 2", "# text = It did .")  # of the same document
+    assert sentences[1].comments == ("# sent_id = 2", "# text = It did .")  # no newdoc: the same document
     path.write_bytes(text.encode().replace(b"dog", b"d\xffg"))
     with pytest.raises(DataError, match=r"words\.txt:\d: byte 0xFF"):
         list(read_words(path, layout, Errors("raise")))

@@ -1,4 +1,4 @@
-"""Segmenters of models that were trained by older versions."""
+"""UDPipe segmenters, which models trained by older versions have."""
 
 import pickle
 

@@ -1,4 +1,4 @@
-"""CoNLL-U or JSON, by the name of the output."""
+"""Output is CoNLL-U or JSON, depending on its file name."""
 
 import gzip
 import io

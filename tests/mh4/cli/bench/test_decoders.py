@@ -1,4 +1,4 @@
-"""Decoder benchmarks: what is measured, what is fitted, and peers that decode the same."""
+"""Decoder benchmarks: measurements, fitted exponents, and peers that decode the same scores."""
 
 import json
 import sys

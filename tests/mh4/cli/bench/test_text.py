@@ -13,7 +13,7 @@ def test_both_annotate_the_text_of_the_treebank(small_model, small_treebanks, tm
     results = measure_text(small_model, dev, "mst", 2, "cpu")
     words = sum(map(len, read_conllu(dev)))
     assert 0.9 * words < results["udpipe"]["words"] < 1.1 * words
-    assert results["mh4"]["words"] == 2 * results["udpipe"]["words"]  # the same segmenter
+    assert results["mh4"]["words"] == 2 * results["udpipe"]["words"]  # two copies, the same segmenter
     (kept,) = (tmp_path / "mh4").iterdir()
     changed = kept.stat().st_mtime_ns
     measure_text(small_model, dev, "mst", 1, "cpu")
