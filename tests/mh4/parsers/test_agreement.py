@@ -1,4 +1,4 @@
-"""The best analyses of a tree together, against all of them."""
+"""The best joint choice of analyses for a tree, checked against all choices."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ from mh4.parsers.request import Request
 
 
 def score_of(choice, heads, candidates, scores, values, gains):
-    """Of one candidate for each word, naively."""
+    """Return the score of a choice of one candidate for each word, computed naively."""
     total = 0.0
     for d, own in enumerate(choice):
         total += scores[d, own]
@@ -33,7 +33,7 @@ def score_of(choice, heads, candidates, scores, values, gains):
 @given(n=st.integers(1, 6), k=st.integers(1, 3), attributes=st.integers(0, 3), seed=st.integers(0, 2**32 - 1))
 def test_no_other_candidates_are_better_together(n, k, attributes, seed):
     rng = np.random.default_rng(seed)
-    order = rng.permutation(n) + 1  # a tree: each word under the root or one before it
+    order = rng.permutation(n) + 1  # each word depends on the root or on a word before it
     heads = np.full(n + 1, -1, np.int32)
     for at, word in enumerate(order):
         heads[word] = rng.choice([0, *order[:at]])

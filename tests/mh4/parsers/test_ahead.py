@@ -1,4 +1,4 @@
-"""Windows are answered ahead, in order, and only where nobody can notice but by the clock."""
+"""Windows are parsed ahead, in order, and only where nothing but speed can change."""
 
 import os
 import sys
@@ -53,7 +53,7 @@ def test_two_are_answered_at_once_each_on_its_own_core(threads):
         return Answers([])
 
     assert len(list(answered(numbered(4, []), answer, 2))) == 4
-    # With cores to spare, whoever comes first takes them.
+    # With threads to spare, the first worker to decode gets them all, and the other has one core.
     assert set(found) == ({1} if threads == WORKERS else {1, min(threads, os.cpu_count())})
     with compiled_threads() as own:
         assert own == min(threads, os.cpu_count())
@@ -93,7 +93,7 @@ def test_who_stops_waits_for_nothing_that_has_not_begun():
 
 @pytest.fixture
 def workers(monkeypatch):
-    """How many threads answered each source."""
+    """The number of worker threads requested for each source."""
     asked = []
     monkeypatch.setattr(base, "answered", lambda windows, answer, own: asked.append(own) or answered(windows, answer))
     return asked

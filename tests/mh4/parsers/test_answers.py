@@ -1,4 +1,4 @@
-"""Annotations, errors and warnings as values, as a service needs them that parses for several clients together."""
+"""Annotations, errors and warnings as values, for services that parse for several clients together."""
 
 from concurrent.futures import ThreadPoolExecutor
 
@@ -19,7 +19,7 @@ class Service:
         self.parser, self.request = parser, request
 
     def answer(self, clients):
-        """Of each client, its lines of CoNLL-U, or what is wrong with each of its sentences."""
+        """Return the CoNLL-U or error of each sentence of each client, and the warnings."""
         sentences = [sentence for own in clients for sentence in own]
         answers = self.parser.attempt(sentences, self.request)
         lines = [

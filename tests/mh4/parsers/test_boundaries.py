@@ -1,4 +1,4 @@
-"""Sentences whose ends the segmenter and the trees choose together: beside all ways to cut a short text."""
+"""Sentence boundaries chosen jointly by segmenter and trees, checked against all ways to cut a short text."""
 
 from itertools import pairwise, product
 
@@ -19,7 +19,7 @@ TEXT = "Zub ulv. Tor teg.\n\nNew: “zub”. Tor\tteg\n"
 
 
 def cuts(size):
-    """All ways to cut some tokens into sentences, as lists of spans."""
+    """Yield all ways to cut ``size`` tokens into sentences, as lists of spans."""
     for inner in product((False, True), repeat=size - 1):
         stops = [i + 1 for i, ends in enumerate([*inner, True]) if ends]
         yield list(pairwise([0, *stops]))
@@ -31,7 +31,7 @@ def spans_of(*paragraphs):
 
 
 def posteriors(odds):
-    """The probability of each span to be a sentence, summed over all ways to cut."""
+    """Return the probability that each span is a sentence, summed over all ways to cut."""
     ends = 1 / (1 + np.exp(-np.array(odds, float)))
     ends[-1] = 1
     found = {}
@@ -79,7 +79,7 @@ def test_spans_beyond_the_budget_are_the_least_likely_ones(odds, most):
 
 @given(st.lists(ODDS, min_size=1, max_size=3))
 def test_paragraphs_are_proposed_alone(paragraphs):
-    """However the text arrives, the answer is the same."""
+    """So the result does not depend on how the text arrives."""
     stops = np.cumsum([len(one) for one in paragraphs]).tolist()
     together, found = spans_of(*paragraphs)
     alone = []
@@ -114,7 +114,7 @@ def test_sentences_that_are_too_long_are_proposed_in_pieces():
 
 
 class Proposing:
-    """A segmenter whose odds are known: each letter is a token, a capital may begin a sentence."""
+    """A segmenter with fixed odds: each letter is a token, and only a capital is likely to begin a sentence."""
 
     def __init__(self):
         self.files = {"a": b"b"}
@@ -141,7 +141,7 @@ def test_odds_and_trees_decide_together(monkeypatch):
     assert joint.files == {"a": b"b"}
     found = [sentence.text for sentence in joint.cut("a b w A b B c\n\nd e")]
     assert found == ["a b w", "A b B c", "d e"]
-    assert set(asked) == {"abxy", "abxyAb", "abxyAbBc", "Ab", "AbBc", "Bc"}  # not "de", which nothing competes with
+    assert set(asked) == {"abxy", "abxyAb", "abxyAbBc", "Ab", "AbBc", "Bc"}  # not "de", which has no competitor
     assert list(joint.cut(" \n")) == []
 
 
@@ -171,7 +171,7 @@ def test_text_comes_back_and_is_parsed(parser, tmp_path):
 
 
 def test_trees_change_boundaries(parser, monkeypatch):
-    """What the parser says of spans counts, not only what the segmenter says."""
+    """The parser's scores of spans count, not only the segmenter's odds."""
     text = "Zub ulv tor teg zub ulv tor teg"
     monkeypatch.setattr(boundaries, "LEAST_LOG", -np.inf)
     monkeypatch.setattr(boundaries, "MOST_WORDS", 1000)

@@ -1,4 +1,4 @@
-"""Calibration: the best curve that never falls, confidences on words the size of what was right, damaged files."""
+"""Calibration: isotonic curves, confidences that match accuracy, and damaged files."""
 
 import json
 from dataclasses import replace
@@ -18,7 +18,7 @@ from mh4.parsers.model_files import CALIBRATION
 
 
 def pooled(values, right):
-    """Isotonic regression by its definition: over stretches around a point, largest of the smallest means."""
+    """Return {value: fit} of isotonic regression by the max-min formula, over the means of intervals around a value."""
     order = np.argsort(values, kind="stable")
     values, right = np.array(values)[order], np.array(right, float)[order]
     points = np.unique(values)
@@ -41,7 +41,7 @@ def test_the_curve_is_the_isotonic_regression(cases):
 
 
 def predictions(seed, count=200, n=10):
-    """Trees whose heads are right with the probability 1 − 2^(−1 − margin), and gold trees."""
+    """Return predicted trees whose heads are right with probability 1 − 2^(−1 − margin), and gold trees."""
     rng = np.random.default_rng(seed)
     found, golds = [], []
     heads = np.array([0, *[1] * (n - 1)], np.int32)
@@ -83,7 +83,7 @@ def test_what_was_given_is_certain_and_what_is_not_known_stays_so():
 
 def test_a_tree_is_as_certain_as_its_words():
     calibration = Calibration.fit(*predictions(1))
-    assert calibration.trees.at[-1] < 0  # of no tree were all words as good as certain
+    assert calibration.trees.at[-1] < 0  # the data has no tree of certain words
     certain, doubtful = (np.array([margin, np.inf]) for margin in (np.inf, 0.5))
     relations, runners_up = np.array([np.inf, np.inf]), np.array([2, -1])
     assert calibration.applied(Confidence(certain, runners_up, relations)).tree == 1
@@ -144,7 +144,7 @@ def test_a_damaged_calibration_says_what_to_do(tmp_path, change, problem):
 
 
 def compared(relation_known, heads_right=0.8, relation_right=0.5, sentences=40, n=10):
-    """Predictions of one relation, and gold trees with some heads and relations wrong and others unknown."""
+    """Return predictions with one relation, and gold trees with some other heads and other or unknown relations."""
     rng = np.random.default_rng(3)
     heads = np.array([0, *[1] * (n - 1)], np.int32)
     found, golds = [], []
@@ -174,7 +174,7 @@ def test_words_without_a_gold_relation_count_for_their_heads_alone():
 
 
 def test_relations_are_calibrated_on_words_with_the_right_head():
-    """Where the head is wrong, all relations are wrong here, and where it is right, all are right."""
+    """Here, relations are right exactly where heads are."""
     found, golds = compared(relation_known=1.0, heads_right=0.5)
     golds = [
         gold.replace(relations=["x" if ok else "y" for ok in one.heads == gold.heads])
@@ -184,13 +184,13 @@ def test_relations_are_calibrated_on_words_with_the_right_head():
 
 
 def test_a_tree_may_be_right_though_some_of_its_relations_are_not_known():
-    """All heads are right, and all relations that are known."""
+    """All heads and all known relations are right."""
     found, golds = compared(relation_known=0.5, heads_right=1.0, relation_right=1.0)
     assert "_" in golds[0].relations
     fitted = Calibration.fit(found, golds)
     assert fitted.trees.probability[-1] > 0.9
     known = np.array([name != "_" for name in golds[0].relations])
-    one = Calibration.fit(found[:1] * 3, golds[:1] * 3)  # of one tree the largest sum is that of all
+    one = Calibration.fit(found[:1] * 3, golds[:1] * 3)  # copies of one tree: a single knot
     applied = one.applied(found[0].confidence)
     expected = np.log(np.where(known, applied.words, applied.heads)).sum()
     assert one.trees.at == (pytest.approx(expected, abs=1e-5),)

@@ -1,4 +1,4 @@
-"""A parser that is asked how sure it is: margins, alternatives, the k best trees, unique relations, given heads."""
+"""Confidence of parsers: margins, alternatives, k-best trees, unique relations and given heads."""
 
 import re
 import shutil
@@ -100,7 +100,7 @@ def test_the_k_best_trees_are_those_of_the_decoder(parser, dev):
         np.testing.assert_allclose([tree.score for tree in trees], [one.score for one in expected], rtol=1e-4)
         assert trees[0].heads.tolist() == parser(sentence).heads.tolist()
         assert [tree.comments[-2] for tree in trees] == [f"# rank = {rank}" for rank in range(1, len(trees) + 1)]
-        for tree in trees:  # each with its own relations
+        for tree in trees:  # each tree has relations of its own
             alone = parser.predict(
                 [sentence.replace(heads=tree.heads, relations=["_"] * len(sentence))], keep_heads=True
             )
@@ -126,7 +126,7 @@ def test_given_heads_stay_in_files_however_uncertain(parser, dev, tmp_path):
     assert written.heads.tolist()[:2] == given.heads.tolist()[:2]
     assert written.relations[:2] == given.relations[:2]
     assert written.heads[2] == -1
-    assert written.relations[2] == given.relations[2] == dev[0].relations[2]  # given without a head
+    assert written.relations[2] == given.relations[2] == dev[0].relations[2]  # a relation given without a head
     parser.parse_file([given], tmp_path / "out.conllu", min_confidence=1.0)
     (written,) = read_conllu(tmp_path / "out.conllu")
     assert -1 in written.heads.tolist()[:2]
@@ -134,7 +134,7 @@ def test_given_heads_stay_in_files_however_uncertain(parser, dev, tmp_path):
 
 @pytest.mark.parametrize("likely", [0, 1, 2])
 def test_among_several_trees_relations_decide_with_the_scores(likely, parser, dev, monkeypatch):
-    """The logarithms of the relations' probabilities are made by hand: those of one tree are far larger."""
+    """Log-probabilities of relations are set by hand so that one of the trees wins."""
     sentence = next(one for one in dev if len(one) > 4)
     trees = [tree.heads.tolist() for tree in parser.k_best(sentence, 3)]
     read = type(parser.relations).read
@@ -182,7 +182,7 @@ def test_confidences_of_an_earlier_parse_go_with_its_tree(parser, dev, tmp_path)
         assert "".join(one.to_conllu() for one in again) == plain.read_text(encoding="utf-8")
     assert not any("onfidence" in one.to_conllu() for one in parser.parse(sure, k_best=2))
     (noted,) = mh4.Document(read_conllu(sure))[:1]
-    assert with_trees(noted, Annotation(upos=noted.upos), 1) == [noted]  # the tree stays
+    assert with_trees(noted, Annotation(upos=noted.upos), 1) == [noted]  # without a new tree, the old one stays
 
 
 def test_unique_relations(parser, dev):
@@ -196,7 +196,7 @@ def test_unique_relations(parser, dev):
     for one, other in zip(plain, parser.parse(dev, unique=universal, among=4), strict=True):
         assert other.score <= one.score
         assert most([other], universal) <= 1
-    for sentence in dev:  # relations that are unique change no order of trees
+    for sentence in dev:  # without `among`, unique relations do not reorder trees
         trees = [tree.heads.tolist() for tree in parser.k_best(sentence, 3)]
         assert [tree.heads.tolist() for tree in parser.parse([sentence], k_best=3, unique=universal)] == trees
 
@@ -209,7 +209,7 @@ def test_a_relation_that_the_model_does_not_have_is_told_once(parser, dev, caplo
 
 
 def most(sentences, relation):
-    """The largest number of dependents of one word with a relation."""
+    """Return the largest number of dependents with ``relation`` that any word has."""
     return max(
         (
             count
@@ -252,7 +252,7 @@ def test_sentences_with_room_for_the_best_tree_alone_are_named(options, lost, sm
 
 
 def test_sentences_that_are_parsed_in_pieces_are_not_calibrated_on(small_model, small_treebanks, tmp_path, monkeypatch):
-    """Of their heads nothing is said; and their scores are matrices over all pairs of words."""
+    """They have no margins, and scores for all pairs of their words would take too much memory."""
     folder = tmp_path / "m"
     shutil.copytree(small_model, folder)
     monkeypatch.setattr("mh4.parsers.base.LONGEST", 14)
@@ -269,7 +269,7 @@ def test_models_without_calibration_say_what_to_do(small_model, small_treebanks,
     parser = mh4.load(folder)
     with pytest.raises(ValueError, match=rf"{folder}: .*run mh4 calibrate {folder} DEV once"):
         parser.parse(["a"], confidence=True)
-    assert len(parser.k_best(["a", "b"], 2)) == 2  # needs none
+    assert len(parser.k_best(["a", "b"], 2)) == 2  # needs no calibration
     calibration, report = calibrate(folder, small_treebanks[1], device="cpu")
     assert report.heads.words == sum(map(len, read_conllu(small_treebanks[1])))
     assert mh4.load(folder).calibration == calibration == mh4.load(small_model).calibration

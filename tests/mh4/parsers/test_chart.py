@@ -1,4 +1,4 @@
-"""The parser as a Python object: files in, files out, known heads, sentences of every length."""
+"""Chart parsers in Python: parsing files, given heads, sentences of every length."""
 
 import json
 import logging
@@ -231,7 +231,7 @@ def test_of_given_heads_the_first_bad_sentence_of_the_file_is_reported(parser, t
 
 
 def given(forms, heads):
-    """A sentence with some heads, −1 where there is none; the first entry is the root's."""
+    """Return a sentence with heads (n + 1,), −1 where none is given; entry 0, of the root, is ignored."""
     return Sentence.from_words(forms).replace(heads=np.array(heads)[1:])
 
 
@@ -245,7 +245,7 @@ def test_heads_outside_the_class_are_kept_by_no_parser_of_it(small_model):
 
 @pytest.mark.parametrize("share", [0.1, 0.5, 1.0])
 def test_given_heads_are_kept_where_only_a_beam_fits(share, dev):
-    """In a beam that knows nothing of what is to come configurations survive that cannot lead to the given heads."""
+    """A beam that did not look ahead would keep configurations that cannot lead to the given heads."""
     parser = ChartParser(Definition.learn(small_config("mh4-hybrid"), dev), device="cpu")
     rng = np.random.default_rng(1)
     tree = get_decoder("eisner").decode(rng.normal(size=(1, 82, 82)).astype(np.float32)).heads
@@ -299,7 +299,7 @@ def test_any_length(parser, length):
 @pytest.mark.parametrize("search", ["greedy", "beam:4"])
 def test_approximate_search(small_model, dev, search):
     parser = ChartParser.load(small_model, device="cpu", search=search)
-    assert parser.decoder.fits(100_000)  # no chart
+    assert parser.decoder.fits(100_000)  # needs no chart
     assert all(is_tree(prediction.padded_heads, single_root=True) for prediction in parser.predict(dev))
 
 

@@ -1,4 +1,4 @@
-"""Damage to any file of a model folder is found when it is read, whenever a process was killed."""
+"""Checksums find damage to any file of a model folder, and stay valid whenever a process is killed."""
 
 import hashlib
 import os

@@ -1,4 +1,4 @@
-"""What is added up for a word's analyses and lemma, with scores that are made by hand."""
+"""Total scores of a word's analyses and lemma, with network scores set by hand."""
 
 from dataclasses import fields, replace
 
@@ -19,7 +19,7 @@ RELATIONS = ["root", "dep"]
 
 
 def sentence(*words):
-    """Words "form lemma upos xpos feats", all children of the first."""
+    """Return a sentence of words "form lemma upos xpos feats"; the first is the root and heads all others."""
     columns = list(zip(*(word.split() for word in words), strict=True))
     return Sentence(
         columns[0],
@@ -36,7 +36,7 @@ def reader_of(*sentences):
 
 
 def scores_of(reader, words, analyses=None, rules=None):
-    """Scores of so many words: 0, but for some analyses and rules."""
+    """Return scores of ``words`` words: 0 except for the given {(word, index): score}."""
     found = ColumnScores(
         torch.zeros(words, len(reader.columns.analyses)), torch.zeros(words, len(reader.columns.rules))
     )
@@ -62,7 +62,7 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
     share = {"N": 3 / 6, "V": 2 / 6, "D": 1 / 6}
     counts = {0: {"N": 2, "V": 1}, 2: {"D": 1}}
     for (word, tag), score in total.items():
-        expected = 0.0  # of a form that training does not have, nothing is known
+        expected = 0.0  # for a form that training does not have
         if word in counts:
             expected = 0.5 * np.log(counts[word].get(tag, 0) + 0.5 * share[tag])
         assert score == pytest.approx(expected, abs=1e-5), (word, tag)
@@ -72,7 +72,7 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
 @pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize("relations", [True, False])
 def test_on_the_cpu_the_same_is_chosen_as_on_a_gpu(seed, relations):
-    """What no analysis or rule stands at has the score −inf, and any number."""
+    """Slots without an analysis or rule have the score −inf and an arbitrary index."""
     draw = np.random.default_rng(seed)
     forms, tags = ["dogs", "s", "see", "tables", "of"], ["NOUN", "VERB", "ADP"]
     columns = forms, forms, tags, ["X", "Y", "Z"], ["_", "Case=Nom", "Case=Gen"]
@@ -131,15 +131,15 @@ def test_dependents_agree_with_their_own_heads():
     sure = {(0, analyses["VERB", "_"]): 9.0, (1, analyses["NOUN", "Case=Nom"]): 9.0}
     choices = reader.choose(scores_of(reader, 3, analyses=sure), [words], False)
     found = {}
-    for head in (1, 2):  # the adjective's
+    for head in (1, 2):  # of the adjective
         heads = np.array([-1, 0, 1, head], np.int32)
         (values,) = reader.read(choices, [words], Request(predict="feats"), [(heads, np.array([0, 1, 1]))])
         found[head] = values["feats"][2]
-    assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the commoner one, and that of the noun
+    assert found == {1: "Case=Acc", 2: "Case=Nom"}  # the more frequent case, and the noun's
 
 
 def test_choices_can_be_read_again_and_in_any_order_of_columns():
-    """Rules of words with new forms are found by the word, whatever was read before."""
+    """Rules for new forms are looked up by word, whatever was read before."""
     reader = reader_of(sentence("dogs dog NOUN N _", "cats cat NOUN N _", "is be VERB V _"))
     texts = [Sentence(["dogs", "rats"]), Sentence(["is"]), Sentence(["foxes", "is", "owls"])]
     strip = next(k for k, rule in enumerate(reader.columns.rules) if rule.apply("rats") == "rat")
@@ -185,7 +185,7 @@ def test_every_weight_counts():
 
     plain = ColumnWeights(candidate_analyses=2, candidate_rules=1)
     for field in fields(ColumnWeights):
-        if field.name == "known_lemma_weight":  # see above
+        if field.name == "known_lemma_weight":  # has a test of its own
             continue
         changed = replace(plain, **{field.name: 3 * getattr(plain, field.name)})
         (gains, *one), (others, *other) = (outcome(weights) for weights in (plain, changed))

@@ -1,4 +1,4 @@
-"""UPOS, XPOS, FEATS and LEMMA: what a model knows of them, what it predicts, and what stays."""
+"""UPOS, XPOS, FEATS and LEMMA: what models learn and predict, and which given values stay."""
 
 import json
 import logging
@@ -34,7 +34,7 @@ COLUMNS = ("upos", "xpos", "feats", "lemmas")
 
 
 def rows(*lines):
-    """A sentence of words "form lemma upos xpos feats", all children of the first."""
+    """Return a sentence of words "form lemma upos xpos feats"; the first is the root and heads all others."""
     words = [
         "\t".join((str(i), *line.split(), str(int(i > 1)), "root" if i == 1 else "dep", "_", "_"))
         for i, line in enumerate(lines, start=1)
@@ -66,7 +66,7 @@ def test_values_and_classes():
     columns = Columns.from_sentences(SENTENCES)
     assert columns.upos == ("NOUN", "ADP", "VERB")
     assert columns.xpos == ("N", "P", "V")
-    assert list(columns.attributes) == ["Case", "Number", "Number[psor]", "NumType", "Tense"]  # UD's order
+    assert list(columns.attributes) == ["Case", "Number", "Number[psor]", "NumType", "Tense"]  # in UD's order
     assert columns.attributes["Number"] == ("Number=Sing", "Number=Plur")
     assert columns.known == set(COLUMNS)
     upos, xpos, feats, rules = columns.targets(SENTENCES[1]).T
@@ -83,7 +83,7 @@ def test_the_lexicon_has_what_is_unambiguous():
     assert lexicon["Saw\tVERB"] == "see"
     assert "saw\tNOUN" not in lexicon
     assert lexicon["saw\tNOUN\tNumber=Sing"] == "saw"
-    assert "dogs\tNOUN\tNumber=Plur" not in lexicon  # the shorter key says it already
+    assert "dogs\tNOUN\tNumber=Plur" not in lexicon  # the shorter key suffices
 
 
 def test_what_an_analysis_consists_of():
@@ -115,13 +115,13 @@ FULL = rows("dogs dog NOUN N Number=Plur", "see see VERB V Tense=Pres", "us we P
 
 
 def hidden(sentence, **columns):
-    """The sentence without some columns, or values of them."""
+    """Return the sentence with columns replaced by values, or by "_" everywhere for None."""
     return sentence.replace(**{name: value or ["_"] * len(sentence) for name, value in columns.items()})
 
 
 @pytest.mark.parametrize("column", ["feats", "xpos", "upos"])
 def test_what_whole_sentences_lack_is_not_known(column):
-    """Neither as an analysis, nor of a form, nor of a relation, nor as what is to be learnt."""
+    """Such a sentence adds no new analyses, of its forms either, and the column is no training target."""
     without = hidden(FULL, **{column: None})
     columns = Columns.from_sentences([FULL, without])
     full = Columns.from_sentences([FULL])
@@ -143,7 +143,7 @@ def test_a_sentence_without_features_has_none_if_that_is_likely():
     for sentence, known in ((short, True), (nouns[1], False), (rows("z z NOUN N _"), True)):
         columns = Columns.from_sentences([FULL, rows("oh oh INTJ I _", "x x NOUN N Number=Sing"), nouns[0], sentence])
         assert (columns.targets(sentence)[:, 2] != IGNORED).all() == known
-        assert ("NOUN", "N", "_") in columns.analyses  # of nouns, 1 in 12 has no features
+        assert ("NOUN", "N", "_") in columns.analyses  # 1 noun in 12 has no features
         assert ("z" in columns.seen) == (known and "z" in sentence.forms)
     assert len(Columns.from_sentences([short, short]).targets(short)) == 2  # no sentence has features
     assert (Columns.from_sentences([short, short]).targets(short)[:, 2] == 0).all()
@@ -154,8 +154,8 @@ def test_what_goes_with_one_analysis_alone_counts_as_that():
     more = rows("ox ox NOUN N Number=Sing", "me I PRON P Case=Acc")
     columns = Columns.from_sentences([FULL, more, one])
     assert columns.seen["us"] == (columns.analyses.index(("PRON", "P", "Case=Acc")), 2)
-    assert columns.seen["dogs"] == (columns.analyses.index(("NOUN", "N", "Number=Plur")), 1)  # it may be singular
-    assert sum(columns.by_relation["dep"][1::2]) == 4  # without that of the last sentence
+    assert columns.seen["dogs"] == (columns.analyses.index(("NOUN", "N", "Number=Plur")), 1)  # NOUN is ambiguous
+    assert sum(columns.by_relation["dep"][1::2]) == 4  # without the ambiguous word
     assert sum(columns.by_relation["root"][1::2]) == 3
 
 
@@ -168,7 +168,7 @@ def test_lemmas_of_words_whose_features_are_not_known_are_told_apart_by_known_on
 
 
 def test_without_tags_all_words_say_whether_a_sentence_is_likely_to_have_features():
-    """Of the words of the first sentence, three in four have some."""
+    """Three words in four of the first sentence have features: all four without is unlikely, one is not."""
     first, short, long = (
         rows(*(f"{form} x _ _ {feats}" for form, feats in words))
         for words in (
@@ -193,7 +193,7 @@ def test_many_xpos_are_told_apart_by_their_characters(monkeypatch):
     columns = Columns.from_sentences([rows(*(f"w w NOUN {tag} _" for tag in ("ab", "abc", "bb", "b")), "w w ADP _ _")])
     assert columns.known == {"upos", "xpos", "lemmas"}
     parts = columns.classes.analyses.parts
-    assert len(parts) == 2 + columns.classes.xpos == 2 + 7  # a, b; b, the end; c, the end; the end
+    assert len(parts) == 2 + columns.classes.xpos == 2 + 7  # by position: a, b; b, end; c, end; end
     of_tag = {xpos: set(np.flatnonzero(parts[2:, k])) for k, (_, xpos, _) in enumerate(columns.analyses)}
     assert {tag: len(own) for tag, own in of_tag.items()} == {"ab": 3, "abc": 4, "bb": 3, "b": 2, "_": 0}
     assert len(of_tag["ab"] & of_tag["abc"]) == 2
@@ -252,9 +252,7 @@ def test_what_a_form_had_in_training_counts_beside_the_scores():
         return [columns.analyses[k][2] for k in reader.choose(scores, [sentence], overwrite=False).chosen.classes[:, 1]]
 
     assert chosen()[:3] == ["Number=Sing", "Number=Plur", "Number=Plur"]
-    scores.analyses[:, columns.analyses.index(("NOUN", "N", "Number=Plur"))] = (
-        50.0  # a network that is sure has its way
-    )
+    scores.analyses[:, columns.analyses.index(("NOUN", "N", "Number=Plur"))] = 50.0  # a confident network wins
     assert chosen() == ["Number=Plur"] * 4
 
 
@@ -280,7 +278,7 @@ def test_a_tag_is_as_probable_as_its_analyses_together():
     reader = ColumnReader(columns, Annotator(*ANNOTATOR, 4, columns.classes), torch.device("cpu"))
     (noun,) = (k for k, choice in enumerate(columns.analyses) if choice[0] == "NOUN")
     scores = ColumnScores(torch.zeros(2, 3), None)
-    scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # of two others with 0: ln 2 is between
+    scores.analyses[:, noun] = torch.tensor([0.5, 1.0])  # the two analyses of VERB have 0: together ln 2
     upos, analyses, _ = reader.choose(scores, [rows("d _ _ _ _", "d _ _ _ _")], overwrite=False).chosen.classes.T
     assert [columns.upos[k] for k in upos] == ["VERB", "NOUN"]
     assert [columns.analyses[k][0] for k in analyses] == ["VERB", "NOUN"]
@@ -293,7 +291,7 @@ def test_relations_say_what_goes_with_them():
     assert columns.by_relation["root"] == (analyses["NOUN"], 2)
     found = columns.relation_probabilities(["root", "dep", "new"], 5.0)
     np.testing.assert_allclose(found.sum(0), 1, atol=1e-6)
-    # NOUN: 2 of 3 are roots, of all words 2 of 7; five more for its UPOS, and five for all of them.
+    # 2 of 3 nouns and 2 of 7 words are roots; the analysis and its UPOS get 5 pseudo-occurrences each.
     upos = (2 + 5 * 2 / 7) / (3 + 5)
     assert found[0, analyses["NOUN"]] == pytest.approx((2 + 5 * upos) / (3 + 5))
     assert found[0, analyses["ADJ"]] < found[0, analyses["DET"]] < found[0, analyses["NOUN"]]
@@ -306,7 +304,7 @@ def test_relations_say_what_goes_with_them():
     sentence = rows("d _ _ _ _", "d _ _ _ _")
     chosen = reader.choose(scores, [sentence], False, torch.tensor([0, 1])).chosen.classes
     assert [columns.upos[k] for k in chosen[:, 0]] == ["NOUN", "ADJ"]
-    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2])).chosen.classes  # there is none
+    chosen = reader.choose(scores, [sentence], False, torch.tensor([2, 2])).chosen.classes  # 2 is no relation
     assert [columns.upos[k] for k in chosen[:, 0]] == ["ADJ", "ADJ"]
 
 
@@ -335,7 +333,7 @@ def test_rules_that_make_known_lemmas_of_new_forms_go_first(tag, lead, lemma):
     of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0 - lead
     with torch.no_grad():
         scores = annotator(torch.zeros(3, 4))._replace(lemmas=of_rules)
-    sentence = rows(f"DOGS _ {tag} _ _", "dogs _ NOUN _ _", f"DOGS _ {tag} _ _")  # the second one is in the lexicon
+    sentence = rows(f"DOGS _ {tag} _ _", "dogs _ NOUN _ _", f"DOGS _ {tag} _ _")  # the lexicon has the second one
     (values,) = reader.read(reader.choose(scores, [sentence], overwrite=False), [sentence], Request(predict="lemmas"))
     assert values["lemmas"] == (lemma, "dog", lemma)
 
@@ -359,9 +357,8 @@ def test_white_space_around_a_form_is_not_its_lemma(space):
     columns = Columns.from_sentences(SENTENCES)
     annotator = Annotator(*ANNOTATOR, 4, columns.classes)
     reader = ColumnReader(columns, annotator, torch.device("cpu"))
-    forms = [
-        around.format(form) for form in ("dogs", "cats") for around in ("{}", space + "{}", "{}" + space)
-    ]  # one of the lexicon, and one for rules
+    # The lexicon has dogs; cats needs a rule.
+    forms = [around.format(form) for form in ("dogs", "cats") for around in ("{}", space + "{}", "{}" + space)]
     sentence = Sentence.from_words(forms).replace(upos=["NOUN"] * len(forms))
     of_rules = torch.zeros(len(forms), len(columns.rules))
     of_rules[:, columns.rules.index(lemma_rule("dogs", "dog"))] = 20.0
@@ -452,7 +449,7 @@ def test_features_go_with_the_tag_that_is_given(parser, dev):
 
 
 def test_only_columns_that_are_asked_for_are_overwritten(parser, dev):
-    """Others that are given are what the new values go by."""
+    """New values depend on the other given columns."""
     sentence = bare(dev[0]).replace(upos=["PUNCT"] * len(dev[0]))
     for columns in ("feats", "xpos", "lemmas", "feats,lemmas"):
         again = parser(sentence, predict=columns, overwrite=True)
@@ -510,7 +507,7 @@ def test_a_model_says_what_it_does_not_predict(small_treebanks, small_model, tmp
         parsed = parser(bare(dev[0]), predict="all")
         assert "does not predict LEMMAS: the treebank" in caplog.text
         parser(bare(dev[1]), predict="all")
-    assert len(caplog.records) == 1  # said once
+    assert len(caplog.records) == 1  # warned once
     assert set(parsed.lemmas) == {"_"}
     assert "_" not in parsed.upos
     with pytest.raises(ValueError, match="does not predict LEMMAS"):

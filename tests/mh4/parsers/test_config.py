@@ -39,7 +39,7 @@ def test_configurations_are_read_back(config):
     assert from_dict(json.loads(json.dumps(saved))) == config
     for name in ("encoder", "scorers", "training", "iterations"):
         saved.pop(name, None)
-    assert type(from_dict(saved)) is type(config)  # what is left out has its default
+    assert type(from_dict(saved)) is type(config)  # missing parts have defaults
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -93,7 +93,7 @@ def test_weights_of_columns_are_saved_and_older_models_keep_theirs(monkeypatch):
         data = {"format": 4, "kind": kind, "columns": edited}
         assert asdict(from_dict(data).columns) == edited
         assert asdict(from_dict({"format": 3, "kind": kind}).columns) == weights
-    monkeypatch.setitem(COLUMNS_UP_TO_3, "form_weight", 0.25)  # as if the default were another today
+    monkeypatch.setitem(COLUMNS_UP_TO_3, "form_weight", 0.25)  # as if the default had changed since
     assert from_dict({"format": 3, "kind": "chart"}).columns == ColumnWeights(form_weight=0.25)
     assert from_dict({"format": 4, "kind": "chart"}).columns == ColumnWeights()
 

@@ -1,4 +1,4 @@
-"""Another encoder can take the place of the BiLSTM: with settings, ids and files of its own."""
+"""Another encoder, with settings, IDs and files of its own, can replace the BiLSTM."""
 
 import json
 import shutil
@@ -39,14 +39,14 @@ class PiecesConfig(EncoderConfig):
 
 class Pieces(NamedTuple):
     lengths: torch.Tensor
-    pieces: torch.Tensor  # (B, T + 1, rows) counts, the root's being 0
+    pieces: torch.Tensor  # counts, (B, T + 1, rows); 0 for the root
 
     def to(self, device):
         return Pieces(self.lengths, self.pieces.to(device))
 
 
 class PiecesEncoder(Encoder):
-    """Sums of vectors of pieces of words: half of each vector frozen, the other half learnt at half the rate."""
+    """Sums up the vectors of a word's pieces: each is a frozen vector plus one learnt at half the rate."""
 
     config_type = PiecesConfig
     longest = LONG
@@ -69,10 +69,10 @@ class PiecesEncoder(Encoder):
         return {TABLE: json.dumps(pieces).encode(), START: b"0.25"}
 
     def files(self):
-        return {TABLE: json.dumps(self.table).encode()}  # what it began with is not needed any more
+        return {TABLE: json.dumps(self.table).encode()}  # START is needed only at first
 
     def prepare(self, sentence, treebank=None):
-        return [cut(form, self.config) for form in sentence.forms]  # strings, no ids
+        return [cut(form, self.config) for form in sentence.forms]  # strings instead of IDs
 
     def cost(self, sentence):
         return sum(map(len, self.prepare(sentence)))
@@ -199,7 +199,7 @@ def test_it_decides_what_is_batched_together(small_treebanks, tmp_path, monkeypa
     trainer = Trainer(parser, sentences, sentences, tmp_path)
     costs = [[cost(trainer.examples[i].sentence) for i in batch] for batch in trainer.batches(0)]
     ranges = sorted((min(of_batch), max(of_batch)) for of_batch in costs)
-    assert all(high <= low for (_, high), (low, _) in pairwise(ranges))  # one window: like to like
+    assert all(high <= low for (_, high), (low, _) in pairwise(ranges))  # sorted: one window
 
 
 def test_sentences_longer_than_it_takes_are_parsed_in_pieces(model, small_model, caplog):

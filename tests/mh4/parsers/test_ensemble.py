@@ -30,7 +30,7 @@ DECODERS = ("mst", "mh4-two", "mh4-hybrid", "1ec")
 
 
 class Fixed(Parser):
-    """Proposes trees made beforehand."""
+    """A parser that returns the given trees."""
 
     def __init__(self, *trees, relations=None):
         self.trees = [np.array(tree, np.int32) for tree in trees]
@@ -68,7 +68,7 @@ SOME_TREES = st.integers(1, 5).flatmap(lambda n: st.lists(st.sampled_from(ALL[n]
 @pytest.mark.parametrize("decoder", DECODERS)
 @given(trees=SOME_TREES)
 def test_most_votes_then_closest_to_the_first(decoder, trees):
-    """Beside all trees of the class: none has more votes, and of those with as many none is closer to the first."""
+    """Checked against all trees of the class: the most votes, then the most arcs of the first tree."""
     chart = get_decoder(decoder)
     in_class = [tree for tree in ALL[len(trees[0]) - 1] if (closest_tree(tree, chart) == tree).all()]
     heads = combined(decoder, *trees)
@@ -119,7 +119,7 @@ def test_relations_of_arcs_that_nobody_has():
 
 
 def test_relations_stay_where_members_have_them():
-    """Whatever those of the root are called."""
+    """Whatever the relations of roots are called."""
     one = (np.array([-1, 0, 1, 1]), ("SENT", "x", "y"))
     other = (np.array([-1, 3, 1, 0]), ("z", "x", "FRAG"))
     assert vote_on_relations(np.array([-1, 3, 0, 2]), [one, other]) == ("z", "SENT", "y")
@@ -166,7 +166,7 @@ def test_an_ensemble_of_one_is_its_member(small_model, dev):
 
 
 def test_scores_of_arc_factored_members(members, dev):
-    """Probabilities of heads; an ensemble of one takes the tree with the highest sum of them."""
+    """Scores become probabilities of heads; an ensemble of one member takes the tree with the highest sum."""
     mst = members[0]
     for sentence, scores in zip(dev, mst.score(dev), strict=True):
         n, matrix = len(sentence), arc_probabilities(scores)
@@ -180,7 +180,7 @@ def test_scores_of_arc_factored_members(members, dev):
 
 
 def test_scores_of_the_best_head_are_those_of_the_scorer(members, dev):
-    """Where a word's head is clear, the split vote goes where the member's own scores are highest."""
+    """The most probable head of each word is the one that the member scores highest."""
     (scores,) = members[0].score(dev[:1])
     n = len(dev[0])
     own = scores[0, : n + 1, 1 : n + 1].copy()
@@ -220,7 +220,7 @@ def test_votes_are_counted_as_votes_when_nobody_has_scores(members, dev):
 
 
 def test_scores_that_are_level_leave_the_choice_to_the_first_member(members, dev, monkeypatch):
-    """Beside a member with level scores, two that disagree: what decides is less than any difference of scores."""
+    """Two members disagree and the third scores all trees equally: the first member breaks the tie."""
     one, other = [-1, 0, 1, 2], [-1, 2, 0, 2]
     level = Annotation(np.array([0, 1, 1], np.int32), ("root", "x", "x"))
     mst = members[0]
@@ -250,7 +250,7 @@ def test_several_roots_where_a_member_has_them():
     member.single_root = False
     np.testing.assert_array_equal(EnsembleParser([member]).predict([words(2)])[0].heads, [0, 0])
     assert EnsembleParser([member], single_root=True).decoder.single_root
-    assert not EnsembleParser([member, Fixed([-1, 0])]).decoder.single_root  # all members must have it so
+    assert not EnsembleParser([member, Fixed([-1, 0])]).decoder.single_root  # only if all members have one
 
 
 def test_given_heads_that_no_tree_has():
@@ -280,7 +280,7 @@ def test_an_ensemble_knows_what_its_members_know():
 
     first = member(("a", "b", "c"), only_root=["root"], only_words=["x"])
     ensemble = EnsembleParser([first, member(), member(("c", "d", "b"), True, ["SENT"], ["y"])])
-    assert ensemble.treebanks == ("b", "c")  # those that all know who know any
+    assert ensemble.treebanks == ("b", "c")  # known to all members that know any
     assert ensemble.spaced_words
     assert ensemble.places == RelationPlaces(frozenset({"root", "SENT"}), frozenset({"x", "y"}))
 
@@ -334,7 +334,7 @@ def test_warnings_of_members_are_those_of_the_ensemble():
 
 
 class Tags(Fixed):
-    """Says the same of UPOS, whatever is given if that is to be overwritten."""
+    """Predicts the same UPOS for all words; given tags stay unless they are to be overwritten."""
 
     def __init__(self, tag):
         super().__init__([-1, 0])

@@ -1,4 +1,4 @@
-"""A model folder: every file is read once, and what is loaded is saved again."""
+"""Model folders: loading reads every file once, and saving writes what was loaded."""
 
 from collections import Counter
 
@@ -52,7 +52,7 @@ def test_a_file_is_read_when_it_is_asked_for(small_model, reads):
 
 @pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron", "annotating"])
 def test_what_is_loaded_is_saved(kind, tmp_path):
-    """Models of earlier formats become such of today."""
+    """Models of earlier formats are saved in the current format."""
     parser = mh4.load(GOLDEN_FOLDER / "models" / kind, device="cpu")
     parser.save(tmp_path / "m")
     again = mh4.load(tmp_path / "m", device="cpu")

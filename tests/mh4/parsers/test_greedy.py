@@ -64,7 +64,7 @@ def test_trees_do_not_depend_on_the_batch(arc_hybrid, small_treebanks):
 
 
 def test_resumed_training_equals_an_uninterrupted_one(arc_hybrid, small_treebanks, tmp_path):
-    """With a dynamic oracle and exploration, whose random choices go on where they were."""
+    """Including the random choices of exploration with a dynamic oracle."""
     config = small_transition_config("arc-hybrid", max_steps=16)
     assert config.transitions.exploration_at(1) > 0
 
@@ -90,7 +90,7 @@ def test_trees_that_cannot_be_built_are_replaced_once(small_treebanks, caplog):
 
 @pytest.mark.parametrize(("system", "oracle"), [("arc-standard", "exact"), ("arc-eager", "approximate")])
 def test_training_on_original_trees(system, oracle, small_treebanks, tmp_path):
-    """Trees stay as they are; interrupted and resumed, training ends with the same weights."""
+    """Trees are not made projective; interrupted and resumed, training ends with the same weights."""
     sentences = read_gold(small_treebanks[0])
     assert not all(sentence.is_projective for sentence in sentences)
     config = small_transition_config(system, oracle, max_steps=12)
@@ -126,7 +126,7 @@ def test_a_model_is_loaded_as_what_it_is(arc_hybrid, small_model, small_treebank
 def test_given_heads_are_refused_before_any_work(arc_hybrid, tmp_path, monkeypatch):
     parser = load(arc_hybrid, device="cpu")
     assert not parser.can_keep_heads
-    monkeypatch.setattr(parser.network, "encode", None)  # never called
+    monkeypatch.setattr(parser.network, "encode", None)  # must not be called
     sentence = Sentence.from_words(["ju"])
     for refused in (
         lambda: parser.parse([sentence], keep_heads=True),

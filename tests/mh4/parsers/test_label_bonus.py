@@ -1,4 +1,4 @@
-"""Relations that join the decision: every answer is that of all trees, each with the bonus of its arcs."""
+"""Relations that influence trees: results match an enumeration of all trees with the label bonus of their arcs."""
 
 from dataclasses import replace
 
@@ -26,7 +26,7 @@ SENTENCES = [
 
 
 def parser_of(decoder, bonus=BONUS, **settings):
-    """With random weights, of which those of relations are large: they decide as much as arcs do."""
+    """Return a parser with random weights, scaled so that relations decide as much as arcs."""
     config = replace(changed(small_config(decoder), **settings), label_bonus=bonus)
     parser = ChartParser(Definition.learn(config, SENTENCES), device="cpu")
     parser.network.eval()
@@ -37,7 +37,7 @@ def parser_of(decoder, bonus=BONUS, **settings):
 
 @torch.no_grad()
 def best_logs(parser, sentence):
-    """log p of the best relation of each arc [head, dependent] that may stand there, one arc after the other."""
+    """Return log p of the best allowed relation of each arc [head, dependent], computed arc by arc."""
     states = parser.encode([sentence]).states
     names = parser.vocabulary.relations
     found = np.full((len(sentence) + 1,) * 2, np.nan)
@@ -50,9 +50,9 @@ def best_logs(parser, sentence):
 
 
 def all_scores(parser, sentence, weight=BONUS):
-    """The heads of every tree of the decoder's class, and its score with the bonus, best first."""
+    """Return (score with bonus, heads) of every tree of the decoder's class, best first."""
     scores, logs, found = parser.score([sentence])[0], best_logs(parser, sentence), []
-    if parser.decoder.channels == ("arc",):  # which has the bonus already
+    if parser.decoder.channels == ("arc",):  # these scores include the bonus already
         scores = scores - parser_bonus(parser, sentence)
     for tree in naive.all_trees(len(sentence), single_root=True):
         heads = np.array(tree)
@@ -93,7 +93,7 @@ def test_trees_scores_and_margins_are_those_of_all_trees(decoder):
 
 
 def test_no_relation_is_weighed_where_it_cannot_be():
-    """`best_logs` normalises below the root over its relations alone; the only one there costs nothing."""
+    """`best_logs` normalises over allowed relations alone; below the root there is only one, which costs nothing."""
     parser = parser_of("mst")
     for sentence in SENTENCES:
         bonus, logs = parser_bonus(parser, sentence), best_logs(parser, sentence)
@@ -123,7 +123,7 @@ def test_given_heads_stay(decoder):
 
 
 def test_relations_count_once_among_the_best_trees():
-    """Trees are listed by their arcs and the relations that they may have together, whatever the weight."""
+    """Trees are ranked by their arcs and joint relations, whatever the weight of the bonus."""
     orders = []
     for bonus in (0.0, BONUS):
         parser = parser_of("mst", bonus)

@@ -1,4 +1,4 @@
-"""Sentences of any length, for every kind of parser: in pieces beyond a limit, with a warning that names them."""
+"""Parsers of every kind parse sentences beyond a limit in pieces, with a warning that names them."""
 
 import logging
 from dataclasses import replace
@@ -36,7 +36,7 @@ def models(small_model, small_treebanks, tmp_path_factory):
 
 
 def tagged(words):
-    """A sentence that perceptrons parse, too."""
+    """Return a sentence with UPOS, which perceptrons need."""
     return Sentence.from_words(words).replace(upos=["NOUN"] * len(words))
 
 
@@ -103,7 +103,7 @@ def test_pieces_end_behind_punctuation_and_hold_all_columns():
     assert [tag for piece in pieces for tag in piece.upos] == tags
     assert pieces[1].feats[0] == f"N={PIECE - 9}"
     own = cut(Sentence.from_words(forms, source="FILE", number=7))
-    assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # what warnings name
+    assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # for warnings
     assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
 
 
@@ -163,10 +163,10 @@ def test_annotations_are_put_together():
     assert joined([first, second], pieces, ROOT) == whole
     first, second = replace(first, lemmas=("A", "B"), feats=("N=2", "_")), replace(second, upos=None)
     given = [pieces[0], pieces[1].replace(upos=["X", "Y"])]
-    both = joined([first, second], given, ROOT)  # what is given is not predicted
+    both = joined([first, second], given, ROOT)  # given values complete predicted ones
     assert both.lemmas == ("A", "B", "C", "D")
     assert both.upos == ("D", "N", "X", "Y")
-    assert both.feats is None  # where any word of a sentence has features, it has them all
+    assert both.feats is None  # given for one word: given for the sentence
 
 
 def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):

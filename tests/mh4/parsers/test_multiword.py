@@ -1,4 +1,4 @@
-"""What multiword tokens consist of."""
+"""Splitting multiword tokens into words."""
 
 import pytest
 
@@ -17,7 +17,7 @@ ARABIC = [("وقال", ("و", "قال")), ("وكان", ("و", "كان"))]
         ("AL", ("A", "EL")),
         ("del", ("de", "el")),
         ("DEL", ("DE", "EL")),
-        ("rómelo", ("rome", "lo")),  # by the longest ending that is known
+        ("rómelo", ("rome", "lo")),  # split at the longest known ending
         ("Tómelo", ("Tome", "lo")),
         ("x", ()),
         ("", ()),

@@ -1,4 +1,4 @@
-"""What network parsers share: batches of sentences to parse."""
+"""Code shared by network parsers: batches, threads and the order of warnings."""
 
 from itertools import pairwise
 
@@ -36,7 +36,7 @@ def test_prediction_batches_keep_to_their_limits(words, cells, padded, monkeypat
         return count == 1 or (count * longest <= words and count * (longest + 2) ** 2 <= cells and padding <= padded)
 
     assert all(map(within, batches))
-    for batch, following in pairwise(batches):  # and no batch ends before it has to
+    for batch, following in pairwise(batches):  # no batch ends before it has to
         assert not within([*batch, following[0]])
 
 
@@ -61,7 +61,7 @@ def test_parsing_has_no_dropout():
 
 @pytest.mark.parametrize("k_best", [1, 2])
 def test_decoders_share_no_core_that_others_use(k_best, monkeypatch):
-    """Each of several threads that parse has one core; a thread alone has as many as it was given."""
+    """A parser by itself decodes on all of its threads, but on one core beside other parsing threads."""
     sentences = [Sentence(["a", "b"]), Sentence(["c", "d"])]
     parser = ChartParser(Definition.learn(small_config("mst"), sentences), device="cpu")
     parser.threads, seen = 3, []
@@ -74,7 +74,7 @@ def test_decoders_share_no_core_that_others_use(k_best, monkeypatch):
 
 
 def test_warnings_are_in_the_order_of_their_sentences():
-    """Which are parsed from the shortest to the longest."""
+    """Although shorter sentences are parsed first."""
     sentences = [Sentence.from_words(["a"] * n, number=number) for number, n in enumerate((9, 3, 7, 8), start=1)]
     parser = ChartParser(Definition.learn(small_config("eisner"), sentences), device="cpu")
     parser.limit_charts(parser.decoder.chart_bytes(5))

@@ -1,4 +1,4 @@
-"""The compiled loops with the network's scores against the kernels of the systems, called one by one."""
+"""The compiled loops with network scores, checked against kernels of the systems called one by one."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def random_biaffine_scorer(generator, sentences, n, transitions):
 
 
 def random_tree(generator, n):
-    """Projective, one word below the root: what every system can build."""
+    """Return a random projective tree with one root, which every system can build."""
     return get_decoder("eisner").decode(generator.normal(size=(1, n + 2, n + 2)).astype(np.float32)).heads
 
 
@@ -152,16 +152,16 @@ def test_exploration_leaves_the_path_of_the_oracle_and_repeats_with_its_seed():
     quiet = positions(nothing, 0.0)
     assert positions((0.9, 0.0), 0.0) == positions((0.9, 0.0), 0.0) != quiet
     assert quiet == positions(nothing, 0.0, seed=2)
-    # Scaled down, no wrong candidate is ahead by much, and none is behind by the margin.
+    # With small scores, every wrong candidate that is behind is within the margin.
     scorer = scorer._replace(output=scorer.output / 100, output_bias=scorer.output_bias / 100)
     assert positions((0.0, 0.9), 0.0) != positions(nothing, 0.0)
     scorer = scorer._replace(output=scorer.output * 1e4, output_bias=scorer.output_bias * 1e4)
-    assert positions((0.0, 0.9), 0.0) == positions(nothing, 0.0)  # all are
+    assert positions((0.0, 0.9), 0.0) == positions(nothing, 0.0)  # now none is
 
 
 @pytest.mark.parametrize(("behind", "strays"), [(-0.5, True), (0.9, True), (1.1, False), (2.0, False), (8.0, False)])
 def test_a_wrong_candidate_is_followed_if_it_is_behind_by_less_than_the_margin(behind, strays):
-    """Every word is the head of the next one: to shift is always right, an arc to the left is always wrong."""
+    """Every word is the head of the next one: shift is always right, and left-arc always wrong."""
     system = GREEDY_SYSTEMS["arc-hybrid"]
     roles = np.array([system.tokens.index(name) for name in ("s1", "s0", "b0")], np.int32)
     gold = np.array([-1, 0, 1, 2], np.int32)

@@ -1,4 +1,4 @@
-"""Models written by earlier versions load and parse as they did: the folders hold what 0.1.0 wrote, and its output."""
+"""Models of earlier versions load and parse as before; their folders hold models and output of version 0.1.0."""
 
 import json
 import shutil
@@ -23,7 +23,7 @@ def test_models_of_earlier_versions_parse_as_they_did(kind, tmp_path):
 
 
 def test_a_model_with_a_weight_for_each_column_finds_the_same_trees_and_fills_every_column(tmp_path):
-    """Format 2; its UPOS were chosen before their analyses, so some are others today."""
+    """Format 2; its UPOS were chosen before the analyses, so some values differ from its output."""
     folder = GOLDEN_FOLDER / "models" / "annotating"
     parser = load(folder, device="cpu", threads=1)
     assert parser.annotates == {"upos", "xpos", "feats", "lemmas"}
@@ -34,12 +34,12 @@ def test_a_model_with_a_weight_for_each_column_finds_the_same_trees_and_fills_ev
         assert found.relations == expected.relations
         assert "_" not in found.upos + found.xpos + found.lemmas
         same += sum(map(eq, found.feats, expected.feats))
-    assert same > 100  # of 188
+    assert same > 100  # of 188 words
 
 
 @pytest.mark.parametrize("kind", ["chart", "greedy"])
 def test_features_as_an_auxiliary_task_are_of_no_account_to_parsing(kind, tmp_path):
-    """Up to format 3 with settings in one part; in the first models of format 4 a weight of its own."""
+    """Its weight is in the single part of settings up to format 3, and among the loss weights in early format 4."""
     source = GOLDEN_FOLDER / "models" / kind
     folder = ModelFolder(shutil.copytree(source, tmp_path / "m"))
     features = {"features.hidden.linear.bias": torch.zeros(3)}

@@ -1,4 +1,4 @@
-"""Parsers travel to other processes by the paths of their folders, and answer there in order."""
+"""Parsers are pickled as the paths of their folders, and parse in order in other processes."""
 
 import multiprocessing
 import pickle

@@ -1,4 +1,4 @@
-"""What a parser with a transformer or with word vectors shares with every other: text, partial trees, a cluster, …"""
+"""Parsers with a transformer or word vectors can do what all parsers can: text, partial trees, a cluster, …"""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ from mh4.models.transformer_config import TransformerConfig
 from mh4.service.cluster import parse_files
 from mh4.training.treebanks import read_gold
 
-MISSING = 5  # of every so many words, one has no head in the training treebank
+MISSING = 5  # in the training treebank, one word in 5 has no head
 
 
 @pytest.fixture(scope="module", params=["fine-tuned", "frozen", "vectors"])
@@ -23,7 +23,7 @@ def kind(request):
 
 @pytest.fixture(scope="module")
 def model(kind, small_treebanks, tmp_path_factory):
-    """Trained on partial trees, with columns and a segmenter."""
+    """The folder of a model trained on partial trees, with columns and a segmenter."""
     folder = tmp_path_factory.mktemp(kind)
     sentences = read_gold(small_treebanks[0])
     config = small_config("mh4-hybrid", max_steps=3, evaluation_steps=3, **ANNOTATING)
@@ -72,7 +72,7 @@ def test_heads_that_are_given_are_kept(model, small_treebanks):
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory):
-    """Of a cluster with one worker."""
+    """The address of a cluster with one worker."""
     distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     place = {"dashboard_address": "127.0.0.1:0", "local_directory": str(tmp_path_factory.mktemp("dask"))}
     with distributed.LocalCluster(n_workers=1, threads_per_worker=1, **place) as running:

@@ -1,4 +1,4 @@
-"""Stages are booked on the profile that records, less the stages inside them, in other threads too."""
+"""The recording profile gets the time of each stage, less nested stages, from other threads too."""
 
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from mh4.parsers.profiling import Profile, booked_here, stage
 
 @pytest.fixture
 def clock(monkeypatch):
-    """Every look at the clock takes a second."""
+    """A clock that advances by one second per reading."""
     seconds = iter(range(1000))
     monkeypatch.setattr(profiling.time, "perf_counter", lambda: next(seconds))
 
@@ -25,7 +25,7 @@ def test_a_stage_has_its_own_time(clock):
     with stage("unseen"):
         pass
     with profile.recording():
-        with stage("outer"):  # from 0 to 5
+        with stage("outer"):  # from second 0 to 5
             with stage("inner"):
                 pass
             with stage("inner"):
@@ -61,7 +61,7 @@ def test_another_thread_books_on_the_profile_of_its_caller():
                 future.result()
         assert booked_here(work) is work
     assert 0.02 <= profile.seconds["work"] < 1
-    assert profile.seconds["waiting"] > 0  # what others do is not taken off
+    assert profile.seconds["waiting"] > 0  # work of other threads is not subtracted
 
 
 @pytest.mark.parametrize("ahead", [0, 1])

@@ -1,4 +1,4 @@
-"""Relations: the best of each arc, and the best together under limits, against enumeration."""
+"""Relations: the best one of each arc, and the best joint choice under limits, checked by enumeration."""
 
 from collections import Counter
 from dataclasses import replace
@@ -44,7 +44,7 @@ def test_relations_are_the_best_that_keep_the_limits(seed):
     logs = rng.normal(size=(n, len(NAMES))).astype(np.float32)
     logs[:, :3] += 1.5
     if seed % 3 == 0:
-        logs = np.round(logs)  # ties
+        logs = np.round(logs)  # makes ties
     logs[0, :5] = logs[1:, 5] = -np.inf
     best = logs.argmax(1)
     changed = best.copy()
@@ -68,7 +68,7 @@ def test_given_relations_stay_and_take_their_place():
     limit_relations(heads, best, logs, GROUPS, UNIQUE, [None, "nsubj", None, None])
     assert sorted(NAMES[r] for r in best[2:]) == ["obj", "x"]
     best = logs.argmax(1)
-    limit_relations(heads, best, logs, GROUPS, UNIQUE, ["root", "nsubj", "nsubj", None])  # given: nobody's fault
+    limit_relations(heads, best, logs, GROUPS, UNIQUE, ["root", "nsubj", "nsubj", None])  # given: not changed
     assert NAMES[best[3]] == "obj"
 
 
@@ -91,14 +91,14 @@ def test_a_reader_chooses_and_weighs():
     kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
     assert kept.names == ("root", "y", "nsubj")
     assert kept.given.tolist() == [False, True, False]
-    given = sentence.replace(heads=[0, -1, -1], relations=["x", "_", "_"])  # the root's own relation, too
+    given = sentence.replace(heads=[0, -1, -1], relations=["x", "_", "_"])  # also the relation of the root's dependent
     kept = reader.read(reader.choose(scores, torch.from_numpy(heads[1:]), request), slice(0, 3), heads, given, request)
     assert kept.names == ("x", "nsubj", "nsubj")
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_limits_on_relations_that_cannot_be_there(seed):
-    """``root`` is −inf below words, whatever the number of its column."""
+    """``root`` scores −inf below words, whatever its index is."""
     rng = np.random.default_rng(seed)
     heads = np.array([-1, 0, 1, 1, 1, 2, 2])
     reader = RelationReader(NAMES, UD)
@@ -155,7 +155,7 @@ def test_older_models_keep_the_rule_of_ud():
 
 @pytest.mark.parametrize("kind", ["chart", "greedy", "perceptron", "ensemble"])
 def test_every_kind_of_parser_keeps_relations_in_their_places(kind, odd_roots):
-    """Roots are called SENT or FRAG, and some words below words are, too, by an arbitrary model."""
+    """Only root arcs are SENT or FRAG in training, but the scores of a barely trained model are arbitrary."""
     folders, sentences = odd_roots
     parser = load(*folders.values()) if kind == "ensemble" else load(folders[kind])
     found = parser.predict([Sentence.from_words(s.forms).replace(upos=s.upos) for s in sentences])
@@ -166,7 +166,7 @@ def test_every_kind_of_parser_keeps_relations_in_their_places(kind, odd_roots):
 
 @pytest.fixture(scope="module")
 def odd_roots(small_treebanks, tmp_path_factory):
-    """Model folders, hardly trained, and sentences."""
+    """Folders of barely trained models by kind, and sentences."""
     folder = tmp_path_factory.mktemp("odd-roots")
     for path in small_treebanks:
         lines = path.read_text(encoding="utf-8").replace("\t0\troot\t", "\t0\tSENT\t")

@@ -1,4 +1,4 @@
-"""Options of parsing are described once: in `Request`."""
+"""Parsing options are defined in one place: `Request`."""
 
 import json
 import os
@@ -50,7 +50,7 @@ print(mh4.Parser.parse.__doc__)
 
 
 def test_a_new_option_is_everywhere(tmp_path):
-    """A line in `Request` gives it to Python, its help, the command line and clusters."""
+    """One line in `Request` adds it to Python, docstrings, the command line and clusters."""
     package = tmp_path / "mh4"
     ignored = shutil.ignore_patterns("__pycache__")
     shutil.copytree(ROOT / "src" / "mh4", package, ignore=ignored)

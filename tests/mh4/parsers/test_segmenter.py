@@ -1,4 +1,4 @@
-"""The segmenter of a model: text of all kinds comes back, streams give what the whole text gives, files are checked."""
+"""The segmenter of a model keeps all of any text, cuts streams like whole texts, and checks its files."""
 
 import io
 import os
@@ -84,7 +84,7 @@ def test_a_stream_gives_what_the_whole_text_gives(segmenter, pieces, sizes):
 
 
 def test_a_pipe_gives_what_the_whole_text_gives(segmenter):
-    """Wherever it is cut, also in pieces of long lines."""
+    """Wherever reads happen to break the text, and although long lines are segmented in pieces."""
     text = "".join(KINDS.values()) * 150 + "\n\nZub ulv.\nTor.\n" + "é" * (PORTION // 2 + 3)
     content = text.encode()
     reader, writer = os.pipe()
@@ -124,7 +124,7 @@ def test_lines_of_a_pipe_come_in_pieces():
 
 
 def test_what_speaks_for_an_end_is_more_than_what_it_takes(segmenter):
-    """However much that is; at the end of a paragraph nothing can speak against it."""
+    """Proposed odds are log-odds less the threshold, and infinite at the end of a paragraph."""
     texts = ["Zub ulv. Tor teg.", "Teg tor ulv"]
     free, strict = (list(segmenter.with_odds(-99.0, odds).propose(texts)) for odds in (0.0, 1.5))
     for one, other in zip(free, strict, strict=True):
@@ -152,7 +152,7 @@ def test_paragraphs_do_not_change_each_other(segmenter):
 def test_several_threads_share_one(segmenter):
     texts = [kind * 3 for kind in KINDS.values()]
     alone = [lines_of(segmenter.cut(text)) for text in texts]
-    again = pickle.loads(pickle.dumps(segmenter))  # knows nothing yet
+    again = pickle.loads(pickle.dumps(segmenter))  # a copy with empty caches
     with ThreadPoolExecutor(4) as pool:
         assert list(pool.map(lambda text: lines_of(again.cut(text)), texts * 4)) == alone * 4
 

@@ -1,4 +1,4 @@
-"""A parser is shared: by threads, and with the processes that are forked once it is loaded."""
+"""A parser can be shared by threads and by processes forked after it is loaded."""
 
 import multiprocessing
 import random
@@ -19,7 +19,7 @@ KINDS = ("chart", "greedy", "perceptron")
 
 @pytest.fixture(scope="module")
 def sentences():
-    """Sentences of many lengths, so that what one thread needs is too little for another."""
+    """Sentences of many lengths, so that one thread's buffers are too small for another's sentences."""
     dev = list(read_conllu(MODELS / "chart" / "dev.conllu"))
     words = [word for sentence in dev for word in sentence.forms]
     more = [Sentence.from_words((words * 3)[:n]) for n in (2, 40, 110, 120)]

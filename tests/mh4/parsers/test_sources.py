@@ -1,4 +1,4 @@
-"""Sentences from Python objects, and in windows."""
+"""Reading sentences from Python objects, and grouping them in windows."""
 
 import time
 

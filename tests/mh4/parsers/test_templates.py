@@ -11,7 +11,7 @@ TEMPLATES = ("a.w", "b.w", "a.w a.p", "a.w b.w d", "b.l c.vl", "c.vr a.sl", "c.s
 
 
 def naive_features(templates, words, state, tokens, group):
-    """Each feature as a tuple of its template, its group and its values."""
+    """Return each feature as a tuple of its template, its group and its values."""
     features = []
     for template in templates:
         values, exists = [], False
@@ -76,7 +76,7 @@ def test_templates_of_systems_compile(system):
     templates = system.compiled_templates()
     assert len(templates.conjunctions) == len(system.templates)
     used = {system.tokens[token] for token in templates.atoms[:, 0]}
-    neural = {"arc-eager": {"s1"}}  # tokens that only a neural scorer, by ``positions``, and other templates read
+    neural = {"arc-eager": {"s1"}}  # tokens that only ``positions`` of a neural scorer or other templates read
     assert used == set(system.tokens) - neural.get(system.name, set())
 
 

@@ -44,7 +44,7 @@ def texts(small_treebanks):
 
 @pytest.fixture(scope="module")
 def bert(texts, tmp_path_factory):
-    """A pretrained model that has learnt nothing."""
+    """The folder of a tiny BERT with random weights."""
     return make_bert(tmp_path_factory.mktemp("bert") / "tiny", texts)
 
 
@@ -86,7 +86,7 @@ def test_it_beats_chance(bert, frozen, small_treebanks, tmp_path):
     sizes = {"hidden": 48, "word_size": 24, "mlp": 32, "batch_words": 100, "evaluation_steps": 80, "max_steps": 80}
     config = config_of(bert, encoder_freeze=frozen, learning_rate=0.01, **sizes, **CERTAIN)
     train(small_treebanks[0], small_treebanks[0], tmp_path / "m", config, device="cpu")
-    assert log_of(tmp_path / "m")[-1]["dev_uas"] > 30  # a tree drawn at random has 15
+    assert log_of(tmp_path / "m")[-1]["dev_uas"] > 30  # random trees have 15
 
 
 @pytest.mark.parametrize("decays", [{}, {"patience": 1, "decays": 9, "decay_from": "best", "evaluation_steps": 1}])
@@ -95,14 +95,14 @@ def test_resumed_training_is_the_same(bert, frozen, small_treebanks, tmp_path, d
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
     longer = changed(config, max_steps=12)
     train(*small_treebanks, tmp_path / "m", longer, device="cpu", resume=True)
-    torch.rand(3)  # whatever a host program draws
+    torch.rand(3)  # as a host program may draw, without effect
     train(*small_treebanks, tmp_path / "whole", longer, device="cpu")
     assert same_weights(tmp_path / "m", tmp_path / "whole")
     assert [line["loss"] for line in log_of(tmp_path / "m")] == [line["loss"] for line in log_of(tmp_path / "whole")]
 
 
 def test_weights_that_training_goes_back_to_are_those_of_the_folder(bert, small_treebanks, tmp_path):
-    """Half precision: a training that goes on reads them there, and one that was not interrupted must not differ."""
+    """Resumed training reads weights in half precision from the folder; uninterrupted training must not differ."""
     how = {"patience": 1, "decays": 9, "decay_from": "best", "evaluation_steps": 1, "learning_rate": 1.0}
     config = config_of(bert, max_steps=8, **how)
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
@@ -111,7 +111,7 @@ def test_weights_that_training_goes_back_to_are_those_of_the_folder(bert, small_
     ours, theirs = log_of(tmp_path / "m"), log_of(tmp_path / "whole")
     later = [line for line in ours if line["step"] > 8]
     assert not any(line["best"] for line in later)
-    assert len({line["learning_rate"] for line in later}) > 1  # went back
+    assert len({line["learning_rate"] for line in later}) > 1  # decayed, thus went back
     states = [load_file(tmp_path / folder / "training.safetensors") for folder in ("m", "whole")]
     assert all(torch.equal(own, states[1][name]) for name, own in states[0].items())
     assert [line["loss"] for line in ours] == [line["loss"] for line in theirs]
@@ -199,7 +199,7 @@ def test_a_frozen_one_is_asked_once_for_each_sentence(bert, small_treebanks, tmp
     with torch.no_grad():
         computed = source(source.collate(prepared))
     trainer = Trainer(parser, train_sentences, dev, tmp_path)
-    assert not [*tmp_path.iterdir()]  # its file has no name
+    assert not [*tmp_path.iterdir()]  # the cache is an unnamed file
     monkeypatch.setattr(source, "_states", None)
     batch = source.collate(prepared)
     assert isinstance(batch, StateBatch)
@@ -237,7 +237,7 @@ def test_it_learns_at_a_rate_of_its_own_and_is_clipped_by_itself(bert, small_tre
     )
 
 
-LAYERS = {  # layers above each weight, by the beginning of its name; there are two
+LAYERS = {  # how many of the two layers are above a weight, by the prefix of its name
     "bert": {"encoder.layer.0.": 1, "encoder.layer.1.": 0, "embeddings.": 2},
     "distilbert": {"transformer.layer.0.": 1, "transformer.layer.1.": 0, "embeddings.": 2},
     "modernbert": {"layers.0.": 1, "layers.1.": 0, "embeddings.": 2, "final_norm.": 0},
@@ -305,7 +305,7 @@ def test_words_of_a_long_sentence_have_the_states_of_the_window_around_them(bert
         return source(source.collate([source.pieces.pieces(own) for own in sentences]))
 
     (whole, alone) = states(forms, forms[:16])
-    torch.testing.assert_close(states(forms[:16])[0], alone[:16], atol=1e-5, rtol=1e-5)  # a batch changes nothing
+    torch.testing.assert_close(states(forms[:16])[0], alone[:16], atol=1e-5, rtol=1e-5)  # as in the batch
     for start, words in ((0, range(12)), (8, range(12, 20)), (16, range(20, 28)), (24, range(28, 40))):
         own = states(forms[start : start + 16])[0]
         for word in words:
@@ -313,7 +313,7 @@ def test_words_of_a_long_sentence_have_the_states_of_the_window_around_them(bert
 
 
 def make_other(kind, folder, texts):
-    """Another architecture with random weights, and the model itself."""
+    """Save a model of another architecture with random weights to a folder, and return it."""
     tokenizer = make_tokenizer(texts)
     sizes = {"hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 24}
     common = {**sizes, "vocab_size": len(tokenizer), "max_position_embeddings": 40, "pad_token_id": 0}
@@ -339,8 +339,8 @@ def test_states_are_those_of_the_model_in_transformers(kind, texts, small_treeba
     sentences = read_gold(small_treebanks[0])
     model = make_other(kind, tmp_path, texts)
     source = new_parser(tmp_path, sentences, encoder_storage="float32").network.encoder.transformer.eval()
-    assert source.settings.longest in (39, 38, 40)  # RoBERTa and MPNet count places from that of padding
-    assert not any(type(module) is torch.nn.Linear for module in source.model.modules())  # but of ours
+    assert source.settings.longest in (39, 38, 40)  # RoBERTa and MPNet number positions from the padding index
+    assert not any(type(module) is torch.nn.Linear for module in source.model.modules())  # all replaced by mh4's
     before, after = [2], [3]
     for sentence in [own for own in sentences if source.cost(own) <= 34][:2]:
         batch = source.collate([source.prepare(sentence)])

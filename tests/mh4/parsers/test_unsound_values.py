@@ -1,4 +1,4 @@
-"""Vocabularies with values that no file may hold, as earlier versions learnt and as anybody can write into JSON."""
+"""Vocabularies with values not valid in CoNLL-U, as earlier versions learnt them or as JSON edited by hand has."""
 
 import json
 import shutil
@@ -16,7 +16,7 @@ WORDS = Sentence(["Topebon", "rupo", "."], upos=["NOUN", "VERB", "PUNCT"])
 
 
 def changed(kind, folder, change):
-    """A copy of a golden model whose vocabulary is changed in place."""
+    """Copy a golden model to a folder, apply ``change`` to its vocabulary, and return the folder."""
     shutil.copytree(MODELS / kind, folder)
     vocabulary = json.loads((folder / "vocab.json").read_text(encoding="utf-8"))
     change(vocabulary)

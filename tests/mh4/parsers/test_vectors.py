@@ -1,4 +1,4 @@
-"""A parser with word vectors of a file: trained, resumed, saved, and loaded from its folder alone."""
+"""A parser with word vectors from a file: trained, resumed, saved, and loaded from its folder alone."""
 
 import json
 import random
@@ -46,7 +46,7 @@ def forms_of(*treebanks):
 
 @pytest.fixture(scope="module")
 def vectors(small_treebanks, tmp_path_factory):
-    """Of every second word of the treebanks and of two others, which are the most frequent ones."""
+    """Vectors of two other words, listed first as the most frequent, and of every second word of the treebanks."""
     words = ["Haus", "straße", *sorted(set(forms_of(*small_treebanks)))[::2]]
     return make_vectors(tmp_path_factory.mktemp("vectors") / "tiny.vec", words)
 
@@ -86,7 +86,7 @@ def parses(folder, treebank):
 
 
 def made_up(path, words, sentences, rng):
-    """Sentences of nouns around one verb, in any order: all depend on it. Returns the words."""
+    """Write sentences of four nouns and a verb that heads them, in random order; return the path."""
     lines = []
     for _ in range(sentences):
         own = [next(words) for _ in range(5)]
@@ -100,7 +100,7 @@ def made_up(path, words, sentences, rng):
 
 
 def test_unseen_words_are_known_by_their_vectors(tmp_path):
-    """Each word occurs once, so that only a vector can tell what it is."""
+    """Each word occurs once, so that only its vector tells verbs from nouns."""
     rng = random.Random(1)
     words = iter(sorted({"".join(rng.choices("abcdefgh", k=8)) for _ in range(1_000)}, key=lambda word: rng.random()))
     sizes = {"train": 40, "dev": 12, "test": 24}
@@ -124,7 +124,7 @@ def test_unseen_words_are_known_by_their_vectors(tmp_path):
         test = read_gold(parts[2])
         on_test[name], _ = attachment_scores(test, ChartParser.load(tmp_path / name, device="cpu").predict(test))
         on_dev[name] = max(line["dev_uas"] for line in log_of(tmp_path / name))
-    assert min(on_dev["all"], on_dev["treebanks"], on_test["all"]) > 90  # dev is not learnt from, but looked up
+    assert min(on_dev["all"], on_dev["treebanks"], on_test["all"]) > 90  # words of dev keep their vectors
     assert max(on_dev["without"], on_test["treebanks"], on_test["without"]) < 60
 
 
@@ -210,7 +210,7 @@ def test_a_word_as_it_is_written_goes_before_one_in_lower_case(tmp_path):
 
 
 def test_vectors_are_centred_and_equally_long(tmp_path):
-    words = [f"w{i}" for i in range(9_000)]  # more than are normalised at a time
+    words = [f"w{i}" for i in range(9_000)]  # more than one block of normalisation
     path = make_vectors(tmp_path / "v.vec", words, size=5)
     rows = np.array([line.split()[1:] for line in path.read_text().splitlines()[1:]], np.float64)
     table = source_of(learnt(path, "w1")).table.rows
@@ -253,7 +253,7 @@ def test_rare_words_do_without_as_far_as_unseen_words_lack_vectors(tmp_path, dev
     data = json.loads(files[WORDS])
     assert (data["counts"], data["coverage"]) == ({"often": 4, "rare": 1}, coverage)
     source = source_of(files, word_unknown=2.0, block_dropout=0.2)
-    unknown = (1 - coverage) * np.sqrt([0, 2 / 6, 2 / 3, 0])  # of a word that is none, and of each word
+    unknown = (1 - coverage) * np.sqrt([0, 2 / 6, 2 / 3, 0])  # row 0 is for words without a vector
     np.testing.assert_allclose(source.hidden, 1 - 0.8 * (1 - unknown), rtol=1e-5)
     source.randomness = Randomness(1)
     batch = source.collate([source.prepare(Sentence.from_words(["often", "rare", "other"]))])
@@ -351,6 +351,6 @@ def test_broken_model_folders(model, tmp_path, name, change, message):
 def test_settings_of_the_api(vectors):
     config = mh4.api.configure(decoder="mst", vectors=vectors, settings={"vectors_keep": "7"})
     assert (config.encoder.vectors, config.encoder.vectors_keep) == (str(vectors), 7)
-    assert config.training.patience == 20  # the preset is the usual one
+    assert config.training.patience == 20  # of the default preset
     with pytest.raises(ValueError, match="word vectors are for networks; the perceptron has none"):
         mh4.api.configure(vectors=vectors, system="arc-eager", scorer="perceptron")

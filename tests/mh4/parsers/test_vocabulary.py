@@ -11,7 +11,7 @@ from mh4.parsers.vocabulary import Vocabulary
 
 
 def test_a_relation_without_a_head_teaches_nothing():
-    """Whose it is, is unknown: it may be that of a word outside of what was annotated."""
+    """The head of its arc is unknown, and may be outside the annotated part of the sentence."""
     sentence = Sentence(["a", "b", "c"], heads=[-1, 0, 2], relations=["r9", "root", "obj"], upos=["X", "Y", "Z"])
     vocabulary = Vocabulary.from_sentences([sentence], annotates=True)
     assert sorted(vocabulary.relations) == ["obj", "root"]
@@ -22,7 +22,7 @@ def test_vocabularies_are_read_back():
     vocabulary = Vocabulary.from_sentences([Sentence.from_words(["The", "the", "cat"])])
     data = asdict(vocabulary)
     assert checked(Vocabulary, json.dumps(data)) == vocabulary
-    data["features"] = ["Case=Nom"]  # of an auxiliary task that earlier versions had
+    data["features"] = ["Case=Nom"]  # of an auxiliary task in earlier versions
     assert checked(Vocabulary, json.dumps(data)) == vocabulary
 
 

@@ -1,4 +1,4 @@
-"""A small model, packaged into a folder with an index, a server of that folder, and a home for what is downloaded."""
+"""Fixtures: a small model, a folder with its package and an index, a server of that folder, a home for downloads."""
 
 import shutil
 
@@ -12,7 +12,7 @@ from mh4.parsers.packages.packaging import package
 
 @pytest.fixture
 def home(tmp_path, monkeypatch):
-    """Where downloads go; nothing else of this machine is looked at."""
+    """The home for downloads, isolated from other settings of this machine."""
     monkeypatch.setenv("MH4_HOME", str(tmp_path / "home"))
     monkeypatch.delenv("MH4_INDEX", raising=False)
     monkeypatch.chdir(tmp_path)
@@ -21,7 +21,7 @@ def home(tmp_path, monkeypatch):
 
 @pytest.fixture
 def model(tmp_path):
-    """A model folder, with what only training needs, too."""
+    """A model folder, including a file that only training needs."""
     folder = tmp_path / "trained" / "xx"
     shutil.copytree(GOLDEN_FOLDER / "models" / "chart", folder)
     meta = {"language": "xx", "licence": None, "version": "0.1.0", "command": "mh4 train a b", "created": "today"}
@@ -32,7 +32,7 @@ def model(tmp_path):
 
 @pytest.fixture
 def folder(model, tmp_path):
-    """A folder with an index."""
+    """A folder with a package and an index."""
     package(model, tmp_path / "zoo")
     return tmp_path / "zoo"
 

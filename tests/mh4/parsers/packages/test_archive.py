@@ -1,4 +1,4 @@
-"""Packages are read with suspicion: whatever no model has is refused before it is written."""
+"""Unpacking trusts nothing: whatever does not belong to a model is refused before it is written."""
 
 import stat
 import struct
@@ -44,7 +44,7 @@ def test_other_files_and_places_are_refused(name, tmp_path):
     path = zipped(tmp_path / "a.zip", ("README.md", "a"), ("x" * len(name.encode()), "b"))
     encoded = name.encode()
     content = path.read_bytes().replace(b"x" * len(encoded), encoded)
-    if not name.isascii():  # UTF-8 is a flag
+    if not name.isascii():  # set the flag for names in UTF-8
         content = content.replace(b"PK\x03\x04\x14\x00\x00\x00", b"PK\x03\x04\x14\x00\x00\x08")
     path.write_bytes(content)
     assert refused(path, tmp_path / "out", "which does not belong to a model") == []
@@ -74,7 +74,7 @@ def test_a_bomb_that_declares_a_small_size_is_cut_there(tmp_path):
     size = 1 << 20
     path = zipped(tmp_path / "a.zip", ("config.json", bytes(size)))
     content = path.read_bytes()
-    assert content.count(struct.pack("<L", size)) == 2  # in the file's own header, and in the directory
+    assert content.count(struct.pack("<L", size)) == 2  # in the local header and in the central directory
     path.write_bytes(content.replace(struct.pack("<L", size), struct.pack("<L", 100)))
     (written,) = refused(path, tmp_path / "out", "is not a complete package")
     assert written.stat().st_size <= 100

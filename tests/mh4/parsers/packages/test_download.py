@@ -1,4 +1,4 @@
-"""Downloads: whole or not there, resumed where they broke off, and only what the index describes."""
+"""Downloads are complete or absent, resume where they broke off, and match their description in the index."""
 
 import errno
 import json
@@ -29,7 +29,7 @@ def change_index(folder, **values):
 
 
 def left_behind(home):
-    """Files of a home that are no downloaded model."""
+    """Return the names of all files in the download folder of model xx, except its lock."""
     return sorted(path.name for path in (home / "models" / "xx").iterdir() if path.name != ".lock")
 
 

@@ -1,4 +1,4 @@
-"""Hugging Face without its servers: a hand-made cache, and a pretended interface."""
+"""The Hugging Face hub without its servers: a hand-made cache and a fake API."""
 
 import os
 import shutil
@@ -17,7 +17,7 @@ COMMIT = "0123456789" * 4
 
 @pytest.fixture
 def cached(tmp_path, model):
-    """A cache of the hub, as `huggingface_hub` lays it out, with a model and a pickle."""
+    """A cache in the layout of `huggingface_hub`, with a model and a pickle."""
     repository = tmp_path / "hub" / "models--some--xx"
     snapshot = repository / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A perceptron sees the tags of words: where they are missing it says so instead of guessing."""
+"""Perceptrons read the tags of words: a missing tag is an error."""
 
 import pytest
 from small import small_config

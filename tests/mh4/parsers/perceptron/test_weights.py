@@ -25,7 +25,7 @@ def scores(weights, keys):
 
 
 def naive_mean(changes, steps):
-    """Mean of the weights after each step: {(key, action): weight}."""
+    """Return the mean of each weight over all steps: {(key, action): mean}."""
     weights, total = {}, {}
     for step in range(1, steps + 1):
         for at, key, action, change in changes:
