@@ -1,4 +1,4 @@
-"""What a batch holds, and what an epoch."""
+"""Contents of batches and epochs."""
 
 import numpy as np
 from small import small_config
@@ -64,16 +64,16 @@ def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
         words = [sum(len(sentences[i]) for i in batch) for batch in batches]
         longest = max(map(len, sentences))
         assert max(words) < 60 + longest
-        assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # the last batch of each window
+        assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # at most the last of a window
         by_length = sorted(sorted(len(sentences[i]) for i in batch) for batch in batches)
-        assert [n for lengths in by_length for n in lengths] == sorted(map(len, sentences))  # one window: like to like
+        assert [n for lengths in by_length for n in lengths] == sorted(map(len, sentences))  # sorted: one window
         assert by_length != [sorted(len(sentences[i]) for i in batch) for batch in batches]
     assert trainer.batches(0) != trainer.batches(1)
     assert trainer.batches(0) == trainer.batches(0)
 
 
 def test_a_window_makes_up_eight_batches():
-    """With sentences of one length, so that the batches that are not full are the last ones of each window."""
+    """All sentences are equally long, so that only the last batch of a window can be short."""
     for batch_words, window in ((10, 128), (1000, 800)):
         batches = shuffled_batches([10] * 2000, [10] * 2000, batch_words, [1])
         rest = [len(batch) for batch in batches if 10 * len(batch) < batch_words]

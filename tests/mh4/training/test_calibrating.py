@@ -1,4 +1,4 @@
-"""Fitting the calibration of a model: which weights, which words, by which half; and treebanks that are too small."""
+"""Fitting a model's calibration: its weights, words and halves, and treebanks that are too small."""
 
 import logging
 import shutil
@@ -39,7 +39,7 @@ def write(path, sentences):
 
 
 def predicted(right, margin=1.0):
-    """A sentence of 20 words, some with the gold head, all with the gold relation, and the gold tree."""
+    """Return a predicted tree of 20 words, all with gold relations and ``right`` with gold heads, and its gold tree."""
     gold = np.array([0, *[1] * 19], np.int32)
     heads = np.where(np.arange(20) < right, gold, 2)
     certainty = Confidence(np.full(20, margin), np.zeros(20, np.int32), np.full(20, 0.5))
@@ -51,7 +51,7 @@ def predicted(right, margin=1.0):
 
 
 def test_each_half_is_measured_by_the_other():
-    """Of the first and third sentence nearly all is right, of the others little."""
+    """One half, sentences 1 and 3, has 19 of 20 heads right, the other 2 of 20."""
     predictions, golds = zip(*(predicted(right) for right in (19, 2, 19, 2)), strict=True)
     report = cross_fitted(predictions, golds)
     low, high = (one.confidence for one in report.heads.bins)
@@ -68,7 +68,7 @@ def test_a_word_is_right_if_head_and_relation_are():
     np.testing.assert_allclose(heads, 0.8)
     np.testing.assert_allclose(words, [0.8 * 0.4] * 15 + [np.nan] * 5)
     assert head_right.tolist() == [True] * 10 + [False] * 10
-    assert right.tolist() == [True] * 5 + [False] * 10 + [True] * 5  # of the last nothing is known
+    assert right.tolist() == [True] * 5 + [False] * 10 + [True] * 5  # an unknown relation counts as right
 
 
 def test_the_weights_in_the_folder_are_calibrated(model, dev):
@@ -109,13 +109,12 @@ def test_sentences_that_are_parsed_in_pieces_are_left_out(model, dev, monkeypatc
 
 @pytest.mark.parametrize("lengths", [(30,), (12, 12), (29, 1)])
 def test_few_words_suffice_though_their_halves_do_not(model, tmp_path, lengths):
-    """The first word of each sentence is its root, and whatever the model makes of it, some head is right."""
     sentences = [
         Sentence.from_words(["w"] * n).replace(heads=[0, *[1] * (n - 1)], relations=["root", *["x"] * (n - 1)])
         for n in lengths
     ]
     parser = ChartParser.load(model, device="cpu")
-    own = [  # so that something is right
+    own = [  # gold trees that are the model's own, so that some heads are right
         sentence.replace(heads=found.heads, relations=found.relations)
         for sentence, found in zip(sentences, parser.predict(sentences), strict=True)
     ]

@@ -1,4 +1,4 @@
-"""Training survives being killed, and goes on from nothing that is not its own."""
+"""Training survives being killed, and resumes only from its own state."""
 
 import shutil
 import signal
@@ -36,7 +36,7 @@ train(sys.argv[2], sys.argv[3], sys.argv[4], small_config(max_steps=40), device=
 
 
 def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_path):
-    """Killed at an arbitrary moment, then resumed: weights and log are those of a quiet run."""
+    """Killed at an arbitrary moment and resumed, training gives the weights and the log of an undisturbed run."""
     train(*small_treebanks, tmp_path / "quiet", small_config(max_steps=40), device="cpu")
     folder = tmp_path / "killed"
 
@@ -49,7 +49,7 @@ def test_resume_after_sigkill_equals_an_uninterrupted_run(small_treebanks, tmp_p
             time.sleep(0.02)
         assert process.poll() is None, "finished before it could be killed"
         process.send_signal(signal.SIGKILL)
-    ChartParser.load(folder, device="cpu")  # the last good model is whole
+    ChartParser.load(folder, device="cpu")  # the best model so far is complete
     train(*small_treebanks, folder, small_config(max_steps=40), device="cpu", resume=True)
     assert same_weights(tmp_path / "quiet", folder)
     keys = ("step", "loss", "dev_uas", "dev_las", "learning_rate", "best")
@@ -71,7 +71,7 @@ def test_moving_averages_are_resumed(small_treebanks, tmp_path):
     assert all(torch.equal(quiet[name], resumed[name]) for name in quiet)
     assert same_weights(tmp_path / "quiet", tmp_path / "resumed")
     weights = load_file(tmp_path / "quiet" / "weights.safetensors")
-    assert any((weights[name] != quiet[f"network/{name}"]).any() for name in weights)  # those of the average
+    assert any((weights[name] != quiet[f"network/{name}"]).any() for name in weights)  # weights are averages
 
 
 def test_interruption_keeps_a_model_and_resumption_starts_again(small_treebanks, small_model, tmp_path):
@@ -122,7 +122,7 @@ def test_half_a_line_at_the_end_of_the_log_is_cut(small_treebanks, small_model, 
 
 
 def test_limits_may_change_on_resumption(small_treebanks, small_model, tmp_path):
-    """The evaluation at the first limit is one that there is without it, too."""
+    """The first limit is at a step where training without it evaluates, too."""
     for limit in ({"max_steps": 8}, {"max_epochs": 1}, {}):
         progress = train(*small_treebanks, tmp_path, small_config("mh4-hybrid", **limit), device="cpu", resume=True)
         assert progress.finished
@@ -179,7 +179,7 @@ def test_resumption_wants_the_same_sentences(small_treebanks, small_model, tmp_p
 
 
 def test_a_decay_may_go_back_to_the_best_weights(small_treebanks, tmp_path, monkeypatch):
-    """The first evaluation is the best one here; with an interruption after it as without."""
+    """The first evaluation is the best one here; interruptions before and after a decay change nothing."""
     monkeypatch.setattr(
         Trainer, "dev_scores", lambda self: {None: (50.0, 40.0 if self.progress.best_step == 0 else 30.0)}
     )

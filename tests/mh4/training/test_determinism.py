@@ -1,4 +1,4 @@
-"""Equal seeds give equal models: whatever keeps the cores busy, and with any settings of a host program."""
+"""Equal seeds give equal models, even on busy cores and with any settings of a host program."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ KINDS = {
     "crf": {"decoder": "mst", "preset": "paper", "loss": "crf"},
     "greedy": {"system": "arc-hybrid", "preset": "paper"},
 }
-# On two threads, twice from one seed, while two processes keep the cores busy; prints whether the weights were equal.
+# Trains twice from one seed on two threads, beside two processes that keep the cores busy; prints if weights agree.
 TRAIN_AGAIN = """
 import json, subprocess, sys
 from pathlib import Path
@@ -48,7 +48,7 @@ print(all(torch.equal(first[name], second[name]) for name in first))
 
 
 class Accumulations(TorchDispatchMode):
-    """Counts the operators that add up in the order in which the CPU's threads come."""
+    """Counts the operators that, on the CPU, accumulate in an order that depends on its threads."""
 
     def __init__(self):
         super().__init__()
@@ -98,7 +98,7 @@ def test_equal_seeds_give_equal_models_under_load(small_treebanks, tmp_path):
 
 @pytest.fixture(scope="module", params=KINDS)
 def trained(request, small_treebanks, tmp_path_factory):
-    """A kind of parser, what trains it, and a folder with the model of a quiet training."""
+    """A function that trains a kind of parser, and a folder with a model trained undisturbed."""
     folder = tmp_path_factory.mktemp("quiet")
 
     def train(name, **options):
@@ -219,5 +219,5 @@ def test_threads_mean_the_same_everywhere(small_treebanks, tmp_path, monkeypatch
     finally:
         torch.set_num_threads(before)
     assert seen[:2] == [1, 2]
-    assert 1 <= seen[2] <= 2  # as many as the process may use
+    assert 1 <= seen[2] <= 2  # at most what the process may use
     assert same_weights(tmp_path / "api-1", tmp_path / "cli")

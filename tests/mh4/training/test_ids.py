@@ -1,4 +1,4 @@
-"""Treebanks that keep ids in FEATS, UPOS or XPOS: what describes words is learnt, ids are not."""
+"""Treebanks with IDs in FEATS, UPOS or XPOS: values that describe words are learnt, IDs are not."""
 
 import logging
 
@@ -13,7 +13,7 @@ from mh4.training.treebanks import read_gold, without_ids
 
 
 def treebank(values, column="feats", words=3):
-    """Sentences of some words each, in whose column the values stand, one for a word."""
+    """Return sentences of ``words`` words, with the values in ``column``, one per word."""
     rows = [values[start : start + words] for start in range(0, len(values), words)]
     columns = {"upos": "NOUN", "xpos": "N", "feats": "_"}
     return [
@@ -52,8 +52,8 @@ def test_a_tag_of_each_word_is_left_out(column, count, caplog):
 @pytest.mark.parametrize(
     ("values", "column"),
     [
-        ([f"NounClass=Bantu{i}" for i in range(30)], "feats"),  # few values, if of one word each
-        ([f"Form={i // 2}" for i in range(200)], "feats"),  # each of two words
+        ([f"NounClass=Bantu{i}" for i in range(30)], "feats"),  # each on one word, but few values
+        ([f"Form={i // 2}" for i in range(200)], "feats"),  # each on two words
         ([f"N-{i}" for i in range(399)], "xpos"),  # positional tags of a small treebank
         ([f"N-{i // 2}" for i in range(2000)], "xpos"),
         (["NOUN"] * 90, "upos"),

@@ -1,4 +1,4 @@
-"""Losses and steps against a trainer that has no decoder: it adds losses up word by word, over all trees."""
+"""Losses and steps, checked against a trainer that enumerates trees and sums up losses word by word."""
 
 import copy
 import json
@@ -15,7 +15,7 @@ from mh4.parsers.chart import ChartParser
 from mh4.parsers.definition import Definition
 from mh4.training.trainer import Trainer
 
-# Of 2 to 5 words, so that all trees can be listed; the second tree is not projective.
+# 2 to 5 words, few enough to enumerate all trees; the second tree is not projective.
 TREES = ([0, 1], [2, 0, 1, 1], [2, 0, 2], [0, 1, 2, 3], [3, 1, 0, 3, 4], [2, 0], [2, 0, 4, 2], [3, 3, 0, 3, 4])
 WEIGHTS = {"labeler_weight": 0.7, "tagger_weight": 0.3}
 
@@ -41,11 +41,11 @@ def hinge(scores, gold):
 
 
 class NaiveTrainer:
-    """The same steps: every tree is scored arc by arc, every word has its own hinge, and the update is plain Adam."""
+    """Training steps that score trees arc by arc, take one hinge loss per word and update by plain Adam."""
 
     def __init__(self, parser, settings):
         self.parser, self.settings = parser, settings
-        self.network = copy.deepcopy(parser.network)  # with its generators
+        self.network = copy.deepcopy(parser.network)  # including its random generators
         self.adam = torch.optim.Adam(
             self.network.parameters(),
             settings.learning_rate,
@@ -111,9 +111,8 @@ class NaiveTrainer:
 def test_the_first_losses_are_those_of_a_naive_trainer(decoder, treebank, tmp_path):
     sentences = list(read_conllu(treebank, trees="required"))
     settings = {"batch_words": 6, "max_steps": 5, "evaluation_steps": 5, "gradient_clip": 1.2}
-    config = small_config(
-        decoder, weight_average=0.3, epsilon=1e-3, **settings
-    )  # rounding errors in a gradient of 0 must not be steps
+    # A small epsilon would turn rounding errors of zero gradients into steps.
+    config = small_config(decoder, weight_average=0.3, epsilon=1e-3, **settings)
     config = changed(config, **WEIGHTS, min_word_count=2)
     parser = ChartParser(Definition.learn(config, sentences), device="cpu")
     sums = []

@@ -26,7 +26,7 @@ def parser_of(sentences, decoder="mh4-hybrid", **settings):
 
 
 def members_of(parser, sentences):
-    """Each member as a parser by itself, with the weights of all that members share."""
+    """Yield each member as a parser by itself, with copies of the shared weights."""
     for k in range(MEMBERS):
         alone = ChartParser(Definition.learn(changed(parser.config, members=1), sentences), device="cpu")
         own = {}
@@ -70,7 +70,7 @@ def test_the_loss_is_the_mean_of_those_of_all_members(loss, label_bonus, small_t
 
     states = parser.encode(sentences).states
     alone = list(members_of(parser, sentences))
-    if label_bonus:  # that of the mean of their label scores
+    if label_bonus:  # from the mean of their label scores
         for one in alone:
             one.arc_bonus, one.bonus_difference = parser.arc_bonus, parser.bonus_difference
     values, gradients = zip(*(loss_and_gradient(one, states) for one in alone), strict=True)
@@ -137,7 +137,7 @@ def test_equal_seeds_give_equal_models_also_after_an_interruption(small_treebank
 
 
 def test_members_begin_as_one_does():
-    """Glorot's bound is that of each member's own layer, not of the wider one in which members lie side by side."""
+    """Glorot's bound is that of each member's own layer, not of the wide layer that holds all members."""
     classifier = Classifier(20, 10, 5, 0.0, members=8)
     for weight, own in ((classifier.hidden.linear.weight, (20, 10)), (classifier.output.weight, (10, 5))):
         bound = (6 / sum(own)) ** 0.5

@@ -1,4 +1,4 @@
-"""Losses of trees, beside what the naive trainer of `test_losses` shows."""
+"""Losses of trees that the naive trainer of `test_losses` does not cover."""
 
 import contextlib
 from dataclasses import replace
@@ -22,7 +22,7 @@ from mh4.training.treebanks import read_gold
 
 @pytest.mark.parametrize("decoder", decoder_names())
 def test_without_scores_the_hinge_is_the_cost(decoder):
-    """Two words have two trees, and neither head of one is in the other."""
+    """Two words have two trees, which share no head."""
     sentence = Sentence.from_words(["a", "b"])
     parser = ChartParser(Definition.learn(small_config(decoder), [sentence]), device="cpu")
     with torch.no_grad():
@@ -35,7 +35,7 @@ def test_without_scores_the_hinge_is_the_cost(decoder):
 @pytest.mark.parametrize("loss", ["crf", "softmax-margin"])
 @pytest.mark.parametrize("decoder", ["mst", "mh4-hybrid"])
 def test_the_gradient_of_losses_over_all_trees_reaches_the_scorer(decoder, loss):
-    """By finite differences in a direction of its weights; the labels have no part in it."""
+    """Checked by finite differences along a random direction of its weights; labels are not involved."""
     sentences = [Sentence.from_words(["a", "b", "a"]), Sentence.from_words(["b", "a"])]
     config = replace(small_config(decoder), loss=loss)
     parser = ChartParser(Definition.learn(config, sentences), device="cpu")
@@ -60,7 +60,7 @@ def test_the_gradient_of_losses_over_all_trees_reaches_the_scorer(decoder, loss)
 @pytest.mark.parametrize("loss", ["hinge", "crf"])
 @pytest.mark.parametrize("decoder", ["mst", "mh4-hybrid"])
 def test_relations_that_join_the_decision_learn_from_it(decoder, loss):
-    """The loss by enumeration, with dropout on, and its gradient by finite differences in weights of the labeler."""
+    """Checked with dropout: the loss by enumeration, its gradient by finite differences in the labeler's weights."""
     sentences = [
         Sentence(["a", "b", "c"], heads=[2, 0, 2], relations=["x", "root", "y"]),
         Sentence(["b", "a"], heads=[2, 0], relations=["z", "root"]),
@@ -91,7 +91,7 @@ def test_relations_that_join_the_decision_learn_from_it(decoder, loss):
         return total
 
     value = objective.loss(encoded, trees, 0)
-    if (decoder, loss) != ("mh4-hybrid", "crf"):  # whose trees have several derivations
+    if (decoder, loss) != ("mh4-hybrid", "crf"):  # its trees have several derivations each
         assert value.item() == pytest.approx(expected(), abs=1e-4)
     value.backward(retain_graph=True)
     with torch.no_grad():
@@ -126,7 +126,7 @@ def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     parser = ChartParser(Definition.learn(small_config("eisner"), [sentence]), device="cpu")
     encoded = parser.encode([sentence])
     objective = make_objective(parser)
-    with pytest.raises(InfeasibleError, match="no eisner derivation"):  # no numbers to blame
+    with pytest.raises(InfeasibleError, match="no eisner derivation"):  # scores are finite
         objective.loss(encoded, [np.array([-1, 0, 0])], 0)
     with torch.no_grad():
         parser.network.scorer.matrices.fill_(value)
@@ -140,7 +140,7 @@ def greedy_parser(sentences, **transitions):
 
 
 def followed_positions(parser, sentences, seeds, epoch):
-    """With each seed, the sentences and tokens of the contexts that are met; the loss is a function of these."""
+    """Return, for each seed, the sentences and tokens of the contexts met, which determine the loss."""
     objective, met = make_objective(parser), []
     trees = [objective.training_tree(sentence) for sentence in sentences]
     encoded = parser.encode(sentences)

@@ -1,4 +1,4 @@
-"""meta.json: what a model folder says of where its model comes from."""
+"""meta.json: the origin of a model, recorded in its folder."""
 
 import json
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Two trainings into one folder: the second is refused, and the first is none the worse."""
+"""Two trainings into one folder: the second is refused and does not affect the first."""
 
 import subprocess
 import sys
@@ -22,7 +22,7 @@ with sole_owner(Path(sys.argv[1])):
 
 @pytest.fixture
 def owned(tmp_path):
-    """A folder that another process owns, and the process."""
+    """A folder owned by another process, and the process."""
     folder = tmp_path / "m"
     with subprocess.Popen([sys.executable, "-c", HOLD, str(folder)], stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout.readline() == "owned\n"

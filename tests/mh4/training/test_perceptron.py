@@ -29,7 +29,7 @@ from mh4.trees.evaluation import attachment_scores
 
 @pytest.fixture(scope="module")
 def sample(tmp_path_factory):
-    """Sentences of the sample: (train, dev)."""
+    """The training and the dev sentences of the sample."""
     folder = tmp_path_factory.mktemp("sample")
     parts = []
     for part in ("train", "dev"):
@@ -44,16 +44,16 @@ def by_candidate(choice):
 
 
 def following(random):
-    """The random number after this one: xorshift, 64 bits."""
+    """Return the next number of a 64-bit xorshift generator."""
     for left, shift in ((True, 13), (False, 7), (True, 17)):
         random ^= (random << shift if left else random >> shift) % 2**64
     return random
 
 
 class NaiveTrainer:
-    """The training loop over plain dictionaries; the mean of the weights is taken by adding them up at each step.
+    """A training loop over plain dictionaries that averages weights by summing them up after each step.
 
-    The weights are float32, added up in the order of the features, so that not even ties are broken otherwise.
+    Scores are float32 sums in the order of the features, so that even ties are broken in the same way.
     """
 
     def __init__(self, trainer):
@@ -61,7 +61,7 @@ class NaiveTrainer:
         self.weights, self.sums, self.steps = {}, {}, 0
 
     def actions(self, row):
-        """(action, relation) of a candidate that the root rule allows."""
+        """Yield the (action, relation) pairs of a candidate that the root rule allows."""
         first, stop = self.trainer._actions.first[row[TRANSITION]], self.trainer._actions.first[row[TRANSITION] + 1]
         allowed = self.trainer._actions.allowed[int(row[HEAD] == 0)]
         for action in range(first, stop):
@@ -344,7 +344,7 @@ def test_vocabulary(sample):
 
 
 def test_an_interrupt_within_an_epoch_is_a_keyboard_interrupt(small_treebanks):
-    """Numba crashed when it handed back what the epoch had learnt with an interruption pending."""
+    """A pending interrupt must not crash Numba when it returns the results of the epoch."""
     script = """
 import signal, sys, time
 from mh4.parsers.config import PerceptronConfig

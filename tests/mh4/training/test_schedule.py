@@ -1,4 +1,4 @@
-"""When training evaluates, when the learning rate falls, and when it ends; no network is needed for that."""
+"""When training evaluates, lowers the learning rate and ends, tested without a network."""
 
 import pytest
 
@@ -7,7 +7,11 @@ from mh4.training.schedule import Progress, Schedule
 
 
 def run(epoch_steps, scores, **settings):
-    """Progress after each step, and steps and learning rates of the evaluations, whose LAS are ``scores``."""
+    """Run a schedule whose evaluations have the given LAS, then 0.
+
+    Returns (step, fewest_left, most_left) after each step, (step, learning rate, best) of each evaluation, and the
+    final progress.
+    """
     settings = TrainingConfig(learning_rate=0.01, decay_factor=0.5, **settings)
     schedule, progress = Schedule(settings, epoch_steps), Progress(learning_rate=0.01)
     steps, evaluations = [], []
@@ -45,7 +49,7 @@ def test_evaluation_is_not_more_frequent_than_every_quarter_of_an_epoch(setting,
     steps, evaluations, _ = run(17, range(99), evaluation_steps=setting, max_steps=27)
     assert [step for step, _, _ in evaluations] == [*range(interval, 27, interval), 27]
     assert steps[-1] == (27, 0, 0)
-    assert steps[0][1:] == (26, 26)  # patience would last longer
+    assert steps[0][1:] == (26, 26)  # before patience runs out
 
 
 def test_epochs_are_a_limit():

@@ -23,7 +23,7 @@ QUICK = Recipe(size=16, hidden=8, epochs=8, dropout=0.0, learning_rate=0.02)
 
 
 def sentence(*words, comments=()):
-    """CoNLL-U of words, each a form or a form with MISC."""
+    """Return CoNLL-U for words given as FORM or (FORM, MISC)."""
     rows = [(word, "_") if isinstance(word, str) else word for word in words]
     lines = [f"{i}\t{form}\t_\tX\t_\t_\t{i - 1}\tdep\t_\t{misc}" for i, (form, misc) in enumerate(rows, start=1)]
     return "\n".join([*comments, *lines]) + "\n\n"
@@ -140,7 +140,7 @@ def test_the_rate_rises_and_then_falls_in_a_line(small_treebanks, monkeypatch):
 
 
 def test_what_is_drawn_at_random_is_drawn_by_the_seed(small_treebanks, monkeypatch):
-    """The first weights, what is dropped, the order of windows; the random numbers of others stay where they are."""
+    """The initial weights, dropout and the order of windows; PyTorch's global random state stays unchanged."""
     drawn = []
 
     def note(network, examples, recipe, draw):
@@ -160,7 +160,7 @@ def test_what_is_drawn_at_random_is_drawn_by_the_seed(small_treebanks, monkeypat
 
 @pytest.fixture
 def examples():
-    """Those of 20 sentences of 4 atoms each, in 4 paragraphs."""
+    """Training examples of 20 sentences of 4 atoms each, in 4 paragraphs."""
     sentences = [sentence("a", "b", "c", ".", comments=["# newpar"] * (i % 5 == 0)) for i in range(20)]
     text = gold(*sentences)
     reader, *_ = make_reader(text, Recipe())
@@ -168,7 +168,7 @@ def examples():
 
 
 def fitted(examples, monkeypatch, **recipe):
-    """The windows of each batch, and the norms of gradients that the optimizer gets, a loss being a million."""
+    """Return the windows of each batch, and the gradient norms that the optimizer gets if losses are scaled by 1e6."""
     batches, norms, whole, step = [], [], training._loss, torch.optim.Adam.step
 
     def loss(network, examples, windows, recipe, draw):
@@ -224,10 +224,8 @@ def test_windows_begin_anywhere_and_come_in_any_order():
         windows = list(training._windows(counts, 8, np.random.default_rng(seed)))
         assert sorted(i for first, stop in windows for i in range(first, stop)) == [*range(40)]
         assert all(stop - first <= 8 for first, stop in windows)
-        assert not any(
-            first < end < stop for first, stop in windows for end in ends
-        )  # none has parts of two paragraphs
-        assert {(0, 3), (23, 31)} <= {*windows}  # what is short enough is whole
+        assert not any(first < end < stop for first, stop in windows for end in ends)  # no window spans two paragraphs
+        assert {(0, 3), (23, 31)} <= {*windows}  # short paragraphs stay whole
         found.append(windows)
     assert {min(stop for first, stop in windows if first == 3) - 3 for windows in found} == {*range(1, 9)}
     assert len({windows.index((0, 3)) for windows in found}) > 2
@@ -237,12 +235,12 @@ def test_batches_have_so_many_atoms_at_least():
     windows = [(0, 5), (5, 6), (6, 16), (16, 17), (17, 21), (21, 23)]
     found = list(training._batches(iter(windows), 6))
     assert found == [windows[:2], windows[2:3], windows[3:6]]
-    assert list(training._batches(iter(windows[:5]), 6))[-1] == windows[3:5]  # what is left is a batch, too
+    assert list(training._batches(iter(windows[:5]), 6))[-1] == windows[3:5]  # the rest is a batch, too
 
 
 @pytest.mark.parametrize("weight", [0.0, 0.5, 2.0])
 def test_the_loss_is_that_of_an_atom_and_columns_have_a_weight(weight):
-    """A network without an opinion: each of three answers costs log 2, and each known value the log of its column."""
+    """With zero scores, each of three decisions costs log 2, and each known value the log of its number of classes."""
     text = gold(sentence("a", "b"), sentence("a", "b,", "c"))
     reader, *_ = make_reader(text, Recipe())
     examples = training.Examples.of(reader, text)
@@ -269,8 +267,8 @@ def test_of_odds_that_are_as_good_the_smallest_are_taken(small_treebanks):
     sure[[2, 4], 1] = 9.0
     assert training.best_odds(atoms, sure, settings, text) == (0.0, 0.0, 1.0, 1.0)
     cautious = sure.copy()
-    cautious[1, 0], cautious[3, 0] = -0.7, -0.6  # "b" and "c" end tokens
-    cautious[0, 1], cautious[2, 1] = 0.3, 0.8  # the first sentence does not end with "a"
+    cautious[1, 0], cautious[3, 0] = -0.7, -0.6  # "b" and "c" do end tokens
+    cautious[0, 1], cautious[2, 1] = 0.3, 0.8  # "a" does not end a sentence
     assert training.best_odds(atoms, cautious, settings, text) == (-1.0, 0.5, 1.0, 1.0)
 
 
@@ -379,7 +377,7 @@ def test_long_paragraphs_keep_their_places():
 
 
 def test_single_features_have_to_be_commoner_than_pairs():
-    """ "x" comes three times, "y" twice; "a x" as a pair twice, "x b" three times."""
+    """Counts: 3 times "x", twice "y"; twice the pair "a x", 3 times the pair "x b"."""
     text = gold(sentence("a", "x", "b"), sentence("a", "x", "b"), sentence("x", "b", "y"), sentence("y", "c"))
 
     def known(recipe):
@@ -397,7 +395,7 @@ def test_columns_are_learnt_along():
     text = gold(sentence("A", "b", "c"))
     assert text.classes == [1, 1, 1, 2]
     assert text.values[:, 2].tolist() == [-1, -1, -1]
-    assert text.values[:, 3].tolist() == [0, 0, 1]  # arcs from b to A and from c to b cross one end each
+    assert text.values[:, 3].tolist() == [0, 0, 1]  # 1 arc crosses the end of A, and 1 the end of b
 
 
 def test_a_multiword_token_has_the_values_of_its_first_word():
@@ -411,7 +409,7 @@ def test_more_arcs_than_some_across_an_end_count_as_so_many():
     lines = (f"{i}\tw\t_\t_\t_\t_\t{int(i > 1)}\tdep\t_\t_\n" for i in range(1, 9))
     text = gold("".join(lines) + "\n")
     assert text.classes[3] == segmentation.MOST_CROSSED + 1 == 5
-    assert len(set(text.values[:4, 3].tolist())) == 1  # 7, 6, 5 and 4 arcs
+    assert len(set(text.values[:4, 3].tolist())) == 1  # 7, 6, 5 and 4 arcs are one class
     assert len(set(text.values[3:, 3].tolist())) == 5
 
 
@@ -420,7 +418,7 @@ def test_rare_values_are_not_learnt(monkeypatch):
     lines = (f"{i}\tw\t_\t{tag}\t_\t_\t0\tdep\t_\t_\n" for i, tag in enumerate("CBBAC_", start=1))
     text = gold("".join(lines) + "\n")
     assert text.classes[0] == 2
-    assert text.values[:, 0].tolist() == [1, 0, 0, -1, 1, -1]  # the commonest, in the order of the alphabet
+    assert text.values[:, 0].tolist() == [1, 0, 0, -1, 1, -1]  # the most frequent, alphabetically
 
 
 def test_arcs_across_ends_are_known_where_all_heads_are():

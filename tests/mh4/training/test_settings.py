@@ -1,4 +1,4 @@
-"""Every setting of training reaches what it is a setting of."""
+"""Every training setting takes effect."""
 
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,7 +30,7 @@ def trainer_of(config, treebanks, folder):
 
 @pytest.mark.parametrize(("loss", "wrong"), [("crf", 1.0), ("softmax-margin", np.e**2)])
 def test_only_one_of_the_losses_over_all_trees_is_augmented(loss, wrong):
-    """Without scores, two words have two trees, of which the wrong one counts e to the power of its cost, or once."""
+    """With zero scores, the wrong one of the two trees of two words counts exp(cost) in one loss and 1 in the other."""
     sentence = Sentence.from_words(["a", "b"])
     parser = ChartParser(Definition.learn(replace(small_config("mst"), loss=loss), [sentence]), device="cpu")
     with torch.no_grad():
@@ -63,7 +63,7 @@ def test_a_rest_of_half_a_batch_is_a_batch_of_its_own(count, words):
 
 
 def test_the_linear_rate_never_falls_below_that_of_the_epoch_s_end():
-    """Resumed with other batches, an epoch may have more of them than it seems to have."""
+    """After resuming with other batches, an epoch may have more batches than the schedule assumes."""
     schedule = Schedule(TrainingConfig(rate_fall="linear", max_epochs=4), 2)
     assert schedule.rate(Progress(learning_rate=0.1, epoch=1, batch=3)) == pytest.approx(0.05)
 

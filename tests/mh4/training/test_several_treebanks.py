@@ -1,4 +1,4 @@
-"""Several treebanks make one model, which parses as any of them."""
+"""One model learns from several treebanks and can parse as any of them."""
 
 import json
 from collections import Counter
@@ -25,9 +25,9 @@ from mh4.training.treebanks import read_gold
 
 @pytest.fixture(scope="module")
 def several(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
-    """The words of the sample, in their order and from the last to the first: only the name tells which is which.
+    """Two treebanks with the same words and different trees, and a model of both: only names tell them apart.
 
-    Heads of the second are mirrored too, and its relations have names of their own.
+    Treebank "one" has the trees of the sample; those of "other" are chains with a relation of their own.
     """
     folder = tmp_path_factory.mktemp("several")
     sample = read_sample()
@@ -47,7 +47,7 @@ def several(tmp_path_factory: pytest.TempPathFactory) -> SimpleNamespace:
 
 
 def _chained(sentence):
-    """The same words with another tree: each hangs on the one before, by another relation."""
+    """Return the sentence as a chain: each word depends on the one before, with the relation "next"."""
     return sentence.replace(heads=[*range(len(sentence))], relations=["root"] + ["next"] * (len(sentence) - 1))
 
 
@@ -82,7 +82,7 @@ def test_without_a_name_it_mixes_them_evenly(several):
 
 
 def test_scores_are_those_of_the_treebank_that_is_asked_for(several):
-    """Every score is of the trees that parsing as that treebank finds."""
+    """Scores are those of the trees that parsing as the same treebank finds."""
     parser = ChartParser.load(several.model, device="cpu")
     sentences = read_gold(several.dev["one"])[:4]
     found = {name: parser.predict(sentences, treebank=name) for name in ("one", "other", None)}
@@ -154,7 +154,7 @@ def test_smaller_treebanks_are_seen_more_often():
         assert sum(seen[i] for i in range(90, 100)) == expected
         assert all(seen[i] == 1 for i in range(90))
     parts = [evened(names, [10] * 90 + [40] * 10, 0.5, [1, epoch])[90:].tolist() for epoch in range(3)]
-    assert {len(own) for own in parts} == {15}  # 900 words against 400 are 1.5 times as many
+    assert {len(own) for own in parts} == {15}  # 10 sentences, times the root of 900 / 400 words
     assert all(set(own) == {*range(90, 100)} for own in parts)
     assert parts[0] != parts[1]
     assert evened([None] * 5, [3, 1, 4, 1, 5], 0.5, [1]).tolist() == [0, 1, 2, 3, 4]
@@ -203,7 +203,7 @@ def test_every_column_and_every_kind_of_network_knows_treebanks(several, tmp_pat
         assert again.treebanks == ("one", "other")
         assert list(again.parse(several.dev["one"], treebank="other", overwrite=True)) == parsed
     parser = ChartParser.load(tmp_path / "chart", device="cpu")
-    parser.network.encoder.of_treebank.vectors.data *= 50  # so that it matters, after so few steps
+    parser.network.encoder.of_treebank.vectors.data *= 50  # so that they matter after so few steps
     gold = read_gold(several.dev["one"])
     columns = [parser.predict(gold, treebank=name, overwrite=True) for name in parser.treebanks]
     assert [one.lemmas for one in columns[0]] != [one.lemmas for one in columns[1]]

@@ -126,7 +126,7 @@ def test_diverging_training_stops(small_treebanks, tmp_path):
 
 
 def test_scores_that_are_no_numbers_stop_training(small_treebanks, tmp_path):
-    """Weights may be lost in an update of finite gradients."""
+    """Even an update with finite gradients can make weights NaN or infinite."""
     for steps, message in ((20, "scores are no numbers"), (1, "weights are NaN or infinite after step 1 ")):
         config = small_config(epsilon=0.0, evaluation_steps=steps, max_steps=steps)
         with pytest.raises(ValueError, match=f"training diverged: {message}"):
@@ -164,7 +164,7 @@ def test_gold_trees_outside_the_class_are_replaced_once(small_treebanks):
 
 
 def test_half_of_the_heads_are_learnt_from(small_treebanks, tmp_path):
-    """A parser that sees every other head learns to attach the words; a greedy one refuses."""
+    """A chart parser learns from every other head; a greedy one refuses missing heads."""
     sentences = list(read_conllu(small_treebanks[0]))
     partial = [s.replace(heads=np.where(np.arange(1, len(s) + 1) % 2, -1, s.heads)) for s in sentences]
     write_conllu(partial, tmp_path / "partial.conllu")
@@ -188,7 +188,7 @@ def test_known_heads_outside_the_class_become_unknown(small_treebanks):
     assert learnt(2, 0, -1, 3) == [2, 0, -1, 3]
     kept = learnt(3, 4, 0, -1)  # 1 ← 3 and 2 ← 4 cross, and the root's arc to 3 crosses the second, too
     assert kept == [3, -1, 0, -1]
-    assert sorted(learnt(0, 0, -1)) == [-1, -1, 0]  # one root child
+    assert sorted(learnt(0, 0, -1)) == [-1, -1, 0]  # only one root
 
 
 def test_sentences_too_long_for_the_chart_are_left_out_with_a_warning(small_treebanks, caplog):

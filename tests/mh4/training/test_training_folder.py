@@ -1,4 +1,4 @@
-"""What is in a model's folder at any moment of a training, and what messages say of it."""
+"""Contents of a model's folder at every stage of training, and messages about them."""
 
 import json
 import shutil
@@ -24,7 +24,7 @@ def content(folder):
 
 @pytest.fixture
 def older(small_model, tmp_path):
-    """A folder with a whole model, with a segmenter of its own."""
+    """A folder with a complete model that has its own segmenter."""
     folder = tmp_path / "older"
     shutil.copytree(small_model, folder)
     (folder / "segmenter.udpipe").write_bytes(b"of the older model")
@@ -65,7 +65,7 @@ def test_an_older_model_outlives_a_training_that_fails(config, older, small_tree
 
 
 def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older, small_treebanks):
-    """Its weights are of the same training: they take the place of what there was."""
+    """Its weights are of the same training, so they replace the earlier ones."""
     (older / "training.safetensors").unlink()
     with pytest.raises(KeyboardInterrupt) as interruption:
         train(*small_treebanks, older, small_config(), device="cpu", resume=True, on_step=interrupt_at(3))
@@ -77,7 +77,7 @@ def test_an_interruption_before_the_first_evaluation_of_a_resumed_training(older
 
 DIVERGING = {
     "rate": {"learning_rate": 1e38},
-    "clip": {"gradient_clip": 1e30, "learning_rate": 1e36, "evaluation_steps": 1, "batch_words": 1000},  # seen on dev
+    "clip": {"gradient_clip": 1e30, "learning_rate": 1e36, "evaluation_steps": 1, "batch_words": 1000},  # shows on dev
     "decay": {"weight_decay": 1e30, "evaluation_steps": 1},
 }
 
@@ -127,14 +127,14 @@ def test_a_calibration_that_is_missing_comes_on_resumption(small_treebanks, tmp_
 
 
 def test_the_segmenter_comes_with_the_first_model(older, small_treebanks, monkeypatch):
-    """And is not trained again when training goes on."""
+    """It is not trained again when training resumes."""
     trained, whole = [], running.train_segmenter
     monkeypatch.setattr(running, "train_segmenter", lambda *given: trained.append(given) or whole(*given))
     config = small_config(evaluation_steps=4, max_steps=9)
     options = {"device": "cpu", "segmenter": True}
     with pytest.raises(KeyboardInterrupt):
         train(*small_treebanks, older, config, overwrite=True, on_step=interrupt_at(3), **options)
-    assert (older / "segmenter.udpipe").exists()  # of the older model, which is still there
+    assert (older / "segmenter.udpipe").exists()  # the older model is still complete
     assert not (older / "segmenter.json").exists()
     with pytest.raises(KeyboardInterrupt):
         train(*small_treebanks, older, config, overwrite=True, on_step=interrupt_at(6), **options)
@@ -156,7 +156,7 @@ def test_a_training_that_goes_on_learns_to_cut_text_if_it_had_not(small_treebank
 
 
 def test_no_calibration_is_that_of_other_weights(small_treebanks, tmp_path, monkeypatch):
-    """A training that was finished goes on to better weights, and is interrupted before they are calibrated."""
+    """A finished training is resumed, saves better weights, and is interrupted before it calibrates them."""
     scores = iter([(50.0, 50.0), (60.0, 60.0), (55.0, 55.0)])
     monkeypatch.setattr(trainer.Trainer, "dev_scores", lambda self: {None: next(scores)})
     train(*small_treebanks, tmp_path, small_config("mst", max_steps=4), device="cpu")

@@ -1,4 +1,4 @@
-"""Treebanks that are learnt from."""
+"""Reading treebanks for training."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Training in two processes: the same model as in one, several one after the other, batches shared out fairly."""
+"""Training in two processes: the same model as in one, several models in a row, and fair shares of batches."""
 
 import json
 import os
@@ -17,7 +17,7 @@ from mh4.training import workers
 from mh4.training.treebanks import read_gold
 from mh4.training.workers import Workers
 
-# Nothing drawn at random but the first weights, so that all that is left of the difference is rounding.
+# Only the initial weights are random, so that runs differ by rounding alone.
 SETTINGS = {
     "hidden": 12,
     "mlp": 12,
@@ -27,7 +27,7 @@ SETTINGS = {
     "lstm_dropout": 0.0,
     "mlp_dropout": 0.0,
     "block_dropout": 0.0,
-    "epsilon": 0.01,  # Adam makes rounding errors in a tiny gradient as large as a step
+    "epsilon": 0.01,  # a smaller one lets Adam turn rounding errors of tiny gradients into steps
     "word_unknown": 0.0,
     "character_unknown": 0.0,
     "batch_words": 60,
@@ -37,12 +37,12 @@ SETTINGS = {
 CONFIGURATIONS = {
     "chart": ("--decoder", "mh3"),
     "greedy": ("--system", "arc-hybrid", "--oracle", "static"),
-    # A share may lack rare words; then it does not use the model of characters, which another process may.
     "vectors": ("--decoder", "mst", "--vectors", "{folder}/v.vec", "--vectors-keep", "5"),
     "transformer": ("--decoder", "mst", "--encoder", "{folder}/bert", "--set", "encoder_dropout=0"),
+    # A process whose share has no rare words does not use the character model, although another one may.
     "rare words": ("--decoder", "mst", "--set", "min_word_count=1", "--set", "word_unknown=0.05"),
 }
-# `python -m mh4`, and then a look at the threads: one of gloo's that is left may abort the interpreter when it ends.
+# Runs commands, then checks that no gloo thread is left: one could abort the interpreter at its exit.
 TRAIN_AND_LEAVE = """
 import json
 import sys
@@ -66,7 +66,7 @@ def arguments(name, treebanks, folder):
 
 @pytest.fixture(scope="module")
 def pretrained(small_treebanks):
-    """A transformer and word vectors beside the treebanks."""
+    """Make a transformer and word vectors beside the treebanks."""
     sentences = read_gold(small_treebanks[0])
     make_bert(small_treebanks[0].parent / "bert", [sentence.text for sentence in sentences])
     make_vectors(small_treebanks[0].parent / "v.vec", [form for one in sentences for form in one.forms][::2])
@@ -74,7 +74,7 @@ def pretrained(small_treebanks):
 
 @pytest.fixture(scope="module")
 def trained_by_two(small_treebanks, pretrained, tmp_path_factory):
-    """Folder of the models that two processes trained, one after the other, and what they said."""
+    """The folder of the models that two processes trained, one after the other, and their stderr."""
     folder = tmp_path_factory.mktemp("two")
     script = folder / "train_and_leave.py"
     script.write_text(TRAIN_AND_LEAVE)
@@ -127,7 +127,7 @@ def test_workers_draw_differently_and_the_same_again():
 
     assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
     assert drawn(1, 2, 4) == drawn(1, 2, 4)
-    assert drawn(0, 1, 0) == drawn(0, 1, 4)  # alone: as it was
+    assert drawn(0, 1, 0) == drawn(0, 1, 4)  # alone: unchanged
 
 
 def test_gradients_of_parts_stay_with_each_process(monkeypatch):
@@ -137,5 +137,5 @@ def test_gradients_of_parts_stay_with_each_process(monkeypatch):
 
     monkeypatch.setattr(workers, "DistributedDataParallel", Together)
     assert Workers(0, 2).apart(Together()) == "apart"
-    with Workers().apart(torch.nn.Linear(1, 1)):  # of one process there is nothing to keep apart
+    with Workers().apart(torch.nn.Linear(1, 1)):  # does nothing in a single process
         pass
