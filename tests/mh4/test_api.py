@@ -1,4 +1,4 @@
-"""What a user would guess before looking anything up either works or says what to write."""
+"""What users guess before they read the documentation either works or raises an error that says what to write."""
 
 import copy
 import json
@@ -366,7 +366,7 @@ def test_threads_share_a_parser(parser, small_treebanks):
 
 
 def test_threads_share_what_is_being_parsed(parser, small_treebanks):
-    """Each sentence goes to one of them, and nothing crashes."""
+    """Each sentence goes to exactly one thread, and nothing crashes."""
     path = small_treebanks[1]
     alone = list(parser.parse(path))
     for source in (path, list(mh4.read_conllu(path)) * 20):
@@ -384,7 +384,7 @@ def test_text_that_comes_in_pieces_is_parsed_as_it_comes(text_parser):
     try:
         os.write(writer, b"Zub ulv.\n\nZub ulv.\n\n")
         stream = text_parser.parse(f"/dev/fd/{reader}", format="text")
-        assert isinstance(next(stream), mh4.Sentence)  # although more text may come
+        assert isinstance(next(stream), mh4.Sentence)  # although more text may follow
         stream.close()
         assert list(stream) == []
     finally:

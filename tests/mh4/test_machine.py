@@ -38,7 +38,7 @@ def run(program, site, **environment):
 
 @pytest.fixture
 def _read_only(installed):
-    """Files are in the way of the cache folders beside the sources (root may write anywhere)."""
+    """Block the cache folders beside the sources with files, since permissions do not stop root."""
     in_the_way = [folder / "__pycache__" for folder in (installed / "mh4", *(installed / "mh4").rglob("*/"))]
     for path in in_the_way:
         path.write_text("")
@@ -150,7 +150,7 @@ def test_a_signal_waits_until_what_was_begun_is_done(number):
     before = signal.signal(number, handler)
     steps = []
     try:
-        with pytest.raises(InterruptedError), undisturbed():  # noqa: PT012 (it is raised at the end)
+        with pytest.raises(InterruptedError), undisturbed():  # noqa: PT012 (raised when the block ends)
             os.kill(os.getpid(), number)
             time.sleep(0.01)
             steps.append("done")

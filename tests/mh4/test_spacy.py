@@ -1,4 +1,4 @@
-"""The component for spaCy, and documents of both kinds."""
+"""The spaCy component, and conversion between documents of mh4 and of spaCy."""
 
 import numpy as np
 import pytest
@@ -26,7 +26,7 @@ def nlp(text_model):
 
 
 def random_heads(rng, n):
-    """A random tree of any kind with one root: heads (n,)."""
+    """Return the heads (n,) of a random tree with one root, projective or not."""
     order = rng.permutation(n)
     heads = np.zeros(n, int)
     for place in range(1, n):
@@ -59,7 +59,7 @@ def test_tags_and_lemmas_are_set(annotating_model):
     for name in ("heads", "relations", "upos", "xpos", "feats", "lemmas"):
         assert list(getattr(found, name)) == list(getattr(expected, name)), name
     assert [token.pos_ for token in doc] == list(expected.upos)
-    assert doc[0]._.mh4_confidence is None  # not asked for
+    assert doc[0]._.mh4_confidence is None  # only on request
 
 
 def test_sentences_of_the_document_stay(text_model):
@@ -69,7 +69,7 @@ def test_sentences_of_the_document_stay(text_model):
     doc = nlp.get_pipe("mh4")(doc)
     assert [span.text for span in doc.sents] == ["a b", "c d"]
     assert [token.dep_ for token in doc].count("ROOT") == 2
-    without = nlp("Te nofe mihevode. Zvai te.")  # the segmenter finds the ends
+    without = nlp("Te nofe mihevode. Zvai te.")  # no boundaries: the segmenter finds them
     assert len(list(without.sents)) == len(mh4.load(text_model).cut("Te nofe mihevode. Zvai te."))
 
 

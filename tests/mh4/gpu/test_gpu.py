@@ -1,4 +1,4 @@
-"""What a GPU must do: what the CPU does. Each test runs on a pretended GPU, and on a real one if there is one."""
+"""A GPU gives the results of the CPU. Each test runs on a pretended GPU, and on a real one if there is one."""
 
 import json
 import shutil
@@ -31,7 +31,7 @@ def models(small_treebanks, tmp_path_factory) -> Path:
 
 
 def assert_same_trees(one, other, sentences, keep_heads=False):
-    """With given heads some sentences have no tree: then their errors are the same."""
+    """Check that two parsers find the same trees or, where given heads allow none, give the same errors."""
     ours, theirs = (parser.attempt(sentences, Request(keep_heads=keep_heads)) for parser in (one, other))
     assert len(ours.errors) < len(sentences) // 2
     assert {i: str(error) for i, error in ours.errors.items()} == {i: str(e) for i, e in theirs.errors.items()}
@@ -117,7 +117,7 @@ def test_commands(gpu, models, small_treebanks, tmp_path):
 def test_lstms_are_rounded_neither_in_training_nor_in_parsing(
     newer_names, models, small_treebanks, tmp_path, monkeypatch
 ):
-    """cuDNN's default is TF32; what the program allows is allowed again afterwards."""
+    """cuDNN's default for LSTMs is TF32; the program's own setting is restored afterwards."""
     cudnn, lstm, allowed = torch.backends.cudnn, layers.packed_lstm, []
     setting = (cudnn.rnn, "fp32_precision", "tf32") if newer_names else (cudnn, "allow_tf32", True)
     monkeypatch.setattr(*setting)

@@ -1,4 +1,4 @@
-"""While a GPU scores one half of a batch, the CPU decodes the other; the step is that of the whole batch."""
+"""While a GPU scores one half of a batch, the CPU decodes the other; losses and gradients do not change."""
 
 from dataclasses import replace
 
@@ -14,7 +14,7 @@ CHARTS = {
     "relations": replace(CONFIGS["mh4-hybrid"], label_bonus=0.5),
     "crf, relations": replace(CONFIGS["mst"], loss="crf", label_bonus=0.5),
 }
-WHOLE, HALVES = 1000, 2  # fewest sentences that are halved
+WHOLE, HALVES = 1000, 2  # values of FEWEST_HALVED for whole and for halved batches
 
 
 @pytest.mark.parametrize("name", CHARTS)
@@ -29,7 +29,7 @@ def test_losses_and_gradients_are_those_of_the_whole_batch(name, chance, gpu, sm
 
 
 def noted(trainer, monkeypatch):
-    """What a step does, in its order."""
+    """Return the order in which a training step scores, labels and decodes."""
     done, network = [], trainer.parser.network
 
     def note(patch, owner, name, what):
@@ -65,7 +65,7 @@ def test_the_cpu_decodes_whole_batches(small_treebanks, tmp_path, monkeypatch):
 
 @pytest.mark.parametrize("name", CHARTS)
 def test_a_step_waits_for_each_half(name, small_treebanks, tmp_path, monkeypatch):
-    """And not for the loss of the step before, which is there when the scores are."""
+    """It does not wait for the loss of the previous step, which arrives no later than the scores."""
     monkeypatch.setattr(objectives, "FEWEST_HALVED", HALVES)
     with PretendGPU() as gpu:
         trainer = trainer_on("cuda", CHARTS[name], small_treebanks, tmp_path)

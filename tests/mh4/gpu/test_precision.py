@@ -1,4 +1,4 @@
-"""Training in bfloat16 on a GPU, pretended or real: which numbers are short, and which never are."""
+"""Training in bfloat16 on a pretended or real GPU: which numbers are bfloat16, and which stay float32."""
 
 import json
 from dataclasses import replace
@@ -100,7 +100,7 @@ def test_resumed_training_keeps_its_precision(gpu, small_treebanks, tmp_path):
 @pytest.mark.parametrize("wide", [False, True])
 def test_a_cpu_that_multiplies_bfloat16_may_train_so(wide, small_treebanks, tmp_path, monkeypatch):
     config = certain(small_config(max_steps=12, learning_rate=0.005))
-    monkeypatch.setattr(layers, "WIDE_REGISTERS", wide)  # with AVX-512, float32 has products of our own
+    monkeypatch.setattr(layers, "WIDE_REGISTERS", wide)  # with AVX-512, mh4 multiplies float32 itself
     train(*small_treebanks, tmp_path / "fp32", config, device="cpu")
     monkeypatch.setattr(training, "multiplies_bfloat16", lambda device: device.type == "cpu")
     for name in ("once", "again"):

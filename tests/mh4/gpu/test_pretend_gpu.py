@@ -1,4 +1,4 @@
-"""The pretended GPU is as strict as a real one, and counts what would be waited for."""
+"""The pretended GPU is as strict as a real one, and counts operations that would make the host wait."""
 
 import gc
 
@@ -35,7 +35,7 @@ def test_what_a_gpu_refuses(gpu):
         x.numpy()
     with pytest.raises(RuntimeError, match="pin"):
         x.pin_memory()
-    assert (x + torch.tensor(1.0)).sum().item() == 6.0  # one number of the host goes anywhere
+    assert (x + torch.tensor(1.0)).sum().item() == 6.0  # PyTorch accepts single numbers of the host
 
 
 def test_gradients_are_where_their_tensors_are(gpu):
@@ -59,7 +59,7 @@ def test_gradients_are_where_their_tensors_are(gpu):
         lambda x: torch.unique(x),
         lambda x: x.repeat_interleave((x * 2).long()),
         lambda x: torch.ones(2).to(x.device),
-        lambda x: torch.ones(2).to(x.device, non_blocking=True),  # not pinned
+        lambda x: torch.ones(2).to(x.device, non_blocking=True),  # memory not pinned
         lambda x: HostCopy(x).numpy(),
         lambda x: torch.cuda.synchronize(),
     ],

@@ -1,4 +1,4 @@
-"""A pretrained transformer, and word vectors, on a GPU do what they do on the CPU."""
+"""Pretrained transformers and word vectors give the same results on a GPU as on the CPU."""
 
 from collections import defaultdict
 from dataclasses import replace
@@ -18,7 +18,7 @@ from mh4.parsers.registry import load
 from mh4.training import trainer
 from mh4.training.treebanks import read_gold
 
-# A step waits for the scores, for what was reported a step ago, and for transformers, which looks at the mask.
+# Per step: for the scores, for the report of the previous step and, inside the library transformers, for the mask.
 MOST_WAITS = {"transformer": 3, "bilstm": 2}
 
 
@@ -37,7 +37,7 @@ def config(request, small_treebanks, tmp_path_factory):
 
 
 class Types(TorchDispatchMode):
-    """Inside, notes the types of what each operation computes."""
+    """Records the dtypes of the results of each operation."""
 
     def __init__(self):
         super().__init__()
@@ -51,7 +51,7 @@ class Types(TorchDispatchMode):
 
 
 def undropped(config):
-    """Without dropout inside of a transformer."""
+    """Return the configuration without dropout inside a transformer."""
     return changed(config, encoder_dropout=0.0) if config.encoder.kind == "transformer" else config
 
 

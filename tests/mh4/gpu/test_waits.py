@@ -1,11 +1,11 @@
-"""A training step hardly waits for a GPU: for the scores, and for what was reported a step ago."""
+"""A training step hardly waits for a GPU: only for the scores and for the report of the previous step."""
 
 import pytest
 from on_gpu import CONFIGS, certain, trainer_on
 from pretend_gpu import PretendGPU
 from small import changed, log_of, train
 
-MOST_WAITS = 2  # a step
+MOST_WAITS = 2  # per step
 
 
 @pytest.mark.parametrize("name", CONFIGS)
@@ -21,7 +21,7 @@ def test_a_step_waits_twice_at_most(name, small_treebanks, tmp_path):
 
 
 def test_evaluation_does_not_wait_for_every_parameter(small_treebanks, tmp_path):
-    columns = dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0)  # each is awaited
+    columns = dict.fromkeys(("analysis_weight", "lemma_weight"), 0.0)  # columns would add waits of their own
     best, seen = CONFIGS["preset best"], []
     config = changed(best, **columns)
     with PretendGPU() as gpu:
@@ -32,11 +32,11 @@ def test_evaluation_does_not_wait_for_every_parameter(small_treebanks, tmp_path)
         trainer.run()
     assert len(list(trainer.parser.network.parameters())) > 20
     assert len(seen) == 2
-    assert max(seen) <= 8  # the last loss, whether weights are numbers, two of a batch of dev, two files
+    assert max(seen) <= 8  # last loss, check that weights are finite, two per batch of dev, two files
 
 
 def test_the_log_is_that_of_the_cpu(small_treebanks, tmp_path):
-    """Losses arrive late, but none is left out."""
+    """Losses arrive a step late, but all are logged."""
     config = certain(CONFIGS["preset balanced"])
     train(*small_treebanks, tmp_path / "cpu", config, device="cpu")
     with PretendGPU():

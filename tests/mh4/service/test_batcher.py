@@ -1,4 +1,4 @@
-"""Many requests, parsed together."""
+"""Parsing many requests together."""
 
 import asyncio
 import threading
@@ -18,7 +18,7 @@ from mh4.service.batcher import Batcher, OverloadedError
 
 
 class Recorder:
-    """A parser whose score of a sentence is the number in its first word; it notes what it gets together."""
+    """A parser that records its rounds; the score of a sentence is the number in its first word."""
 
     def __init__(self, problem=None):
         self.rounds, self.problem = [], problem
@@ -42,7 +42,7 @@ def sentences(source, *numbers, word="x", length=2):
 
 
 def ask(*jobs, most_words=10_000):
-    """The answers to some (parser, sentences, request), asked for at once; exceptions stay as they are."""
+    """Submit (parser, sentences, request) jobs at once; return their answers or exceptions."""
 
     async def run():
         with ThreadPoolExecutor(1) as executor:
@@ -61,7 +61,7 @@ def test_each_request_gets_what_belongs_to_it():
         for i in range(4)
     ]
     found = ask(*jobs)
-    assert len(parser.rounds) == 1  # together
+    assert len(parser.rounds) == 1  # all together
     for i, answers in enumerate(found):
         assert [one.score for one in answers.annotations] == [10 * i + j for j in range(i + 1)]
         assert {k: str(error) for k, error in answers.errors.items()} == (
@@ -134,7 +134,7 @@ def _two_threads():
 
 @pytest.mark.usefixtures("_two_threads")
 def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
-    """Five jobs that do not go together, each round of which waits for another; the first leaves room for others."""
+    """Five jobs that cannot share rounds: each round waits until another runs; the first job needs two rounds."""
     monkeypatch.setattr(batcher_module, "SHARE_WORDS", 4)
     meeting = threading.Barrier(2, timeout=30)
 
@@ -158,11 +158,11 @@ def test_two_rounds_are_parsed_at_a_time_and_no_job_in_both(monkeypatch):
     found = asyncio.run(run())
     assert [[one.score for one in answers.annotations] for answers in found] == [[0, 1, 2, 3], [10], [20], [30], [40]]
     assert sorted(parser.rounds) == [["0", "1"], ["10"], ["2", "3"], ["20"], ["30"], ["40"]]
-    assert set(cores) == {1}  # each has a core of its own
+    assert set(cores) == {1}  # one core per round
 
 
 class Waiting(Recorder):
-    """One that parses nothing before it may."""
+    """A parser that waits for `go_on`."""
 
     def __init__(self):
         super().__init__()
@@ -175,7 +175,7 @@ class Waiting(Recorder):
 
 
 def while_one_is_parsed(job, then, most_words=1000):
-    """What ``then`` does with the batcher and the task of a job, a part of which is being parsed."""
+    """Run ``then`` on the batcher and the task of a job while a part of the job is being parsed."""
 
     async def run():
         with ThreadPoolExecutor(1) as executor:
@@ -226,7 +226,7 @@ def test_a_round_beside_another_waits_for_those_that_were_just_answered(monkeypa
             await asyncio.get_running_loop().run_in_executor(None, slow.begun.wait, 30)
             await asyncio.gather(*(batcher.answer(parser, sentences(n, n), Request()) for n in (1, 2)))
             await ask_one_after_the_other(batcher, (3, 4))
-            await ask_one_after_the_other(batcher, (5,))  # nobody else comes
+            await ask_one_after_the_other(batcher, (5,))  # no other request follows
             slow.go_on.set()
             await other
 

@@ -1,4 +1,4 @@
-"""Parsing on a cluster gives the files that one process gives, whatever happens to the workers."""
+"""Parsing on a cluster writes the same files as one process, whatever happens to the workers."""
 
 import os
 import signal
@@ -28,7 +28,7 @@ BAD = "1\tA\ta\tDET\tDT\t_\t2\tdet\t_\n\n"
 
 @pytest.fixture(scope="module")
 def local_cluster(tmp_path_factory):
-    """Two worker processes."""
+    """A cluster with two worker processes."""
     distributed = pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     with distributed.LocalCluster(
         n_workers=2,
@@ -41,7 +41,7 @@ def local_cluster(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Three files: several shards, none, one."""
+    """Three files, of several shards, none and one."""
     folder = tmp_path_factory.mktemp("inputs")
     sentences = read_sample()["train"]
     for name, part in (("long", sentences[:80]), ("empty", []), ("short", sentences[80:83])):
@@ -51,7 +51,7 @@ def inputs(tmp_path_factory):
 
 @pytest.fixture
 def parser(small_model, monkeypatch):
-    """One process, which reads as far ahead as a shard is long."""
+    """A parser for one process, with windows as long as a shard."""
     monkeypatch.setattr("mh4.parsers.sources.WINDOW_WORDS", SHARD_WORDS)
     return ChartParser.load(small_model, device="cpu")
 
@@ -79,7 +79,7 @@ class Here:
 
 @pytest.fixture
 def here(monkeypatch):
-    """The arguments of every `connect`, which gives `Here`, and of every `load`."""
+    """Record the arguments of `connect`, which is replaced and yields `Here`, and of `load`."""
     pytest.importorskip("distributed", reason="needs the extra mh4[cluster]")
     connections, loadings = [], []
 
@@ -119,7 +119,7 @@ def test_a_killed_workers_shards_are_done_again(small_model, inputs, parser, loc
             time.sleep(0.01)
         os.kill(process, signal.SIGKILL)
 
-    os.kill(process, signal.SIGSTOP)  # what the scheduler gives to it now, it cannot finish
+    os.kill(process, signal.SIGSTOP)  # it cannot finish shards that it gets from now on
     with ThreadPoolExecutor(1) as pool:
         killed = pool.submit(kill_at_work)
         count = parse(
@@ -217,7 +217,7 @@ def test_bad_sentences_are_reported_as_by_one_process(small_model, inputs, parse
     with pytest.raises(DataError) as error:
         parse(small_model, [inputs[2], bad], tmp_path / "out", address)
     assert str(error.value) == str(expected.value)
-    assert os.listdir(tmp_path / "out") == [inputs[2].name]  # whole files only, and nothing else
+    assert os.listdir(tmp_path / "out") == [inputs[2].name]  # no partial or temporary files
     assert "Traceback" not in "".join(line for _, lines in local_cluster.get_logs().items() for line in lines)
 
     expected_errors, errors = [], []
@@ -311,8 +311,8 @@ def test_files_that_cannot_go_together(inputs, tmp_path):
     os.mkfifo(pipe)
     for files, message in (
         (["-"], "standard input: has no name"),
-        (["/dev/fd/0"], "/dev/fd/0: has no name"),  # of this process, not of the workers
-        ([pipe], "pipe: is a pipe"),  # which nobody writes to yet
+        (["/dev/fd/0"], "/dev/fd/0: has no name"),  # workers have other descriptors
+        ([pipe], "pipe: is a pipe"),  # without a writer, opening it would block
         ([inputs[0], inputs[0]], "named twice"),
     ):
         with pytest.raises(DataError, match=message):

@@ -1,4 +1,4 @@
-"""Dockerfile and compose.yaml, which are not run here: what they copy and start exists."""
+"""What Dockerfile and compose.yaml copy, install and start exists; they are not run here."""
 
 import json
 import re

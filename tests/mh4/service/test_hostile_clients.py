@@ -1,4 +1,4 @@
-"""Slow, half-open, huge, malformed and hostile requests, and being told to stop."""
+"""Slow, half-open, huge, malformed and hostile requests, and shutdown."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ def client(models):
 
 
 def raw(client, content, wait=10.0):
-    """All that the server sends after some bytes, until it closes the connection."""
+    """Send bytes to the server and return all that it sends before it closes the connection."""
     with socket.create_connection(("127.0.0.1", client.port), timeout=wait) as connection:
         connection.sendall(content)
         received = b""
@@ -55,7 +55,7 @@ def request(body="", method="POST", path="/process", headers=FORM):
 
 @pytest.fixture
 def held(monkeypatch):
-    """Parsing begins when the event is set; `held.began` says that someone waits."""
+    """An event that parsing waits for; `held.began` is set once a request waits."""
     go, attempt = threading.Event(), ChartParser.attempt
     go.began = threading.Event()
 
@@ -70,7 +70,7 @@ def held(monkeypatch):
 
 
 def wait_for_lines(client, count):
-    """The log's line of a request follows its answer."""
+    """Wait for lines of the log, which are written after the answers."""
     deadline = time.monotonic() + 10
     while len(client.logged) < count and time.monotonic() < deadline:
         time.sleep(0.01)
@@ -155,7 +155,7 @@ def test_sentences_that_would_take_too_long_are_parsed_approximately(small_model
         (warning,) = answer["warnings"]
         assert warning.startswith("request 1: sentence 2: ")
         assert "beam:16, without confidence" in warning
-        assert answer["result"].count("Confidence=") == 2 * 3  # of word and head
+        assert answer["result"].count("Confidence=") == 2 * 3  # Confidence and HeadConfidence
         assert "warnings" not in client.process("a b c\n", input="horizontal", parser="").json
 
 
@@ -174,7 +174,7 @@ def test_who_leaves_frees_the_place(models, held):
 
 
 def test_answers_are_sent_at_once():
-    """asyncio switches off Nagle's algorithm for sockets of this protocol alone."""
+    """asyncio disables Nagle's algorithm only for sockets that name the protocol TCP."""
     with server.listening("127.0.0.1", 0) as found:
         assert found.proto == socket.IPPROTO_TCP
 
@@ -195,7 +195,7 @@ def test_other_hosts_are_refused(client):
 
 
 def test_logs_and_answers_hold_no_text_of_users_but_their_own(client):
-    time.sleep(0.1)  # lines of earlier requests
+    time.sleep(0.1)  # let log lines of earlier requests arrive
     before = len(client.logged)
     client.process("secret", input="horizontal", parser="")
     client.get("/secret")
@@ -216,7 +216,7 @@ def test_no_file_of_the_server_can_be_named(client, tmp_path):
 
 
 def check_hostile_request(client, data):
-    """Send one request of any kind; it may be refused, but neither fails nor stops the server."""
+    """Send a random request: the server may refuse it, but must neither fail nor stop."""
     name = st.sampled_from(
         ["data", "model", "tokenizer", "tagger", "parser", "input", "output", "k_best", "unique", "x"]
     )

@@ -1,4 +1,4 @@
-"""The page, in a real browser."""
+"""The web page in a real browser."""
 
 import os
 import re
@@ -42,7 +42,7 @@ def browser():
 
 @pytest.fixture
 def page(browser, server):
-    """The page, opened; afterwards no error was told and no other host was asked."""
+    """Open the page; at the end, check that it logged no errors and contacted no other host."""
     context = browser.new_context(viewport=SIZE, accept_downloads=True)
     page = context.new_page()
     told, asked = [], []
@@ -59,7 +59,7 @@ def page(browser, server):
 
 
 def parse(page, text=TEXT, model="ulvari"):
-    """Parse a text; the first of its trees."""
+    """Parse a text and return its first tree."""
     playwright.expect(page.locator("#model option")).to_have_count(2)
     page.select_option("#model", model)
     page.fill("#text", text)
@@ -70,7 +70,7 @@ def parse(page, text=TEXT, model="ulvari"):
 
 
 def heads(tree):
-    """Head of each word that is drawn with one."""
+    """Return {dependent: head} for the arcs that are drawn."""
     found = tree.locator("g[data-dependent]").evaluate_all("all => all.map(g => [g.dataset.dependent, g.dataset.head])")
     return {int(dependent): int(head) for dependent, head in found}
 
@@ -84,7 +84,7 @@ def word(tree, number):
 
 
 def choose(page, act):
-    """Do something that makes the server parse anew."""
+    """Perform an action that triggers a new parse, and wait for its answer."""
     page.evaluate("document.querySelector('#status').textContent = ''")
     with page.expect_response("**/process"):
         act()
@@ -92,7 +92,7 @@ def choose(page, act):
 
 
 def another_head(tree, dependent):
-    """A head that the word does not have, and that is no descendant of it, so that it can be kept."""
+    """Return a head that the user could choose instead: not the present one, the word itself or a descendant."""
     found = heads(tree)
 
     def below(node):
@@ -262,7 +262,7 @@ def test_what_is_wrong_is_told_beside_the_buttons(page, server):
     page.click("button.primary")
     page.wait_for_selector("#status.problem")
     assert "1001 words" in page.inner_text("#status")
-    assert len(page.told) == 1  # the browser logs every answer of 400
+    assert len(page.told) == 1  # the browser logs each response with status 400
     page.told.clear()
 
 

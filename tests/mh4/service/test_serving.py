@@ -1,4 +1,4 @@
-"""The server's protocol, which is UDPipe's, and what is asked for beyond it."""
+"""The server's protocol: UDPipe's, with extensions."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ def parser(text_model):
 
 
 def by_email(parameters):
-    """A body as UDPipe's own client builds it, and its type."""
+    """Return a request body built as UDPipe's own client does, and its content type."""
     message = MIMEMultipart("form-data", policy=HTTP)
     for name, value in parameters.items():
         part = MIMENonMultipart("text", "plain")
@@ -46,7 +46,7 @@ def by_email(parameters):
 
 
 def body_of(result):
-    """The sentences of a result in CoNLL-U, without the comments about the server."""
+    """Return a result in CoNLL-U without the comments about the server."""
     header, lines = result.split("\n")[:3], result.split("\n")[3:]
     assert [line.split(" = ")[0] for line in header] == ["# generator", "# udpipe_model", "# udpipe_model_licence"]
     return "\n".join(lines)
@@ -188,7 +188,7 @@ def test_addresses_and_bodies_that_are_not_known(client):
 
 def test_text_comes_back_byte_for_byte(client, parser):
     answer = client.process(TEXT, tokenizer="")
-    assert body_of(answer.result) == parser.cut(TEXT).to_conllu()  # not parsed, as that was not asked for
+    assert body_of(answer.result) == parser.cut(TEXT).to_conllu()  # only segmented, without `parser`
     assert client.process(TEXT, tokenizer="", output="plaintext").result == TEXT
     parsed = client.process(TEXT, tokenizer="", parser="", output="conllu").result
     assert body_of(parsed) == parser(TEXT).to_conllu()
@@ -232,7 +232,7 @@ def test_options_of_the_tokenizer(client):
 def test_words_in_lines(client):
     assert client.process("a b\n\nc\n", input="horizontal", output="vertical").result == "a\nb\n\nc\n\n"
     found = client.process("a\nb c\n\nd", input="vertical", output="horizontal").result
-    assert found == "a b\u00a0c\nd\n"  # the space belongs to a word
+    assert found == "a b\u00a0c\nd\n"  # a space inside a word becomes a no-break space
 
 
 def test_tagger_and_parser_are_switches(client, annotating_model):
@@ -279,7 +279,7 @@ def test_words_that_are_not_sure_get_no_head(client, parser):
         assert "Confidence" not in "".join(found.misc)
     headed = sentence.replace(heads=[2, 0, 2], relations=["x", "root", "y"]).to_conllu()
     found = Document.from_conllu(client.process(headed, parser="", min_confidence="1").result)[0]
-    assert (found.heads >= 0).tolist() == [own == 1 for own in sure]  # nobody has asked to keep heads
+    assert (found.heads >= 0).tolist() == [own == 1 for own in sure]  # given heads are kept only on request
     both = client.process(LINES, parser="", min_confidence="1", confidence="").result
     assert "Confidence=" in both
     given = sentence.replace(heads=[-1, 3, -1])
@@ -330,7 +330,7 @@ def test_the_model_that_was_asked_for_longest_ago_leaves_memory(small_model):
     models = ServedModels([f"{name}={small_model}" for name in "abc"], most=2)
     first, second = (models.parser(models.find(name)) for name in "bc")
     assert models.parser(models.find("b")) is first
-    third = models.parser(models.find("a"))  # c goes
+    third = models.parser(models.find("a"))  # evicts c
     assert models.parser(models.find("b")) is first
     assert models.parser(models.find("a")) is third
     assert models.parser(models.find("c")) is not second

@@ -23,7 +23,7 @@ def treebank(tmp_path_factory):
 
 @pytest.mark.parametrize(("system", "policy"), CHOICES)
 def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
-    """The closest projective tree; for Covington the tree itself, for MH4 that or the chart's closest."""
+    """Optimal: the closest projective tree; for Covington the gold tree; for MH4 depending on the policy."""
     transition_system = STATIC_ORACLES[system].system
     for sentence in read_conllu(treebank, trees="required"):
         transitions, arcs = optimal_computation(sentence.padded_heads, system, policy)
@@ -42,7 +42,7 @@ def test_the_computation_builds_an_optimal_tree(system, policy, treebank):
 
 
 def spine_transition(name):
-    """The transition that is written so."""
+    """Return the spine transition written as ``name`` or ``name(k)``."""
     kind, _, k = name.rstrip(")").partition("(")
     return Transition(kind, int(k or 0))
 

@@ -20,7 +20,7 @@ PLANAR, WELL_NESTED = STRUCTURES
 
 PROJECTIVE = [2, 0, 2]
 ROOT_CROSSED = [3, 0, 2]  # 3 → 1 and the arc from the root to 2: crossing, but planar
-# Three arcs into 1…3 from 4…6 that all cross one another: no two have an end in common.
+# 4 → 1, 5 → 2 and 6 → 3 cross each other and share no end.
 TANGLED = [4, 5, 6, 0, 4, 5]
 
 
@@ -147,5 +147,5 @@ def test_table_of_the_paper():
 
 def test_one_gap_is_the_limit():
     within = STRUCTURES["well-nested, ≤ 1 gap"]
-    assert within(np.array([-1, 2, 0, 1]))  # words 1 and 3, with a gap between them
-    assert not within(np.array([-1, 2, 0, 1, 2, 1]))  # words 1, 3 and 5
+    assert within(np.array([-1, 2, 0, 1]))  # the subtree of 1 is {1, 3}: one gap
+    assert not within(np.array([-1, 2, 0, 1, 2, 1]))  # the subtree of 1 is {1, 3, 5}: two gaps

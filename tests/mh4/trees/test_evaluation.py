@@ -1,8 +1,8 @@
-"""Scores against hand-counted cases and against the maintained scorer of the shared tasks.
+"""Scores, checked against cases counted by hand and against the maintained scorer of the shared tasks.
 
 The oracle is `udtools.udeval`, which continues the script of the CoNLL 2018 shared task. For the metrics here it still
 counts as that script did: same lists of content and function relations, the 21 features of UD 2.0, same alignment. It
-differs in three ways that do not touch them: it also scores enhanced dependencies (ELAS, EULAS), it can be told to
+differs in three ways that do not affect them: it also scores enhanced dependencies (ELAS, EULAS), it can be told to
 accept sentences with several roots, which the script refuses and `mh4` accepts, and it checks more of the file format.
 The scorers in `udapi` need both files cut into the same sentences, so they are no oracle for raw text.
 """
@@ -50,7 +50,7 @@ def evaluate(tmp_path: Path) -> Callable[[str, str], Evaluation]:
 
 
 def conllu(text: str) -> str:
-    """ID FORM LEMMA UPOS FEATS HEAD DEPREL in lines of any layout, "·" for a space; comments and blank lines stay."""
+    """Return CoNLL-U for lines of ID FORM LEMMA UPOS FEATS HEAD DEPREL, with "·" for a space inside a field."""
     lines = []
     for line in text.strip().splitlines():
         fields = line.split()
@@ -102,17 +102,17 @@ def test_each_metric_sees_its_own_errors(evaluate):
         "Tokens": (6, 6, 6),
         "Sentences": (1, 1, 1),
         "Words": (7, 7, 7),
-        "UPOS": (6, 7, 7),  # le
-        "XPOS": (6, 7, 7),  # le
-        "UFeats": (7, 7, 7),  # the order of features and a feature that is not universal do not count
+        "UPOS": (6, 7, 7),  # wrong: le
+        "XPOS": (6, 7, 7),  # wrong: le
+        "UFeats": (7, 7, 7),  # order and features that are not universal do not count
         "AllTags": (6, 7, 7),
-        "Lemmas": (6, 7, 7),  # parle
-        "UAS": (6, 7, 7),  # noir
-        "LAS": (6, 7, 7),  # obl for obl:arg is right
-        "LAS+subtypes": (5, 7, 7),  # and here it is not
-        "CLAS": (3, 4, 4),  # noir
-        "MLAS": (2, 4, 4),  # noir, and chat because of its article
-        "BLEX": (2, 4, 4),  # noir, and parle because of its lemma
+        "Lemmas": (6, 7, 7),  # wrong: parle
+        "UAS": (6, 7, 7),  # wrong: noir
+        "LAS": (6, 7, 7),  # wrong: noir; obl for obl:arg is correct
+        "LAS+subtypes": (5, 7, 7),  # wrong: noir and obl for obl:arg
+        "CLAS": (3, 4, 4),  # wrong: noir
+        "MLAS": (2, 4, 4),  # wrong: noir, and chat because of its article
+        "BLEX": (2, 4, 4),  # wrong: noir, and parle because of its lemma
     }
     assert {name: counts(score) for name, score in scores.items()} == expected
 
@@ -135,7 +135,7 @@ def test_unsplit_multiword_token_costs_its_words(evaluate):
     assert scores["LAS"].aligned_accuracy == 1.0
     assert scores["Words"].aligned_accuracy is None
     assert counts(scores["CLAS"]) == (4, 4, 4)
-    assert counts(scores["MLAS"]) == (3, 4, 4)  # chat has lost two function words and won another
+    assert counts(scores["MLAS"]) == (3, 4, 4)  # chat lost two function words and gained another
 
 
 def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
@@ -158,15 +158,15 @@ def test_words_of_multiword_tokens_are_aligned_by_form(evaluate):
     """
     scores = evaluate(gold, system).scores
     assert counts(scores["Tokens"]) == (3, 3, 3)
-    assert counts(scores["Words"]) == (2, 5, 5)  # nos = NOS, mar
-    assert counts(scores["UAS"]) == (0, 5, 5)  # their head has no counterpart
+    assert counts(scores["Words"]) == (2, 5, 5)  # nos, aligned with NOS, and mar
+    assert counts(scores["UAS"]) == (0, 5, 5)  # the head of both has no counterpart
 
 
 @pytest.mark.parametrize(
     ("gold", "system"),
     [
-        # "xy" reaches into the multiword token from the left, "bc" out of it to the right; forms like theirs inside the
-        # multiword token are other words. Only "ab" and "a" have counterparts.
+        # "xy" overlaps the start of the multiword token, "bc" its end, so they do not match the equal forms inside it.
+        # Only "ab" and "a" have counterparts.
         (
             "1 x x X _ 3 dep \n 2-3 yab _ _ _ _ _ \n 2 xy xy X _ 3 dep \n 3 ab ab X _ 0 root",
             "1 xy xy X _ 2 dep \n 2 ab ab X _ 0 root",
@@ -200,7 +200,7 @@ def test_tokens_with_spaces_and_moved_sentence_boundary(evaluate):
     scores = evaluate(gold, system).scores
     assert counts(scores["Tokens"]) == (2, 3, 4)
     assert counts(scores["Sentences"]) == (0, 2, 1)
-    assert counts(scores["LAS"]) == (1, 3, 4)  # đẹp
+    assert counts(scores["LAS"]) == (1, 3, 4)  # only đẹp
 
 
 def test_no_white_space_counts():
@@ -256,16 +256,16 @@ def test_arc_lengths(evaluate):
     assert tuple(by_length) == LENGTH_BINS
     assert {name: counts(score) for name, score in by_length.items()} == {
         "root": (1, 1, 1),
-        "1": (3, 3, 4),  # A, is, the; the system's issue
+        "1": (3, 3, 4),  # A, is, the; in the system also issue
         "2": (2, 2, 2),  # hearing, on
-        "3-6": (1, 2, 1),  # today; the gold issue
+        "3-6": (1, 2, 1),  # today; in gold also issue
         "7+": (0, 0, 0),
     }
     assert by_length["1"].precision == 0.75
 
 
 def test_borders_of_the_length_bins(evaluate):
-    names = "\n".join(f"{i} w w X _ {0 if i == 1 else 1} dep" for i in range(1, 10))  # all under the first of nine
+    names = "\n".join(f"{i} w w X _ {0 if i == 1 else 1} dep" for i in range(1, 10))  # nine words, all below the first
     by_length = evaluate(names, names).by_length
     assert [by_length[name].correct for name in ("root", "1", "2", "3-6", "7+")] == [1, 1, 1, 4, 2]
 
@@ -377,12 +377,12 @@ class Word:
     xpos: str
     feats: str
     relation: str
-    head: int  # position in the list of all words, -1 for the root
-    origin: int  # the undamaged word it comes from
+    head: int  # index in the list of all words, -1 for the root
+    origin: int  # index of the undamaged word
 
 
 def read_tokens(path: Path) -> list[list[tuple[str, list[Word]]]]:
-    """Sentences of (surface form, words)."""
+    """Read the sentences of a file as lists of tokens (surface form, words)."""
     sentences, first = [], 0
     for sentence in read_conllu(path, trees="required"):
         words = [
@@ -412,7 +412,7 @@ def read_tokens(path: Path) -> list[list[tuple[str, list[Word]]]]:
 
 
 def damage(sentences: list[list[tuple[str, list[Word]]]], rng: random.Random, rate: float) -> str:
-    """A CoNLL-U file of the same text with about this share of tokens, words, boundaries and labels changed."""
+    """Return CoNLL-U of the same text with about a share ``rate`` of tokens, words, boundaries and labels changed."""
 
     def hit() -> bool:
         return rng.random() < rate
@@ -422,18 +422,18 @@ def damage(sentences: list[list[tuple[str, list[Word]]]], rng: random.Random, ra
     new_tokens: list[tuple[str, list[Word], bool]] = []
     while stream:
         form, words, last = stream.pop(0)
-        if hit() and stream:  # two tokens become one, of one word, of all words or of some
+        if hit() and stream:  # merge two tokens into one with one word, all words or all but the first
             next_form, next_words, last = stream.pop(0)
             form, words = form + rng.choice(("", " ", "\u00a0")) + next_form, words + next_words
             words = rng.choice(([replace(words[0], form=form)], words, words[1:]))
-        elif hit() and len(words) > 1:  # a multiword token is left whole, or its words become tokens of some form
+        elif hit() and len(words) > 1:  # a multiword token becomes one word
             words = [replace(words[0], form=form)]
-        elif hit() and len(form) > 1:  # a token becomes two
+        elif hit() and len(form) > 1:  # split a token
             cut = rng.randrange(1, len(form))
             if form[:cut].strip() and form[cut:].strip():
                 stream.insert(0, (form[cut:], [replace(w, form=form[cut:]) for w in words[-1:]], last))
                 form, words, last = form[:cut], [replace(w, form=form[:cut]) for w in words[:1]], False
-        elif hit():  # a multiword token of invented words, in part the true ones
+        elif hit():  # make a multiword token of invented words and some of the true ones
             invented = [replace(word, form=form[: rng.randrange(1, len(form) + 1)]) for word in words]
             words = [replace(word, form=rng.choice((str.upper, str.title, str.lower))(word.form)) for word in words]
             words = rng.sample(words + invented, rng.randint(2, len(words) + len(invented)))
@@ -457,7 +457,7 @@ def render(
     place = {word.origin: i for i, word in enumerate(words, start=1)}
     heads = [0 if w.head < 0 else place.get(w.head, rng.randint(0, len(words))) for w in words]
     heads = [rng.randint(0, len(words)) if hit() else head for head in heads]
-    for start in range(1, len(words) + 1):  # every word that closes a cycle goes to the root
+    for start in range(1, len(words) + 1):  # break cycles by attaching a word to the root
         seen, word = set(), start
         while word and word not in seen:
             seen.add(word)
@@ -492,7 +492,7 @@ def oracle_scores(gold: Path, system: Path) -> dict[str, tuple[float, float, flo
 
 
 def hide_subtypes(text: str) -> str:
-    """Relations with "~" for ":", so that a scorer takes the whole relation for a universal one."""
+    """Replace ":" in relations by "~", so that a scorer takes every whole relation for a universal one."""
     rows = [line.split("\t") for line in text.split("\n")]
     return "\n".join("\t".join([*row[:7], row[7].replace(":", "~"), *row[8:]]) if row[1:] else row[0] for row in rows)
 
@@ -633,7 +633,7 @@ def test_what_was_copied_is_named(evaluate):
     assert evaluate(without_lemmas, FRENCH).copied == ("UPOS", "XPOS", "FEATS")
     for right, wrong in (("ADJ", "NOUN"), ("Number=Sing", "Number=Plur"), ("noir   noir", "noir   noire")):
         assert evaluate(FRENCH, FRENCH.replace(right, wrong)).copied == ()
-    # Words without features get some where no word of their sentence has any; that says nothing.
+    # Values that the system adds where gold has none do not count.
     assert evaluate(FRENCH, FRENCH.replace("ADP    _", "ADP  Case=Gen")).copied == ("UPOS", "XPOS", "FEATS", "LEMMA")
     assert evaluate(FRENCH, FRENCH.replace("Person=3", "_")).copied == ()
     assert evaluate(without_tags := "1 a _ _ _ 0 root", without_tags).copied == ()
@@ -641,7 +641,7 @@ def test_what_was_copied_is_named(evaluate):
 
 
 def test_counts_of_sentences_make_up_the_scores(tmp_path):
-    """Also where the two sides have other sentences, tokens and words."""
+    """Even if gold and system differ in sentences, tokens and words."""
     gold = "\n\n".join([FRENCH, "1 Oui oui INTJ _ 0 root\n2 . . PUNCT _ 1 punct", FRENCH])
     first = FRENCH.replace("3-4  du     _       _      _          _  _\n", "")
     first = first.replace("3    de     de", "3    d      de").replace("le     le      DET", "u     le      DET")

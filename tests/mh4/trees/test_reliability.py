@@ -1,4 +1,4 @@
-"""Reliability and the errors found, against counting by hand."""
+"""Reliability and the share of errors found, checked against counts by hand."""
 
 import numpy as np
 import pytest
@@ -89,11 +89,11 @@ def test_certain_words_are_in_the_last_bin():
 def test_as_many_words_are_looked_at_as_the_share_says_at_the_nearest():
     wrong = np.zeros(30, bool)
     wrong[1] = True
-    assert errors_found(np.arange(30), wrong, (0.01, 0.05)) == {0.01: 0.0, 0.05: 1.0}  # 0.3 and 1.5 words
+    assert errors_found(np.arange(30), wrong, (0.01, 0.05)) == {0.01: 0.0, 0.05: 1.0}  # 0.3 and 1.5 words: 0 and 2
 
 
 def test_words_are_looked_at_by_their_own_confidence():
-    """Not by that of their heads, whose errors are others."""
+    """Wrong words are found by word confidence, wrong heads by head confidence."""
     heads, words = np.linspace(0.1, 0.9, 10), np.linspace(0.9, 0.1, 10)
     right = np.ones(10, bool)
     head_right, word_right = right.copy(), right.copy()
@@ -101,4 +101,4 @@ def test_words_are_looked_at_by_their_own_confidence():
     report = report_calibration(np.ones(10), heads, words, head_right, word_right)
     assert report.wrong_heads[0.1] == report.wrong_words[0.1] == 1.0
     ties = report_calibration(np.linspace(2, 1, 10), np.ones(10), np.ones(10), word_right, word_right)
-    assert ties.wrong_heads[0.1] == ties.wrong_words[0.1] == 1.0  # the smaller margin first
+    assert ties.wrong_heads[0.1] == ties.wrong_words[0.1] == 1.0  # ties: smaller margin first

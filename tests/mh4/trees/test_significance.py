@@ -1,4 +1,4 @@
-"""Intervals and p-values against scipy's bootstrap and against all exchanges of a few sentences."""
+"""Intervals and p-values, checked against scipy's bootstrap and all exchanges of a few sentences."""
 
 import json
 from itertools import product
@@ -19,7 +19,7 @@ RANDOM = np.random.default_rng(5)
 
 
 def treebank(sentences, right, seed):
-    """Chains of 2 to 9 words, and an analysis that has about so large a share of their heads right."""
+    """Return gold chains of 2 to 9 words, and an analysis with about a share ``right`` of correct heads."""
     random = np.random.default_rng(seed)
     gold, system = [], []
     for number, n in enumerate(np.random.default_rng(3).integers(2, 10, sentences)):
@@ -63,7 +63,7 @@ def test_intervals_are_those_of_scipy():
         if row == "Words":
             assert (low, high) == (1, 1)
             continue
-        if row == "root arcs":  # gold units and the system's differ
+        if row == "root arcs":  # gold and system have different numbers of units
             part = count_units(Comparison.of(read_analysis(gold), read_analysis(system)))[row]
             recall, precision = part.correct.sum() / part.gold_total.sum(), part.correct.sum() / part.system_total.sum()
             assert low < 2 * recall * precision / (recall + precision) < high
@@ -77,7 +77,7 @@ def test_intervals_are_those_of_scipy():
 
 
 def test_intervals_have_95_of_100_treebanks():
-    """With a word a sentence, half of them right, so many of a resampled treebank are as a coin falls."""
+    """With one-word sentences, half of them correct, the number correct in a resampled treebank is binomial."""
     gold = [Sentence(["w"], upos=["X"])] * 100
     system = [Sentence(["w"], upos=["XY"[number % 2]]) for number in range(100)]
     low, high = compare(gold, {"system": system}, samples=4000)["system"].intervals["UPOS"]
@@ -85,7 +85,7 @@ def test_intervals_have_95_of_100_treebanks():
 
 
 def f1_exchanged(one, other, exchanged):
-    """F1 of ``one`` where some of its sentences are exchanged for those of ``other``."""
+    """Return F1 of ``one`` with the sentences marked in ``exchanged`` taken from ``other``."""
 
     def total(name):
         return np.where(exchanged, getattr(other, name), getattr(one, name)).sum()

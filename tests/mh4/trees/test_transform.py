@@ -18,7 +18,7 @@ from mh4.decoders.trees import is_projective, is_tree
 from mh4.trees.closest import TREE_CLASSES, closest_tree
 from mh4.trees.transform import _label, transform_file, transform_sentence
 
-# hearing → on crosses two arcs of "is": that from the root and is → today.
+# hearing → on crosses root → is and is → today.
 HEARING = """# newpar
 # sent_id = hearing
 # text = A hearing is scheduled on the issue today.
@@ -34,7 +34,7 @@ HEARING = """# newpar
 8\ttoday\ttoday\tNOUN\tNN\t_\t3\ttmp\t_\t_
 
 """
-# The arc from the root to 2 is crossed by 3 → 1; with 2 as its only child, one of the two arcs has to go.
+# 3 → 1 crosses the arc from the root to 2; since the root has only that child, one of the two arcs must change.
 ROOT_CROSSED = "1\ta\t_\t_\t_\t_\t3\tx\t_\t_\n2\tb\t_\t_\t_\t_\t0\troot\t_\t_\n3\tc\t_\t_\t_\t_\t2\ty\t_\t_\n\n"
 
 
@@ -68,7 +68,7 @@ def test_a_second_transformation_keeps_the_first_old_head(tmp_path):
 
 
 def test_a_second_transformation_notes_the_label_that_the_first_one_kept(tmp_path):
-    heads = [2, 0, 1, 1, 1]  # word 2 loses the root
+    heads = [2, 0, 1, 1, 1]  # word 2 gets another head
     lines = [f"{d}\tw\t_\t_\t_\t_\t{h}\t{'root' if h == 0 else 'x'}\t_\tOldHead=9" for d, h in enumerate(heads, 1)]
     text, _ = transform(tmp_path, "\n".join(lines) + "\n\n", "--arcs")
     rows = [line.split("\t") for line in text.splitlines() if line and not line.startswith("#")]
@@ -204,7 +204,7 @@ def read_comments(text):
 
 
 def optimal_trees(text):
-    """The number of projective trees with one root that differ from that of a sentence in one arc."""
+    """Count the projective trees with one root that differ from the tree of a sentence in one arc."""
     rows = [line.split("\t") for line in text.splitlines() if line.partition("\t")[0].isdecimal()]
     heads = np.array([-1, *(int(row[6]) for row in rows)])
     words = range(1, len(heads))
