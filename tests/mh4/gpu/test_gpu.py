@@ -1,4 +1,4 @@
-"""A GPU gives the results of the CPU. Each test runs on a pretended GPU, and on a real one if there is one."""
+"""A GPU gives the same results as the CPU. Each test runs on a pretended GPU, and on a real one if available."""
 
 import json
 import shutil

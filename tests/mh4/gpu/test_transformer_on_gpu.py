@@ -18,7 +18,7 @@ from mh4.parsers.registry import load
 from mh4.training import trainer
 from mh4.training.treebanks import read_gold
 
-# Per step: for the scores, for the report of the previous step and, inside the library transformers, for the mask.
+# Waits per step: for the scores, the report of the previous step and, inside the library transformers, the mask.
 MOST_WAITS = {"transformer": 3, "bilstm": 2}
 
 

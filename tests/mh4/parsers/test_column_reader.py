@@ -62,7 +62,7 @@ def test_what_a_form_had_in_training_is_the_logarithm_of_its_counts_and_of_some_
     share = {"N": 3 / 6, "V": 2 / 6, "D": 1 / 6}
     counts = {0: {"N": 2, "V": 1}, 2: {"D": 1}}
     for (word, tag), score in total.items():
-        expected = 0.0  # for a form that training does not have
+        expected = 0.0  # for a form unseen in training
         if word in counts:
             expected = 0.5 * np.log(counts[word].get(tag, 0) + 0.5 * share[tag])
         assert score == pytest.approx(expected, abs=1e-5), (word, tag)

@@ -199,7 +199,7 @@ def test_it_decides_what_is_batched_together(small_treebanks, tmp_path, monkeypa
     trainer = Trainer(parser, sentences, sentences, tmp_path)
     costs = [[cost(trainer.examples[i].sentence) for i in batch] for batch in trainer.batches(0)]
     ranges = sorted((min(of_batch), max(of_batch)) for of_batch in costs)
-    assert all(high <= low for (_, high), (low, _) in pairwise(ranges))  # sorted: one window
+    assert all(high <= low for (_, high), (low, _) in pairwise(ranges))  # one window, so sorted by cost
 
 
 def test_sentences_longer_than_it_takes_are_parsed_in_pieces(model, small_model, caplog):

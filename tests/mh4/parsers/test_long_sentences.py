@@ -103,7 +103,7 @@ def test_pieces_end_behind_punctuation_and_hold_all_columns():
     assert [tag for piece in pieces for tag in piece.upos] == tags
     assert pieces[1].feats[0] == f"N={PIECE - 9}"
     own = cut(Sentence.from_words(forms, source="FILE", number=7))
-    assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # for warnings
+    assert [(piece.source, piece.number) for piece in own] == [("FILE", 7)] * 2  # named in warnings
     assert [len(piece) for piece in cut(Sentence.from_words(["a"] * (2 * PIECE + 1)))] == [PIECE, PIECE, 1]
 
 
@@ -163,10 +163,10 @@ def test_annotations_are_put_together():
     assert joined([first, second], pieces, ROOT) == whole
     first, second = replace(first, lemmas=("A", "B"), feats=("N=2", "_")), replace(second, upos=None)
     given = [pieces[0], pieces[1].replace(upos=["X", "Y"])]
-    both = joined([first, second], given, ROOT)  # given values complete predicted ones
+    both = joined([first, second], given, ROOT)  # given values fill in where none are predicted
     assert both.lemmas == ("A", "B", "C", "D")
     assert both.upos == ("D", "N", "X", "Y")
-    assert both.feats is None  # given for one word: given for the sentence
+    assert both.feats is None  # FEATS given for one word count as given for the sentence
 
 
 def test_the_first_error_of_a_piece_is_that_of_its_sentence(monkeypatch):

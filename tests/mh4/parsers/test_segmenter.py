@@ -1,4 +1,4 @@
-"""The segmenter of a model keeps all of any text, cuts streams like whole texts, and checks its files."""
+"""The segmenter of a model loses no text of any kind, cuts streams like whole texts, and checks its files."""
 
 import io
 import os

@@ -95,7 +95,7 @@ def test_resumed_training_is_the_same(bert, frozen, small_treebanks, tmp_path, d
     train(*small_treebanks, tmp_path / "m", config, device="cpu")
     longer = changed(config, max_steps=12)
     train(*small_treebanks, tmp_path / "m", longer, device="cpu", resume=True)
-    torch.rand(3)  # as a host program may draw, without effect
+    torch.rand(3)  # draws of a host program have no effect
     train(*small_treebanks, tmp_path / "whole", longer, device="cpu")
     assert same_weights(tmp_path / "m", tmp_path / "whole")
     assert [line["loss"] for line in log_of(tmp_path / "m")] == [line["loss"] for line in log_of(tmp_path / "whole")]

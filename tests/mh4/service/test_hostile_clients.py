@@ -155,7 +155,7 @@ def test_sentences_that_would_take_too_long_are_parsed_approximately(small_model
         (warning,) = answer["warnings"]
         assert warning.startswith("request 1: sentence 2: ")
         assert "beam:16, without confidence" in warning
-        assert answer["result"].count("Confidence=") == 2 * 3  # Confidence and HeadConfidence
+        assert answer["result"].count("Confidence=") == 2 * 3  # Confidence and HeadConfidence of three words
         assert "warnings" not in client.process("a b c\n", input="horizontal", parser="").json
 
 

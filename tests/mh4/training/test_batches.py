@@ -64,9 +64,9 @@ def test_batches_hold_every_sentence_once_an_epoch(small_treebanks):
         words = [sum(len(sentences[i]) for i in batch) for batch in batches]
         longest = max(map(len, sentences))
         assert max(words) < 60 + longest
-        assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # at most the last of a window
+        assert sum(count < 60 for count in words) <= -(-len(sentences) // WINDOW)  # at most one per window
         by_length = sorted(sorted(len(sentences[i]) for i in batch) for batch in batches)
-        assert [n for lengths in by_length for n in lengths] == sorted(map(len, sentences))  # sorted: one window
+        assert [n for lengths in by_length for n in lengths] == sorted(map(len, sentences))  # one window, sorted
         assert by_length != [sorted(len(sentences[i]) for i in batch) for batch in batches]
     assert trainer.batches(0) != trainer.batches(1)
     assert trainer.batches(0) == trainer.batches(0)

@@ -126,7 +126,7 @@ def test_scores_that_are_no_numbers_are_those_of_diverged_training(value):
     parser = ChartParser(Definition.learn(small_config("eisner"), [sentence]), device="cpu")
     encoded = parser.encode([sentence])
     objective = make_objective(parser)
-    with pytest.raises(InfeasibleError, match="no eisner derivation"):  # scores are finite
+    with pytest.raises(InfeasibleError, match="no eisner derivation"):  # not diverged: scores are finite
         objective.loss(encoded, [np.array([-1, 0, 0])], 0)
     with torch.no_grad():
         parser.network.scorer.matrices.fill_(value)

@@ -30,7 +30,7 @@ def trainer_of(config, treebanks, folder):
 
 @pytest.mark.parametrize(("loss", "wrong"), [("crf", 1.0), ("softmax-margin", np.e**2)])
 def test_only_one_of_the_losses_over_all_trees_is_augmented(loss, wrong):
-    """With zero scores, the wrong one of the two trees of two words counts exp(cost) in one loss and 1 in the other."""
+    """With zero scores, the wrong one of the two trees of two words counts exp(cost) in softmax-margin, 1 in crf."""
     sentence = Sentence.from_words(["a", "b"])
     parser = ChartParser(Definition.learn(replace(small_config("mst"), loss=loss), [sentence]), device="cpu")
     with torch.no_grad():

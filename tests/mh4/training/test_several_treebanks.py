@@ -154,7 +154,7 @@ def test_smaller_treebanks_are_seen_more_often():
         assert sum(seen[i] for i in range(90, 100)) == expected
         assert all(seen[i] == 1 for i in range(90))
     parts = [evened(names, [10] * 90 + [40] * 10, 0.5, [1, epoch])[90:].tolist() for epoch in range(3)]
-    assert {len(own) for own in parts} == {15}  # 10 sentences, times the root of 900 / 400 words
+    assert {len(own) for own in parts} == {15}  # 10 sentences × sqrt(900 words / 400 words)
     assert all(set(own) == {*range(90, 100)} for own in parts)
     assert parts[0] != parts[1]
     assert evened([None] * 5, [3, 1, 4, 1, 5], 0.5, [1]).tolist() == [0, 1, 2, 3, 4]

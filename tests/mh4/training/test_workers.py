@@ -127,7 +127,7 @@ def test_workers_draw_differently_and_the_same_again():
 
     assert len({drawn(rank, 2, step) for rank in range(2) for step in (0, 4)}) == 4
     assert drawn(1, 2, 4) == drawn(1, 2, 4)
-    assert drawn(0, 1, 0) == drawn(0, 1, 4)  # alone: unchanged
+    assert drawn(0, 1, 0) == drawn(0, 1, 4)  # a single process draws the same at any step
 
 
 def test_gradients_of_parts_stay_with_each_process(monkeypatch):
